@@ -1,0 +1,78 @@
+# sifwright's two-command set-up; every target here is a thin line over a program in tools/ or .venv/bin.
+#
+#   make sif SITE=local IMAGE=pytorch SET="layer.option=value layer.option='two words'"
+#
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+SITE ?= local
+IMAGE ?= pytorch
+SET ?=
+PYTEST ?=
+V ?=
+# What a user types is data. make would expand `$(shell …)` in it, and the shell `$(…)`: so each is
+# taken unexpanded, once, and reaches the recipes through the environment only.
+override SITE := $(value SITE)
+override IMAGE := $(value IMAGE)
+override SET := $(value SET)
+override PYTEST := $(value PYTEST)
+override V := $(value V)
+export SITE IMAGE SET PYTEST V
+# A cluster's Python module sets these for another Python than the one in .venv.
+unexport PYTHONHOME PYTHONPATH
+
+.PHONY: help sif plan def list check test lint bench clean venv venv-dev apptainer
+
+help: ## Show this list
+	@printf 'usage: make TARGET [SITE=local] [IMAGE=pytorch] [SET="layer.option=value …"] [V=1]\n\n'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do \
+	  printf '  %-10s %s\n' "$$target" "$$text"; done
+
+sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (V=1: with the engine's output)
+	@tools/run-sifwright build
+
+plan: venv ## Show the layers, every option's value and where it comes from
+	@tools/run-sifwright plan --explain
+
+def: venv ## Write the definition file to standard output
+	@tools/run-sifwright render
+
+list: venv ## List the sites, images and layers
+	@.venv/bin/sifwright list
+
+check: venv ## Say whether this machine can build images, and how to mend what is missing
+	@.venv/bin/sifwright check
+
+test: venv-dev apptainer lint ## Run all checks and tests (PYTEST="-k name": only these tests)
+	@xargs .venv/bin/python -m pytest <<<"$$PYTEST"
+
+lint: venv-dev ## Run ruff, mypy and shellcheck
+	@.venv/bin/ruff check --quiet
+	@.venv/bin/ruff format --check --quiet
+	@.venv/bin/mypy
+	@tools/lint-shell
+
+bench: venv-dev ## Measure planning, start-up and the build against plain apptainer
+	@.venv/bin/python benchmarks/run.py
+
+clean: ## Remove build/ with every image in it; .venv stays
+	@if [[ -e build ]]; then \
+	  printf 'sifwright: removing build/:\n'; \
+	  find build -mindepth 2 -maxdepth 2 -exec du -sh {} +; \
+	  rm -rf build; \
+	else \
+	  printf 'sifwright: nothing to remove: there is no build/\n'; \
+	fi
+
+venv:
+	@tools/make-venv
+
+venv-dev:
+	@tools/make-venv --dev
+
+apptainer:
+	@tools/install-apptainer --best-effort

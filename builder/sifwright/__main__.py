@@ -1,0 +1,17 @@
+"""`python -m sifwright`, and what the console script calls."""
+
+from __future__ import annotations
+
+import sys
+
+from sifwright.cli import main as run
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    sys.exit(run())
+
+
+if __name__ == "__main__":
+    main()

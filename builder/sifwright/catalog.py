@@ -1,0 +1,149 @@
+"""Load everything under `defs/`, or say everything that is wrong with it at once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sifwright import crosscheck, headers, schema, scripts, yamlfile
+from sifwright.errors import CatalogError, Problem
+from sifwright.model import Catalog, Image, Layer, LayerFile, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+__all__ = ["load"]
+
+# Names become file names, labels and environment variables.
+_NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
+MAX_FILE_BYTES = 4 << 20
+T = TypeVar("T", Site, Image)
+
+
+def load(defs: Path, project: Path) -> Catalog:
+    """Read all sites, images, layers and the version tables.
+
+    `project` is the folder that `include:` names are taken from. Raises `CatalogError` with every
+    problem of every file, each with its file and line.
+    """
+    reader = _Reader(defs=defs, project=project)
+    catalog = Catalog(
+        sites=reader.yaml_folder("sites", "site", headers.site),
+        images=reader.yaml_folder("images", "image", headers.image),
+        layers=reader.layers(),
+        versions=headers.versions(reader.document(defs / "versions.yaml", "versions") or {}),
+    )
+    problems = reader.problems or list(crosscheck.problems(catalog, reader.name(defs)))
+    if problems:
+        raise CatalogError(*problems)
+    return catalog
+
+
+@dataclass
+class _Reader:
+    """Collects problems while reading, so that one mistake does not hide the next."""
+
+    defs: Path
+    project: Path
+    problems: list[Problem] = field(default_factory=list)
+
+    def name(self, path: Path) -> str:
+        """The path as a user of a checkout would type it."""
+        try:
+            return str(path.relative_to(self.defs.parent))
+        except ValueError:
+            return str(path)
+
+    def add(self, path: Path, what: str, fix: str) -> None:
+        self.problems.append(Problem(where=self.name(path), what=what, fix=fix))
+
+    def read(self, path: Path) -> bytes | None:
+        try:
+            if path.stat().st_size <= MAX_FILE_BYTES:
+                return path.read_bytes()
+            self.add(path, f"larger than {MAX_FILE_BYTES >> 20} MiB", "Download it in install.sh.")
+        except OSError as error:
+            self.add(path, f"cannot be read: {error.strerror}", "Add the file or mend its mode.")
+        return None
+
+    def document(self, path: Path, kind: str) -> dict[str, Any] | None:
+        """Read and check one YAML file; None if anything is wrong with it."""
+        data = self.read(path)
+        if data is None:
+            return None
+        try:
+            document = yamlfile.parse(data, self.name(path))
+        except yamlfile.YamlProblem as error:
+            self.problems.append(error.problem)
+            return None
+        found = list(schema.check(document, kind, self.name(path)))
+        self.problems += found
+        return None if found else document.data
+
+    def named(self, paths: Iterator[Path]) -> Iterator[Path]:
+        for path in sorted(paths):
+            name = path.name.removesuffix(".yaml")
+            if path.name.startswith("."):
+                continue
+            if _NAME.fullmatch(name):
+                yield path
+            else:
+                self.add(path, f"'{name}' is not a name", "Use lower-case words joined by '-'.")
+
+    def yaml_folder(
+        self, folder: str, kind: str, make: Callable[[str, dict[str, Any]], T]
+    ) -> dict[str, T]:
+        found = {}
+        for path in self.named((self.defs / folder).glob("*.yaml")):
+            data = self.document(path, kind)
+            if data is not None:
+                found[path.stem] = make(path.stem, data)
+        return found
+
+    def layers(self) -> dict[str, Layer]:
+        folders = (path for path in (self.defs / "layers").glob("*") if path.is_dir())
+        found = ((path.name, self.layer(path)) for path in self.named(folders))
+        return {name: layer for name, layer in found if layer is not None}
+
+    def layer(self, folder: Path) -> Layer | None:
+        before = len(self.problems)
+        data = self.document(folder / "layer.yaml", "layer")
+        install = self.script(folder / "install.sh")
+        test = self.script(folder / "test.sh") if (folder / "test.sh").exists() else ""
+        files = tuple(self.files(folder, data or {}))
+        if data is None or len(self.problems) > before:
+            return None
+        return headers.layer(folder.name, data, scripts=(install, test), files=files)
+
+    def script(self, path: Path) -> str:
+        data = self.read(path)
+        if data is None:
+            return ""
+        found = list(scripts.problems(data, self.name(path)))
+        self.problems += found
+        return "" if found else data.decode()
+
+    def files(self, folder: Path, data: dict[str, Any]) -> Iterator[LayerFile]:
+        """Yield files/ and patches/ of the layer, and the project folders it includes."""
+        yield from self.tree(folder / "files", folder)
+        yield from self.tree(folder / "patches", folder)
+        for name in data.get("include", ()):
+            if not (self.project / name).is_dir():
+                self.add(self.project / name, "no such folder", f"'{folder.name}' includes it.")
+            yield from self.tree(self.project / name, self.project)
+
+    def tree(self, top: Path, base: Path) -> Iterator[LayerFile]:
+        if top.is_symlink():
+            self.add(top, "a link", "Put a regular folder there.")
+            return
+        for path in sorted(top.rglob("*")):
+            if path.is_symlink() or not (path.is_dir() or path.is_file()):
+                self.add(path, "a link or special file", "Put a regular file there.")
+            elif path.is_file() and "__pycache__" not in path.parts:
+                data = self.read(path)
+                executable = bool(path.stat().st_mode & 0o111)
+                yield LayerFile(
+                    path=path.relative_to(base).as_posix(), data=data or b"", executable=executable
+                )

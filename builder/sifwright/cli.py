@@ -1,0 +1,159 @@
+"""The command line: parse, call, print. Only this module turns an error into an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from sifwright import __version__
+from sifwright.errors import Interrupted, SifwrightError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import NoReturn
+
+__all__ = ["main"]
+
+EPILOG = """\
+exit status:
+  0 done · 2 the command line · 3 a file under defs/ · 4 layers that do not go together
+  5 this machine lacks something · 6 the build failed · 7 a test failed · 130 stopped
+"""
+# name, help, and which groups of arguments the command takes
+COMMANDS = (
+    ("list", "show the sites, images and layers there are", ("kind", "json")),
+    ("plan", "show what would be built, without building", ("image", "set", "explain", "json")),
+    ("render", "print the definition file", ("image", "set")),
+    ("build", "build the SIF, test it, put it in place", ("image", "set", "output", "talk", "force")),
+    ("test", "run the tests of all layers in the SIF that was built", ("image", "output", "talk")),
+    ("check", "say what this machine lacks for building an image", ("image", "set", "output")),
+    ("labels", "print the labels of a SIF", ("sif", "json")),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    parsed = parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        commands = importlib.import_module("sifwright.commands")
+        getattr(commands, parsed.command)(parsed)
+        sys.stdout.flush()
+    except SifwrightError as error:
+        return _report(error)
+    except KeyboardInterrupt:
+        return _report(Interrupted.of("stopped; the image that stood there before is unchanged"))
+    except BrokenPipeError:
+        # The reader (head, less) has gone; Python would complain once more at exit.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _report(error: SifwrightError) -> int:
+    for problem in error.problems:
+        sys.stderr.write(f"sifwright: {problem}\n")
+    return error.exit_code
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong command line the way every other error is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(UsageError.exit_code, f"sifwright: {message}\n    See {self.prog} --help.\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands, also for the tests of the documentation."""
+    top = _Parser(
+        prog="sifwright",
+        description="Compose, build and prove PyTorch container images for supercomputers.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"sifwright {__version__}")
+    top.add_argument(
+        "--project", default="", metavar="DIR", help="folder with defs/ and runscripts/ to use"
+    )
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    for name, text, groups in COMMANDS:
+        command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        command.set_defaults(command=f"{name}_command")
+        for group in groups:
+            _ARGUMENTS[group](command)
+    return top
+
+
+def _kind(command: argparse.ArgumentParser) -> None:
+    command.add_argument("kind", nargs="?", choices=("sites", "images", "layers"), help="only these")
+
+
+def _image(command: argparse.ArgumentParser) -> None:
+    command.add_argument("site", metavar="SITE", help="a site of 'sifwright list'")
+    command.add_argument(
+        "image", metavar="IMAGE", nargs="?", default="", help="an image; default: the site's"
+    )
+
+
+def _set(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="LAYER.OPTION=VALUE",
+        help="give an option a value; may be repeated",
+    )
+
+
+def _explain(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--explain", action="store_true", help="show every option and who set it")
+
+
+def _json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _output(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--output", default="build", metavar="DIR", help="where images go: DIR/SITE/IMAGE (build)"
+    )
+
+
+def _talk(command: argparse.ArgumentParser) -> None:
+    group = command.add_mutually_exclusive_group()
+    group.add_argument("--quiet", action="store_true", help="print errors only")
+    group.add_argument("--verbose", action="store_true", help="show the engine's output too")
+    group.add_argument("--json", action="store_true", help="print one JSON object per event")
+
+
+def _force(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--force", action="store_true", help="build even if it is up to date")
+
+
+def _sif(command: argparse.ArgumentParser) -> None:
+    command.add_argument("sif", metavar="SIF", help="the image file")
+
+
+_ARGUMENTS = {
+    "kind": _kind,
+    "image": _image,
+    "set": _set,
+    "explain": _explain,
+    "json": _json,
+    "output": _output,
+    "talk": _talk,
+    "force": _force,
+    "sif": _sif,
+}

@@ -1,0 +1,164 @@
+"""What each command does: load, resolve, act, print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright import catalog, machine
+from sifwright.errors import UsageError
+from sifwright.output import Output
+from sifwright.paths import project_folder
+from sifwright.plan import choose, resolve
+from sifwright.progress import JsonProgress, QuietProgress, TextProgress
+from sifwright.render.definition import definition, plan_document
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from rich.console import Console
+
+    from sifwright.model import Catalog, Plan
+    from sifwright.progress import Progress
+
+__all__ = [
+    "build_command",
+    "check_command",
+    "labels_command",
+    "list_command",
+    "plan_command",
+    "render_command",
+    "test_command",
+]
+
+
+def list_command(arguments: Namespace) -> None:
+    found = _load(arguments)
+    texts = {
+        "sites": {site.name: site.description for site in found.sites.values()},
+        "images": {image.name: image.description for image in found.images.values()},
+        "layers": {layer.name: layer.summary for layer in found.layers.values()},
+    }
+    kinds = [arguments.kind] if arguments.kind else list(texts)
+    if arguments.json:
+        _print_json({kind: texts[kind] for kind in kinds})
+        return
+    for kind in kinds:
+        _console().print(f"[bold]{kind}[/]")
+        _print_table([(f"  {name}", text) for name, text in texts[kind].items()])
+
+
+def plan_command(arguments: Namespace) -> None:
+    plan = _resolve(arguments)
+    if arguments.json:
+        _print_json(plan_document(plan))
+        return
+    _console().print(f"image [bold]{plan.image.name}[/] for site [bold]{plan.site.name}[/]")
+    for step in plan.steps:
+        _print_table([(step.id[:12], step.layer.name, step.layer.summary)])
+        if arguments.explain:
+            values = step.options.items()
+            _print_table([("", f"  {k} = {v.text or '(empty)'}", f"({v.origin})") for k, v in values])
+
+
+def render_command(arguments: Namespace) -> None:
+    sys.stdout.write(definition(_resolve(arguments), machine.values()))
+
+
+def build_command(arguments: Namespace) -> None:
+    from sifwright.build import build  # noqa: PLC0415  # pulls in ssl and the engine
+
+    plan = _resolve(arguments)
+    output, progress = _output(arguments, plan), _progress(arguments)
+    built = build(plan, output, progress, force=arguments.force)
+    size = output.link.stat().st_size / 1e6
+    state = "built" if built else "up to date"
+    progress.note(f"{state}: {output.link} ({size:.0f} MB, plan {plan.id[:12]})")
+    for line in _next_steps(output):
+        progress.note(line)
+
+
+def test_command(arguments: Namespace) -> None:
+    from sifwright.build import test_image  # noqa: PLC0415  # pulls in ssl and the engine
+
+    arguments.settings = []
+    plan = _resolve(arguments)
+    output = _output(arguments, plan)
+    if not output.link.exists():
+        raise UsageError.of(
+            "there is no image yet", where=str(output.link), fix=f"sifwright build {plan.site.name}"
+        )
+    test_image(plan, output, _progress(arguments))
+
+
+def check_command(arguments: Namespace) -> None:
+    from sifwright import preflight  # noqa: PLC0415  # pulls in ssl and the engine
+
+    plan = _resolve(arguments)
+    engine = preflight.check(plan, machine.values(), _output(arguments, plan).folder)
+    _console().print(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
+
+
+def labels_command(arguments: Namespace) -> None:
+    from sifwright.metadata import labels  # noqa: PLC0415  # spython is slow to import
+
+    found = labels(Path(arguments.sif))
+    if arguments.json:
+        _print_json(found)
+    else:
+        _print_table(sorted(found.items()))
+
+
+def _load(arguments: Namespace) -> Catalog:
+    project = project_folder(arguments.project)
+    return catalog.load(project / "defs", project)
+
+
+def _resolve(arguments: Namespace) -> Plan:
+    found = _load(arguments)
+    choose(found.sites, arguments.site, "site")
+    return resolve(found, arguments.site, arguments.image, arguments.settings)
+
+
+def _output(arguments: Namespace, plan: Plan) -> Output:
+    folder = Path(arguments.output) / plan.site.name / plan.image.name
+    return Output(folder=folder, name=plan.image.name)
+
+
+def _progress(arguments: Namespace) -> Progress:
+    if arguments.quiet:
+        return QuietProgress()
+    if arguments.json:
+        return JsonProgress()
+    return TextProgress(_console(), verbose=arguments.verbose)
+
+
+def _next_steps(output: Output) -> list[str]:
+    lines = [f"try it:     singularity exec {output.link} conda-python-simple -c 'import torch'"]
+    if older := output.older():
+        size = sum(path.stat().st_size for path in older) / 1e6
+        lines.append(f"older images, yours to remove: {len(older)} in {output.folder} ({size:.0f} MB)")
+    return lines
+
+
+def _console() -> Console:
+    from rich.console import Console  # noqa: PLC0415  # not needed for --help and --json
+
+    # A pipe has no width: lines meant for grep stay whole.
+    return Console() if sys.stdout.isatty() else Console(width=200)
+
+
+def _print_json(data: object) -> None:
+    sys.stdout.write(json.dumps(data, indent=1) + "\n")
+
+
+def _print_table(rows: list[tuple[str, ...]]) -> None:
+    from rich.table import Table  # noqa: PLC0415  # not needed for --help and --json
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table.grid(padding=(0, 2))
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    _console().print(table)

@@ -1,0 +1,196 @@
+"""The nouns of sifwright as frozen data: no method here reads a file or runs a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "Bootstrap",
+    "Catalog",
+    "Download",
+    "EnvRule",
+    "Image",
+    "ImageLayer",
+    "Layer",
+    "LayerFile",
+    "Lookup",
+    "Option",
+    "OptionValue",
+    "Plan",
+    "Site",
+    "Step",
+    "Value",
+    "VersionRule",
+]
+
+OptionValue = str | bool | int
+Vendor = Literal["amd", "nvidia", "cpu"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Option:
+    """One setting of a layer. `pattern` must match the whole value of a string option."""
+
+    name: str
+    type: Literal["string", "boolean", "integer"]
+    description: str
+    default: OptionValue
+    pattern: str | None = None
+    enum: tuple[OptionValue, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lookup:
+    """A cell of `defs/versions.yaml`; `row` is a reference such as `option.version`."""
+
+    table: str
+    row: str
+    column: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VersionRule:
+    """`value` (a reference) must stand in the cell that `lookup` names."""
+
+    lookup: Lookup
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnvRule:
+    """How a layer changes one environment variable, for later steps and in the image."""
+
+    name: str
+    action: Literal["set", "default", "prepend"]
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bootstrap:
+    """A header line of the definition file: a literal, or an option that the machine can fill."""
+
+    keyword: str
+    literal: str | None = None
+    option: str | None = None
+    machine: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Download:
+    """Something the build fetches, checked before it starts; `{option}` stands for its value."""
+
+    what: str
+    pip: str = ""
+    index: str = ""
+    url: str = ""
+    option: str = ""
+    machine: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerFile:
+    """A file that a layer brings; `path` is relative to the folder its script starts in."""
+
+    path: str
+    data: bytes
+    executable: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layer:
+    """A reusable piece of an image: a header (layer.yaml), a script, a test and files."""
+
+    name: str
+    summary: str
+    install: str
+    test: str = ""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    requires: tuple[str, ...] = ()
+    provides: tuple[str, ...] = ()
+    facts: Mapping[str, Lookup] = field(default_factory=dict)
+    compatible: tuple[VersionRule, ...] = ()
+    bootstrap: tuple[Bootstrap, ...] = ()
+    programs: tuple[str, ...] = ()
+    downloads: tuple[Download, ...] = ()
+    disk_mb: int = 0
+    env: tuple[EnvRule, ...] = ()
+    files: tuple[LayerFile, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Site:
+    """The facts of one machine that images, modules and jobs are made from."""
+
+    name: str
+    description: str
+    vendor: Vendor
+    scheduler: str
+    launcher: str
+    image: str
+    compression: Literal["zstd", "gzip"]
+    options: Mapping[str, Mapping[str, OptionValue]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImageLayer:
+    """A layer's place in an image and the options that image gives it."""
+
+    layer: str
+    options: Mapping[str, OptionValue]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Image:
+    """An ordered list of layers."""
+
+    name: str
+    description: str
+    layers: tuple[ImageLayer, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Catalog:
+    """Everything under `defs/`, checked. `versions` is table -> row -> column -> values."""
+
+    sites: Mapping[str, Site]
+    images: Mapping[str, Image]
+    layers: Mapping[str, Layer]
+    versions: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Value:
+    """An option's value and who gave it."""
+
+    value: OptionValue
+    origin: str
+
+    @property
+    def text(self) -> str:
+        """The value as a script sees it."""
+        return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """A layer with its options decided. `id` also stands for every step before it."""
+
+    layer: Layer
+    options: Mapping[str, Value]
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """What will be built, completely decided; `id` is the id of the last step."""
+
+    site: Site
+    image: Image
+    steps: tuple[Step, ...]
+    facts: Mapping[str, str]
+
+    @property
+    def id(self) -> str:
+        return self.steps[-1].id

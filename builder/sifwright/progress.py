@@ -1,0 +1,112 @@
+"""Tell a person, or a program, how far a build is: one line per step."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+__all__ = ["JsonProgress", "Progress", "QuietProgress", "TextProgress", "Timer"]
+
+
+class Progress(Protocol):
+    """What a build reports; `seconds` is wall time."""
+
+    def started(self, step: str) -> None: ...
+    def finished(self, step: str, state: str, seconds: float) -> None: ...
+    def output(self, line: str) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+class QuietProgress:
+    """Say nothing; errors still reach stderr."""
+
+    def started(self, step: str) -> None: ...
+    def finished(self, step: str, state: str, seconds: float) -> None: ...
+    def output(self, line: str) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+class JsonProgress:
+    """One JSON object per line on stdout."""
+
+    def started(self, step: str) -> None:
+        self._emit(event="started", step=step)
+
+    def finished(self, step: str, state: str, seconds: float) -> None:
+        self._emit(event="finished", step=step, state=state, seconds=round(seconds, 3))
+
+    def output(self, line: str) -> None: ...
+
+    def note(self, text: str) -> None:
+        self._emit(event="note", text=text)
+
+    def _emit(self, **fields: object) -> None:
+        sys.stdout.write(json.dumps(fields) + "\n")
+        sys.stdout.flush()
+
+
+class TextProgress:
+    """Lines for a person; on a terminal the running step is shown with its time."""
+
+    def __init__(self, console: Console, *, verbose: bool = False) -> None:
+        self.console = console
+        self.verbose = verbose
+        self._status: Status | None = None
+
+    def started(self, step: str) -> None:
+        if self.console.is_terminal:
+            self._status = self.console.status(f"{step} …")
+            self._status.start()
+
+    def finished(self, step: str, state: str, seconds: float) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+        style = {"done": "green", "failed": "bold red"}.get(state, "yellow")
+        self.console.print(f"{step:<24} [{style}]{state:<8}[/] {seconds:7.1f} s", highlight=False)
+
+    def output(self, line: str) -> None:
+        if self.verbose:
+            self.console.print(f"  | {line}", markup=False, highlight=False)
+
+    def note(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@dataclass
+class Timer:
+    """The one step that is running; starting the next one finishes it, an error fails it."""
+
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+    step: str = ""
+    _since: float = 0.0
+
+    def __enter__(self) -> Timer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        stopped = kind is not None and issubclass(kind, KeyboardInterrupt)
+        self.finish("stopped" if stopped else "failed" if kind else "done")
+
+    def start(self, step: str) -> None:
+        if step == self.step:
+            return
+        self.finish("done")
+        self.step, self._since = step, time.monotonic()
+        self.progress.started(step)
+
+    def finish(self, state: str) -> None:
+        if not self.step:
+            return
+        elapsed = time.monotonic() - self._since
+        self.seconds[self.step] = round(elapsed, 3)
+        self.progress.finished(self.step, state, elapsed)
+        self.step = ""

@@ -1,0 +1,1 @@
+"""Renderers: a plan in, text out. Nothing here reads the machine."""

@@ -1,0 +1,164 @@
+"""Render a plan as a self-contained Apptainer definition file."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import jinja2
+
+from sifwright import __version__
+from sifwright.errors import MachineError
+from sifwright.render import shell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.model import Bootstrap, Plan, Step
+
+__all__ = ["definition", "plan_document"]
+
+# Values that a label line carries unchanged; the others are in plan.json only.
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9._+:/@-]+")
+_MACHINE_VALUES = {
+    "debian-mirror": "the address of a Debian mirror",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _StepText:
+    """The parts of one step, as the template places them."""
+
+    name: str
+    summary: str
+    id: str
+    files: str
+    assignments: str
+    exports: tuple[str, ...]
+
+
+def definition(plan: Plan, machine: Mapping[str, str]) -> str:
+    """Render the definition file.
+
+    `machine` holds what only the building machine knows (`debian-mirror`); raises `MachineError`
+    if the plan needs a value that neither the machine nor an option gives.
+    """
+    steps = [_step_text(step) for step in plan.steps]
+    return _template().render(
+        plan=plan,
+        header=list(_header(plan.steps[0], machine)),
+        setup=textwrap.indent(_package_text("setup.sh"), "    "),
+        runner=shell.write_file("/.sifwright/step", _package_text("step.sh").encode()),
+        steps=steps,
+        tested=[text for step, text in zip(plan.steps, steps, strict=True) if step.layer.test],
+        record="\n".join(_record_files(plan)),
+        environment=[line for step in plan.steps for line in _exports(step)],
+        labels=list(_labels(plan)),
+    )
+
+
+def plan_document(plan: Plan) -> dict[str, object]:
+    """The plan as plain data, the same in `plan --json`, in plan.json and in the image."""
+    return {
+        "site": plan.site.name,
+        "image": plan.image.name,
+        "id": plan.id,
+        "facts": dict(plan.facts),
+        "steps": [
+            {
+                "layer": step.layer.name,
+                "id": step.id,
+                "options": {
+                    name: {"value": value.value, "origin": value.origin}
+                    for name, value in step.options.items()
+                },
+            }
+            for step in plan.steps
+        ],
+    }
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("sifwright"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  # shell, not HTML; values are quoted by render.shell
+    )
+    return environment.get_template("definition.def.j2")
+
+
+@cache
+def _package_text(name: str) -> str:
+    return resources.files("sifwright").joinpath("templates", name).read_text()
+
+
+def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for line in base.layer.bootstrap:
+        yield line.keyword, line.literal or _header_value(base, line, machine)
+
+
+def _header_value(base: Step, line: Bootstrap, machine: Mapping[str, str]) -> str:
+    option, source = line.option or "", line.machine or ""
+    value = base.options[option].text or machine.get(source, "")
+    if value:
+        return value
+    raise MachineError.of(
+        f"this machine does not give {_MACHINE_VALUES.get(source, 'a value')}",
+        where=f"{base.layer.name}.{option}",
+        fix=f"Name one: --set {base.layer.name}.{option}=…",
+    )
+
+
+def _step_text(step: Step) -> _StepText:
+    return _StepText(
+        name=step.layer.name,
+        summary=step.layer.summary,
+        id=step.id,
+        files="\n".join(_step_files(step)),
+        assignments=shell.assignments(step.options),
+        exports=_exports(step),
+    )
+
+
+def _exports(step: Step) -> tuple[str, ...]:
+    return tuple(shell.export(rule) for rule in step.layer.env)
+
+
+def _step_files(step: Step) -> Iterator[str]:
+    folder = f"/.sifwright/layers/{step.layer.name}"
+    parents = {f"{folder}/{file.path}".rpartition("/")[0] for file in step.layer.files}
+    yield shell.make_folders({folder, *parents})
+    for file in step.layer.files:
+        yield shell.write_file(f"{folder}/{file.path}", file.data, executable=file.executable)
+    yield shell.write_file(f"{folder}/install.sh", step.layer.install.encode())
+
+
+def _record_files(plan: Plan) -> Iterator[str]:
+    for step in plan.steps:
+        if step.layer.test:
+            path = f"/opt/sifwright/tests/{step.layer.name}.sh"
+            yield shell.write_file(path, step.layer.test.encode())
+    text = json.dumps(plan_document(plan), indent=1) + "\n"
+    yield shell.write_file("/opt/sifwright/plan.json", text.encode())
+
+
+def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
+    yield "org.opencontainers.image.title", plan.image.name
+    yield "org.opencontainers.image.description", plan.image.description
+    yield "org.sifwright.version", __version__
+    yield "org.sifwright.site", plan.site.name
+    yield "org.sifwright.plan", plan.id
+    for step in plan.steps:
+        yield f"org.sifwright.step.{step.layer.name}", step.id
+    for step in plan.steps:
+        for name, value in step.options.items():
+            if _LABEL_VALUE.fullmatch(value.text):
+                yield f"org.sifwright.option.{step.layer.name}.{name}", value.text

@@ -1,0 +1,62 @@
+"""Write values and files into POSIX shell so that they come out as they went in."""
+
+from __future__ import annotations
+
+import base64
+import shlex
+from typing import TYPE_CHECKING
+
+from sifwright.options import variable
+from sifwright.scripts import BUILD_ARGUMENT, DELIMITER, SECTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sifwright.model import EnvRule, Value
+
+__all__ = ["assignments", "export", "make_folders", "write_file"]
+
+
+def assignments(options: Mapping[str, Value]) -> str:
+    """`OPT_NAME=value ` words for `env`, every value quoted as data."""
+    words = (f"{variable(name)}={shlex.quote(value.text)}" for name, value in options.items())
+    return "".join(f"{word} " for word in words)
+
+
+def export(rule: EnvRule) -> str:
+    """The line that applies a layer's environment rule."""
+    value = shlex.quote(rule.value)
+    if rule.action == "prepend":
+        return f'export {rule.name}={value}"${{{rule.name}:+:${rule.name}}}"'
+    if rule.action == "default":
+        return f'[ -n "${{{rule.name}+set}}" ] || export {rule.name}={value}'
+    return f"export {rule.name}={value}"
+
+
+def make_folders(paths: Iterable[str]) -> str:
+    return f"mkdir -p {' '.join(shlex.quote(path) for path in sorted(paths))}"
+
+
+def write_file(path: str, data: bytes, *, executable: bool = False) -> str:
+    """Commands that write a file; readable where the definition file can carry it as it is."""
+    target = shlex.quote(path)
+    text = _plain_text(data)
+    if text is None:
+        command, body = f"base64 -d >{target}", base64.encodebytes(data).decode()
+    else:
+        command, body = f"cat >{target}", text
+    mode = "755" if executable else "644"
+    return f"{command} <<'{DELIMITER}'\n{body}{DELIMITER}\nchmod {mode} {target}\n"
+
+
+def _plain_text(data: bytes) -> str | None:
+    """The text, unless a here-document in a definition file would change it."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    if text and not text.endswith("\n"):
+        return None
+    if "\r" in text or "\0" in text or f"{DELIMITER}\n" in text:
+        return None
+    return None if SECTION.search(text) or BUILD_ARGUMENT.search(text) else text

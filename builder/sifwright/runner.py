@@ -1,0 +1,108 @@
+"""Run programs: always a list of arguments, never a shell, never an orphan."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import TextIO
+
+__all__ = ["capture", "stream"]
+
+# Apptainer removes its temporary files on SIGINT; a 4 GB bundle takes a while.
+STOP_SECONDS = 30.0
+
+
+def capture(
+    command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """Run a short command; exit status 127 if it cannot be started, 124 if it takes too long."""
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=env,
+            timeout=timeout,
+        )
+    except OSError as error:
+        return subprocess.CompletedProcess(command, 127, "", f"{command[0]}: {error.strerror}")
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 124, "", f"no answer in {timeout:.0f} s")
+
+
+def stream(
+    command: Sequence[str],
+    *,
+    log: Path,
+    on_line: Callable[[str], None],
+    env: Mapping[str, str] | None = None,
+) -> int:
+    """Run a long command, send every line of its output to the log and to `on_line`.
+
+    Returns the exit status. If anything interrupts us, the command and all it started end first.
+    """
+    with log.open("a", encoding="utf-8") as sink:
+        sink.write(f"+ {shlex.join(command)}\n")
+        sink.flush()
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=env,
+            start_new_session=True,
+        )
+        with _ended(process):
+            _copy_lines(process, sink, on_line)
+        return process.wait()
+
+
+def _copy_lines(
+    process: subprocess.Popen[str], sink: TextIO, on_line: Callable[[str], None]
+) -> None:
+    assert process.stdout is not None  # noqa: S101  # for the type checker: PIPE was asked for
+    for line in process.stdout:
+        sink.write(line)
+        sink.flush()
+        on_line(line.rstrip("\n"))
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Leave no process of the group behind, whatever happens."""
+    try:
+        yield
+    except BaseException:
+        _stop(process)
+        raise
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """Ask the group to end as Ctrl-C would, then insist."""
+    _signal_group(process, signal.SIGINT)
+    deadline = time.monotonic() + STOP_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    _signal_group(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal_group(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,65 @@
+"""Refuse layer scripts that a definition file would not carry unharmed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sifwright.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["BUILD_ARGUMENT", "DELIMITER", "SECTION", "problems"]
+
+DELIMITER = "SIFWRIGHT_EOF"
+# Apptainer 1.4.5: any line whose first printing character is % starts a section, here-documents
+# included, and {{ name }} is replaced as a build argument, line breaks included.
+SECTION = re.compile(r"^[^\S\n]*%", re.MULTILINE)
+BUILD_ARGUMENT = re.compile(r"\{\{\s*\w+\s*\}\}")
+_STRICT = re.compile(r"^set -euo pipefail$", re.MULTILINE)
+
+
+def problems(data: bytes, file: str) -> Iterator[Problem]:
+    """Yield what is wrong with the text of install.sh or test.sh."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        yield Problem(where=file, what=f"not UTF-8 text (byte {error.start})", fix="Save as UTF-8.")
+        return
+    for pattern, what, fix in _HAZARDS:
+        for match in pattern.finditer(text):
+            line = text.count("\n", 0, match.end()) + 1
+            yield Problem(where=f"{file}:{line}", what=what, fix=fix)
+    if not _STRICT.search(text):
+        yield Problem(
+            where=file,
+            what="the script does not stop at its first error",
+            fix="Put 'set -euo pipefail' on a line of its own near the top.",
+        )
+    if not text.endswith("\n"):
+        yield Problem(where=file, what="the last line has no end", fix="End the file with a newline.")
+
+
+_HAZARDS = (
+    (
+        SECTION,
+        "a line that starts with '%' opens a section of the definition file",
+        "Put something before the '%', for example printf '%s' with the text as an argument.",
+    ),
+    (
+        BUILD_ARGUMENT,
+        "Apptainer replaces {{ name }} in a definition file",
+        "Write the braces apart, for example '{''{ name }}', or put the text into files/.",
+    ),
+    (
+        re.compile(rf"^{DELIMITER}$", re.MULTILINE),
+        f"a line '{DELIMITER}' ends the here-document that carries the script",
+        "Use another word.",
+    ),
+    (
+        re.compile(r"[\r\x00]"),
+        "a carriage return or NUL byte",
+        "Save the script with Unix line ends.",
+    ),
+)

@@ -1,0 +1,40 @@
+# Bring the settings of the building machine (certificates, proxies, pip's and apt's settings) into
+# a folder that %post removes at its end. `sifwright build` prepares that folder; by hand, it is
+# made from the environment.
+build="$APPTAINER_ROOTFS/.sifwright"
+mkdir -p "$build/machine" "$build/tmp" "$build/layers"
+if [ -n "${SIFWRIGHT_MACHINE:-}" ]; then
+  cp -R "$SIFWRIGHT_MACHINE/." "$build/machine/"
+else
+  quote() { printf "%s" "$1" | sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"; }
+  {
+    set +x
+    for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL \
+      PIP_EXTRA_INDEX_URL PIP_TRUSTED_HOST PIP_DEFAULT_TIMEOUT PIP_RETRIES PIP_NO_INDEX; do
+      eval "value=\${$name:-}"
+      [ -z "$value" ] || printf 'export %s=%s\n' "$name" "$(quote "$value")"
+    done
+    folders=
+    for folder in ${PIP_FIND_LINKS:-}; do
+      case $folder in
+        *://*) folders="$folders $folder" ;;
+        *) mkdir -p "$build/machine/wheels"
+          for file in "$folder"/*.whl "$folder"/*.tar.gz; do
+            [ ! -f "$file" ] || cp "$file" "$build/machine/wheels/"
+          done
+          folders="$folders /.sifwright/machine/wheels" ;;
+      esac
+    done
+    [ -z "$folders" ] || printf 'export PIP_FIND_LINKS=%s\n' "$(quote "${folders# }")"
+    for bundle in "${SSL_CERT_FILE:-}" /etc/ssl/certs/ca-certificates.crt \
+      /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem; do
+      [ -f "$bundle" ] || continue
+      cp "$bundle" "$build/machine/ca.crt"
+      break
+    done
+  } >"$build/machine/environment"
+  if command -v apt-config >/dev/null; then
+    apt-config dump | grep -E '^Acquire::(http|https|ftp|Retries)' |
+      grep -vi 'CaInfo\|Cert\|Key' >"$build/machine/apt.conf" || true
+  fi
+fi

@@ -1,0 +1,38 @@
+#!/bin/bash
+# Run one layer's install.sh in a bash of its own, so that nothing leaks into the next layer but
+# what its header declares, and name the line it fails in.
+set -euo pipefail
+
+export SIFWRIGHT_LAYER=$1 SIFWRIGHT_BUILD=/.sifwright
+export TMPDIR=$SIFWRIGHT_BUILD/tmp HOME=$SIFWRIGHT_BUILD/tmp APT_CONFIG=$SIFWRIGHT_BUILD/apt.conf
+export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+export PIP_NO_INPUT=1 PIP_PROGRESS_BAR=off
+umask 022
+
+machine=$SIFWRIGHT_BUILD/machine
+[[ ! -f $machine/environment ]] || . "$machine/environment"
+[[ -f $APT_CONFIG ]] || { cat "$machine/apt.conf" 2>/dev/null || true; } >"$APT_CONFIG"
+if [[ -f $machine/ca.crt ]]; then
+  export SSL_CERT_FILE=$machine/ca.crt REQUESTS_CA_BUNDLE=$machine/ca.crt PIP_CERT=$machine/ca.crt
+  export CURL_CA_BUNDLE=$machine/ca.crt GIT_SSL_CAINFO=$machine/ca.crt
+  grep -qs CaInfo "$APT_CONFIG" || printf 'Acquire::https::CaInfo "%s";\n' "$SSL_CERT_FILE" >>"$APT_CONFIG"
+fi
+
+# Sourced by the layer's bash before its script: reports where a command fails.
+cat >"$SIFWRIGHT_BUILD/trap" <<'TRAP'
+unset BASH_ENV
+set -E
+trap 'printf "sifwright: line %s %s install.sh:%s: %s\n" "$?" "$SIFWRIGHT_LAYER" "$LINENO" "${BASH_COMMAND%%$'\n'*}"' ERR
+TRAP
+
+echo "sifwright: begin $SIFWRIGHT_LAYER"
+cd "$SIFWRIGHT_BUILD/layers/$SIFWRIGHT_LAYER"
+status=0
+BASH_ENV=$SIFWRIGHT_BUILD/trap bash ./install.sh || status=$?
+if ((status != 0)); then
+  echo "sifwright: failed $SIFWRIGHT_LAYER $status"
+  exit "$status"
+fi
+rm -rf "${TMPDIR:?}"/* "$PWD"
+echo "sifwright: end $SIFWRIGHT_LAYER"

@@ -1,0 +1,19 @@
+#!/bin/bash
+# Take the building machine's mirror out of the image and add the packages asked for.
+set -euo pipefail
+
+# The sources debootstrap wrote serve the build only: apt reads them from the build's own folder.
+mv /etc/apt/sources.list "$SIFWRIGHT_BUILD/sources.list"
+printf 'Dir::Etc::sourcelist "%s/sources.list";\n' "$SIFWRIGHT_BUILD" >>"$APT_CONFIG"
+
+if [[ -n $OPT_IMAGE_MIRROR ]]; then
+  printf 'deb %s %s main\n' "$OPT_IMAGE_MIRROR" "$OPT_SUITE" >/etc/apt/sources.list
+fi
+
+if [[ -n $OPT_PACKAGES ]]; then
+  read -ra packages <<<"$OPT_PACKAGES"
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends "${packages[@]}"
+fi
+apt-get clean
+rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old /var/log/bootstrap.log

@@ -1,0 +1,20 @@
+#!/bin/bash
+# Install exactly one build of torch and pin it for every later pip install.
+set -euo pipefail
+
+readonly requirement="torch==$OPT_VERSION+$OPT_VARIANT"
+readonly index="$OPT_INDEX/$OPT_VARIANT"
+
+# A machine's own pip settings come first: a site's mirror may carry the wheel. The public index
+# of packages never does, because it takes no local versions such as +cpu, so there is no mix-up.
+if pip download --quiet --no-deps --dest wheel "$requirement" 2>mirror.log; then
+  echo "found $requirement through the machine's pip settings"
+  indexes=()
+else
+  echo "not among the machine's own packages ($(tail -n 1 mirror.log)); asking $index"
+  pip download --no-deps --dest wheel --index-url "$index" "$requirement"
+  # What torch depends on may only be there, for example its build of triton.
+  indexes=(--extra-index-url "$index")
+fi
+pip install "${indexes[@]}" wheel/torch-*.whl
+printf '%s\n' "$requirement" >/opt/venv/constraints.txt
