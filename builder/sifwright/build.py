@@ -52,7 +52,7 @@ def build(plan: Plan, output: Output, progress: Progress, *, force: bool = False
     return True
 
 
-def test_image(plan: Plan, output: Output, progress: Progress) -> None:
+def test_image(output: Output, progress: Progress) -> None:
     """Run the tests of all layers in the image that stands there."""
     with Timer(progress) as timer:
         timer.start("check this machine")
@@ -61,9 +61,7 @@ def test_image(plan: Plan, output: Output, progress: Progress) -> None:
         _run_tests(engine, output.link, output, timer)
 
 
-def _run_engine(
-    engine: Apptainer, plan: Plan, output: Output, partial: Path, timer: Timer
-) -> None:
+def _run_engine(engine: Apptainer, plan: Plan, output: Output, partial: Path, timer: Timer) -> None:
     with workspace(preflight.temporary_root()) as work:
         settings = machine.prepare(work)
         env = {
@@ -91,9 +89,7 @@ def _run_tests(engine: Apptainer, sif: Path, output: Output, timer: Timer) -> No
         raise TestError(watcher.problem("the test failed in the finished image", output.log))
 
 
-def _record(
-    plan: Plan, engine: Apptainer, digest: str, timer: Timer
-) -> dict[str, object]:
+def _record(plan: Plan, engine: Apptainer, digest: str, timer: Timer) -> dict[str, object]:
     return {
         "sifwright": __version__,
         "engine": f"{engine.name} {engine.version}",

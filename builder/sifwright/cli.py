@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from sifwright import __version__
-from sifwright.errors import Interrupted, SifwrightError, UsageError
+from sifwright.errors import Interrupted, MachineError, SifwrightError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,11 @@ COMMANDS = (
     ("list", "show the sites, images and layers there are", ("kind", "json")),
     ("plan", "show what would be built, without building", ("image", "set", "explain", "json")),
     ("render", "print the definition file", ("image", "set")),
-    ("build", "build the SIF, test it, put it in place", ("image", "set", "output", "talk", "force")),
+    (
+        "build",
+        "build the SIF, test it, put it in place",
+        ("image", "set", "output", "talk", "force"),
+    ),
     ("test", "run the tests of all layers in the SIF that was built", ("image", "output", "talk")),
     ("check", "say what this machine lacks for building an image", ("image", "set", "output")),
     ("labels", "print the labels of a SIF", ("sif", "json")),
@@ -53,7 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone; Python would complain once more at exit.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _report(_machine_error(error))
     return 0
+
+
+def _machine_error(error: OSError) -> SifwrightError:
+    """A full disk, a missing permission: the machine's, not the user's, and no traceback."""
+    return MachineError.of(
+        error.strerror or str(error),
+        where=str(error.filename or ""),
+        fix="Free space, mend the permission, or choose another folder with --output.",
+    )
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -96,7 +111,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _kind(command: argparse.ArgumentParser) -> None:
-    command.add_argument("kind", nargs="?", choices=("sites", "images", "layers"), help="only these")
+    command.add_argument(
+        "kind", nargs="?", choices=("sites", "images", "layers"), help="only these"
+    )
 
 
 def _image(command: argparse.ArgumentParser) -> None:

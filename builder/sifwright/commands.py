@@ -60,7 +60,9 @@ def plan_command(arguments: Namespace) -> None:
         _print_table([(step.id[:12], step.layer.name, step.layer.summary)])
         if arguments.explain:
             values = step.options.items()
-            _print_table([("", f"  {k} = {v.text or '(empty)'}", f"({v.origin})") for k, v in values])
+            _print_table(
+                [("", f"  {k} = {v.text or '(empty)'}", f"({v.origin})") for k, v in values]
+            )
 
 
 def render_command(arguments: Namespace) -> None:
@@ -90,7 +92,7 @@ def test_command(arguments: Namespace) -> None:
         raise UsageError.of(
             "there is no image yet", where=str(output.link), fix=f"sifwright build {plan.site.name}"
         )
-    test_image(plan, output, _progress(arguments))
+    test_image(output, _progress(arguments))
 
 
 def check_command(arguments: Namespace) -> None:
@@ -98,7 +100,9 @@ def check_command(arguments: Namespace) -> None:
 
     plan = _resolve(arguments)
     engine = preflight.check(plan, machine.values(), _output(arguments, plan).folder)
-    _console().print(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
+    _console().print(
+        f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'"
+    )
 
 
 def labels_command(arguments: Namespace) -> None:
@@ -139,7 +143,9 @@ def _next_steps(output: Output) -> list[str]:
     lines = [f"try it:     singularity exec {output.link} conda-python-simple -c 'import torch'"]
     if older := output.older():
         size = sum(path.stat().st_size for path in older) / 1e6
-        lines.append(f"older images, yours to remove: {len(older)} in {output.folder} ({size:.0f} MB)")
+        lines.append(
+            f"older images, yours to remove: {len(older)} in {output.folder} ({size:.0f} MB)"
+        )
     return lines
 
 

@@ -91,4 +91,6 @@ def _option_references(layer: Layer) -> Iterator[str]:
         references += [rule.lookup.row, rule.value]
     yield from (r.removeprefix("option.") for r in references if r.startswith("option."))
     for download in layer.downloads:
-        yield from re.findall(r"\{([a-z0-9-]+)\}", f"{download.pip} {download.index} {download.url}")
+        yield from re.findall(
+            r"\{([a-z0-9-]+)\}", f"{download.pip} {download.index} {download.url}"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sifwright.model import (
     Bootstrap,
@@ -100,4 +100,5 @@ def _bootstrap(keyword: str, value: str | dict[str, str]) -> Bootstrap:
 
 def _env_rule(name: str, data: dict[str, Any]) -> EnvRule:
     ((action, value),) = data.items()
-    return EnvRule(name=name, action=action, value=value)
+    # The schema allows no other action.
+    return EnvRule(name=name, action=cast("Any", action), value=value)

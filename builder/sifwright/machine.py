@@ -39,7 +39,10 @@ _CA_BUNDLES = (
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
 )
-_ACQUIRE = re.compile(r'^Acquire::(http|https|ftp|Retries)\b(?!.*(CaInfo|Cert|Key)).*";$', re.I)
+# How to reach mirrors; certificates and keys are files of this machine and handled apart.
+_ACQUIRE = re.compile(
+    r'^Acquire::(http|https|ftp|Retries)\b(?!.*(CaInfo|Cert|Key)).*";$', re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,9 +64,7 @@ def debian_mirror() -> str:
     if shutil.which("apt-get") is None:
         return ""
     fields = "$(REPO_URI)|$(LABEL)|$(ORIGIN)"
-    answer = runner.capture(
-        ["apt-get", "indextargets", "--format", fields, "Created-By: Packages"]
-    )
+    answer = runner.capture(["apt-get", "indextargets", "--format", fields, "Created-By: Packages"])
     for line in answer.stdout.splitlines():
         address, *names = line.split("|")
         if "Debian" in names and "@" not in address:
@@ -128,23 +129,25 @@ def _local_folders(pip: dict[str, str], mounts: Path) -> Iterator[str]:
         words = pip.get(key, "").split()
         for word in words:
             path = _local_path(word)
-            if path and word not in places:
-                number = len(places)
-                (mounts / str(number)).mkdir()
-                yield f"{path}:/mnt/{number}:ro"
-                places[word] = f"file:///mnt/{number}"
+            if path is not None and word not in places:
+                # An index links to files beside it, as in ../../packages/x.whl (PEP 503 mirrors).
+                folder = path if key == "find-links" or path.parent == Path("/") else path.parent
+                target = Path("/mnt", str(len(places)))
+                (mounts / target.name).mkdir()
+                yield f"{folder}:{target}:ro"
+                places[word] = f"file://{target / path.relative_to(folder)}"
         if key in pip:
             pip[key] = " ".join(places.get(word, word) for word in words)
 
 
-def _local_path(word: str) -> str:
+def _local_path(word: str) -> Path | None:
     """The folder that a pip setting names on this machine, if it does."""
     path = unquote(urlsplit(word).path) if word.startswith("file://") else word
     # A colon or comma in a bind would be read as the next part of it.
     if not path.startswith(("/", "~")) or re.search(r"[:,]", path):
-        return ""
+        return None
     folder = Path(path).expanduser()
-    return str(folder.resolve()) if folder.is_dir() else ""
+    return folder.resolve() if folder.is_dir() else None
 
 
 def _apt_settings() -> str:
@@ -156,7 +159,7 @@ def _apt_settings() -> str:
 
 
 def _debootstrap_proxy() -> dict[str, str]:
-    """debootstrap reads the environment only: give it apt's proxy if there is no other."""
+    """Debootstrap reads the environment only: give it apt's proxy if there is no other."""
     match = re.search(r'^Acquire::http::Proxy "(http[^"]+)";$', _apt_settings(), re.MULTILINE)
     if match is None or os.environ.get("http_proxy"):
         return {}

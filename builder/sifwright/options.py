@@ -18,8 +18,6 @@ _PYTHON_TYPES = {"string": str, "boolean": bool, "integer": int}
 _BOOLEANS = {"true": True, "false": False}
 
 
-
-
 def variable(option: str) -> str:
     """The environment variable that carries an option to a layer's scripts."""
     return "OPT_" + option.upper().replace("-", "_")

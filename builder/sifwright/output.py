@@ -63,7 +63,7 @@ class Output:
         """Whether a whole image stands here that was built from this very definition file."""
         try:
             record = json.loads(self.record.read_text())
-            return (
+            return bool(
                 record["definition_sha256"] == definition_digest
                 and str(self.link.readlink()) == record["sif"]
                 and files.sha256(self.link) == record["sif_sha256"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from sifwright import compatibility
 from sifwright.errors import PlanError, Problem, UsageError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["choose", "resolve"]
 
+T = TypeVar("T")
 Settings = dict[tuple[str, str], "OptionValue"]
 
 
@@ -40,7 +41,7 @@ def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequenc
     return Plan(site=site, image=image, steps=tuple(_steps(layers, values)), facts=facts)
 
 
-def choose(known: Mapping[str, Any], name: str, kind: str) -> Any:
+def choose(known: Mapping[str, T], name: str, kind: str) -> T:
     """The entry of that name; raises `UsageError` with the list of names."""
     if name in known:
         return known[name]
@@ -73,7 +74,8 @@ def _parse_setting(
     name, equals, value_text = text.partition("=")
     layer_name, dot, key = name.rpartition(".")
     if not equals or not dot:
-        return Problem(what="not of the form layer.option=value", fix="Example: python-venv.pip=25.0")
+        fix = "Example: pytorch-wheel.version=2.13.0"
+        return Problem(what="not of the form layer.option=value", fix=fix)
     used = {entry.layer for entry in image.layers}
     if layer_name not in used:
         what = f"image '{image.name}' has no layer '{layer_name}'"

@@ -117,7 +117,9 @@ def _has_range(file: Path, user: str) -> bool:
         text = file.read_text()
     except OSError:
         return False
-    return re.search(rf"^({re.escape(user)}|{os.geteuid()}):\d+:\d+$", text, re.MULTILINE) is not None
+    return (
+        re.search(rf"^({re.escape(user)}|{os.geteuid()}):\d+:\d+$", text, re.MULTILINE) is not None
+    )
 
 
 def _disk_problems(plan: Plan, output: Path) -> Iterator[Problem]:

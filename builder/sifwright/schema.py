@@ -6,7 +6,7 @@ import difflib
 import json
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sifwright.errors import Problem
 
@@ -67,8 +67,10 @@ def _explain(error: ValidationError, document: Document, file: str) -> Iterator[
 
 
 def _unknown_keys(error: ValidationError, document: Document, file: str) -> Iterator[Problem]:
-    known: dict[str, Any] = error.schema.get("properties", {})  # type: ignore[union-attr]
-    for key in error.instance:
+    rules: Any = error.schema
+    known: dict[str, Any] = rules.get("properties", {})
+    instance: Any = error.instance
+    for key in instance:
         if key not in known:
             path: Path = (*error.absolute_path, key)
             where = f"{file}:{_line(document, path)}"
@@ -83,7 +85,8 @@ def _name(path: Path) -> str:
 
 def _words(error: ValidationError, text: str) -> tuple[str, str]:
     """What is wrong and how to mend it, for the rules our schemas use."""
-    rule, wanted = str(error.validator), error.validator_value
+    rule, instance = str(error.validator), cast("Any", error.instance)
+    wanted: Any = error.validator_value
     if rule == "anyOf" and error.context:
         rule, wanted = "type", [e.validator_value for e in error.context if e.validator == "type"]
     if rule == "type":
@@ -91,15 +94,15 @@ def _words(error: ValidationError, text: str) -> tuple[str, str]:
     if rule == "enum":
         return f"'{text or error.instance}' is not known", did_you_mean(text, map(str, wanted))
     if rule == "required":
-        missing = [key for key in wanted if key not in error.instance]
+        missing = [key for key in wanted if key not in instance]
         return f"missing: {', '.join(missing)}", "Add it."
     if rule == "pattern":
         return f"'{error.instance}' does not fit", f"It must match {wanted}"
     return error.message[:200], "See the schema's description of this key."
 
 
-def _wrong_type(value: object, wanted: Any, text: str) -> tuple[str, str]:
-    wanted = wanted if isinstance(wanted, list) else [wanted]
+def _wrong_type(value: object, rule: object, text: str) -> tuple[str, str]:
+    wanted = rule if isinstance(rule, list) else [rule]
     names = " or ".join(_TYPE_NAMES.get(str(w), f"a {w}") for w in wanted)
     if "string" in wanted and isinstance(value, bool | int | float):
         kind = "true or false" if isinstance(value, bool) else f"the number {value}"

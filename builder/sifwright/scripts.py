@@ -38,7 +38,9 @@ def problems(data: bytes, file: str) -> Iterator[Problem]:
             fix="Put 'set -euo pipefail' on a line of its own near the top.",
         )
     if not text.endswith("\n"):
-        yield Problem(where=file, what="the last line has no end", fix="End the file with a newline.")
+        yield Problem(
+            where=file, what="the last line has no end", fix="End the file with a newline."
+        )
 
 
 _HAZARDS = (

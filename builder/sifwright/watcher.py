@@ -63,4 +63,6 @@ class Watcher:
         """What failed, where, and the last lines the engine printed."""
         lines = "\n".join(f"    | {line}" for line in self.tail)
         where = self.place or f"step '{self.timer.step}'"
-        return Problem(where=where, what=f"{what}\n{lines}" if lines else what, fix=f"Whole log: {log}")
+        return Problem(
+            where=where, what=f"{what}\n{lines}" if lines else what, fix=f"Whole log: {log}"
+        )

@@ -1,4 +1,4 @@
-"""A temporary folder that a build leaves nothing in, and the reclaiming of what killed ones left."""
+"""Temporary folders that are gone after a build, and what killed builds left of theirs."""
 
 from __future__ import annotations
 

@@ -74,8 +74,7 @@ class _Builder:
     texts: dict[Path, str] = field(default_factory=dict)
 
     def fail(self, event: events.Event, what: str, fix: str) -> YamlProblem:
-        line = event.start_mark.line + 1
-        return YamlProblem(Problem(where=f"{self.file}:{line}", what=what, fix=fix))
+        return YamlProblem(Problem(where=f"{self.file}:{_line(event)}", what=what, fix=fix))
 
     def feed(self, event: events.Event) -> None:
         if isinstance(event, events.AliasEvent) or getattr(event, "anchor", None):
@@ -128,7 +127,7 @@ class _Builder:
             path: Path = ()
         else:
             path = self.attach(event, value)
-        self.lines[path] = event.start_mark.line + 1
+        self.lines[path] = _line(event)
         return path
 
     def attach(self, event: events.Event, value: object) -> Path:
@@ -171,8 +170,14 @@ def _feed_all(builder: _Builder, text: str) -> None:
         builder.feed(event)
 
 
+def _line(event: events.Event) -> int:
+    """The line an event starts in, from 1; PyYAML counts from 0."""
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
 def _syntax_problem(error: yaml.YAMLError, file: str) -> Problem:
     mark = getattr(error, "problem_mark", None)
     where = f"{file}:{mark.line + 1}" if mark else file
     what = getattr(error, "problem", None) or str(error).splitlines()[0]
-    return Problem(where=where, what=f"not valid YAML: {what}", fix="Check the indentation and quotes.")
+    fix = "Check the indentation and quotes."
+    return Problem(where=where, what=f"not valid YAML: {what}", fix=fix)

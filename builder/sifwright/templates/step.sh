@@ -23,7 +23,10 @@ fi
 cat >"$SIFWRIGHT_BUILD/trap" <<'TRAP'
 unset BASH_ENV
 set -E
-trap 'printf "sifwright: line %s %s install.sh:%s: %s\n" "$?" "$SIFWRIGHT_LAYER" "$LINENO" "${BASH_COMMAND%%$'\n'*}"' ERR
+sifwright_failed() {
+  printf 'sifwright: line %s %s install.sh:%s: %s\n' "$1" "$SIFWRIGHT_LAYER" "$2" "${3%%$'\n'*}"
+}
+trap 'sifwright_failed "$?" "$LINENO" "$BASH_COMMAND"' ERR
 TRAP
 
 echo "sifwright: begin $SIFWRIGHT_LAYER"
