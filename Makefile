@@ -9,11 +9,12 @@ MAKEFLAGS += --no-builtin-rules
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-SITE ?= local
-IMAGE ?= pytorch
-SET ?=
-PYTEST ?=
-V ?=
+# From the command line only: a cluster may well export a SITE of its own. An empty IMAGE is the site's.
+SITE = local
+IMAGE =
+SET =
+PYTEST =
+V =
 # What a user types is data. make would expand `$(shell …)` in it, and the shell `$(…)`: so each is
 # taken unexpanded, once, and reaches the recipes through the environment only.
 override SITE := $(value SITE)
@@ -28,7 +29,7 @@ unexport PYTHONHOME PYTHONPATH
 .PHONY: help sif plan def list check test lint bench clean venv venv-dev apptainer
 
 help: ## Show this list
-	@printf 'usage: make TARGET [SITE=local] [IMAGE=pytorch] [SET="layer.option=value …"] [V=1]\n\n'
+	@printf 'usage: make TARGET [SITE=local] [IMAGE=…] [SET="layer.option=value …"] [V=1]\n\n'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do \
 	  printf '  %-10s %s\n' "$$target" "$$text"; done
 
@@ -45,7 +46,7 @@ list: venv ## List the sites, images and layers
 	@.venv/bin/sifwright list
 
 check: venv ## Say whether this machine can build images, and how to mend what is missing
-	@.venv/bin/sifwright check
+	@tools/run-sifwright check
 
 test: venv-dev apptainer lint ## Run all checks and tests (PYTEST="-k name": only these tests)
 	@xargs .venv/bin/python -m pytest <<<"$$PYTEST"

@@ -16,6 +16,7 @@ SIGUSR1 saves a checkpoint after the current step. SIGTERM saves one and stops w
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # before there is a group, see destroy_process_group()
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
@@ -47,6 +49,7 @@ class Training:
     epoch: int = 0
     step: int = 0  # the next one of this epoch
     signals: set[int] = field(default_factory=set)
+    stopped: bool = False
 
 
 # --- the process group ----------------------------------------------------------------------------
@@ -54,8 +57,10 @@ class Training:
 
 def init_process_group() -> torch.device:
     backend = "nccl" if torch.cuda.is_available() else "gloo"
-    device = torch.device("cpu")
-    if backend == "nccl":
+    if backend == "gloo":
+        device = torch.device("cpu")
+        torch.set_num_threads(1)  # so small a model only waits for more
+    else:
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
     if "RANK" in os.environ:
@@ -63,6 +68,17 @@ def init_process_group() -> torch.device:
     else:
         dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
     return device
+
+
+def destroy_process_group() -> None:
+    """Join the group's threads: one that meets an interpreter shutting down aborts the process.
+
+    See pytorch#179291. They are joined when nothing refers to the group any more. A
+    DistributedDataParallel does, in reference cycles; and it imports torch.distributed.nn, where
+    the group of that moment becomes a default argument for good.
+    """
+    gc.collect()
+    dist.destroy_process_group()
 
 
 def is_rank_0() -> bool:
@@ -108,6 +124,10 @@ def build_model() -> nn.Module:
 # --- checkpoints ----------------------------------------------------------------------------------
 
 
+class CheckpointError(Exception):
+    """A checkpoint that cannot be read, found by all ranks alike."""
+
+
 def rng_state() -> dict[str, torch.Tensor]:
     state = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
@@ -135,7 +155,7 @@ def write_atomically(state: dict[str, Any], path: Path) -> None:
 
 
 def save(training: Training) -> None:
-    """Collective: each rank has random numbers of its own."""
+    """Save on all ranks together, as each has random numbers of its own."""
     if training.checkpoint is None:
         return
     rng: list[Any] = [None] * dist.get_world_size()
@@ -169,7 +189,7 @@ def resume(training: Training) -> None:
     dist.broadcast_object_list(states, device=training.device)
     state = states[0]
     if "error" in state:
-        sys.exit(state["error"])
+        raise CheckpointError(state["error"])
     if state:
         restore(training, state)
         say(f"resumed from {training.checkpoint}: epoch {training.epoch}, step {training.step}")
@@ -186,16 +206,17 @@ def restore(training: Training, state: dict[str, Any]) -> None:
 # --- signals --------------------------------------------------------------------------------------
 
 
-def catch_signals(training: Training) -> None:
+def catch_signals(signals: set[int]) -> None:
     for number in (signal.SIGUSR1, signal.SIGTERM):
-        signal.signal(number, lambda caught, _frame: training.signals.add(caught))
+        signal.signal(number, lambda caught, _frame: signals.add(caught))
 
 
 def handle_signals(training: Training) -> None:
     """Do what any rank was asked for on all of them, at the same step."""
-    asked = [float(number in training.signals) for number in (signal.SIGUSR1, signal.SIGTERM)]
+    caught = set(training.signals)
+    training.signals -= caught  # and no more: another may come at any moment
+    asked = [float(number in caught) for number in (signal.SIGUSR1, signal.SIGTERM)]
     to_save, to_stop = total(asked, training.device)
-    training.signals.clear()
     if to_save or to_stop:
         save(training)
         what = (
@@ -204,7 +225,7 @@ def handle_signals(training: Training) -> None:
         say(f"epoch {training.epoch}, step {training.step}: {what}")
     if to_stop:
         say("stopped by SIGTERM")
-        sys.exit(EXIT_STOPPED)
+        training.stopped = True
 
 
 # --- training -------------------------------------------------------------------------------------
@@ -212,7 +233,12 @@ def handle_signals(training: Training) -> None:
 
 def make_loader(data: TensorDataset, batch_size: int, seed: int) -> DataLoader[Any]:
     sampler: DistributedSampler[Any] = DistributedSampler(data, shuffle=True, seed=seed)
-    return DataLoader(data, batch_size=batch_size // dist.get_world_size(), sampler=sampler)
+    return DataLoader(
+        data,
+        batch_size=batch_size // dist.get_world_size(),
+        sampler=sampler,
+        generator=torch.Generator(),  # or each iterator takes a number from those of the training
+    )
 
 
 def train_step(training: Training, images: torch.Tensor, digits: torch.Tensor) -> float:
@@ -236,6 +262,8 @@ def train_epoch(training: Training, loader: DataLoader[Any]) -> float:
         losses.append(train_step(training, images, digits))
         training.step = step + 1
         handle_signals(training)
+        if training.stopped:
+            break
     loss, steps = total([sum(losses), len(losses)], training.device)
     return loss / max(steps, 1)
 
@@ -243,6 +271,8 @@ def train_epoch(training: Training, loader: DataLoader[Any]) -> float:
 def train(training: Training, loader: DataLoader[Any], epochs: int) -> None:
     while training.epoch < epochs:
         loss = train_epoch(training, loader)
+        if training.stopped:
+            return
         training.epoch, training.step = training.epoch + 1, 0
         save(training)
         say(f"epoch {training.epoch}/{epochs} loss {loss:.4f}")
@@ -273,13 +303,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--checkpoint", type=Path, metavar="PATH", help="save here and resume")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--min-accuracy", type=float, default=0.0, help="fail below this")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    if arguments.batch_size < 1 or arguments.batch_size % ranks:
+        parser.error(f"--batch-size {arguments.batch_size} does not divide among {ranks} ranks")
+    return arguments
 
 
 def prepare(arguments: argparse.Namespace, device: torch.device) -> Training:
-    ranks = dist.get_world_size()
-    if arguments.batch_size < 1 or arguments.batch_size % ranks:
-        sys.exit(f"--batch-size {arguments.batch_size} does not divide among {ranks} ranks")
     torch.manual_seed(arguments.seed)
     model = DistributedDataParallel(build_model().to(device))
     torch.manual_seed(arguments.seed + dist.get_rank())  # each rank drops out other units
@@ -287,28 +318,39 @@ def prepare(arguments: argparse.Namespace, device: torch.device) -> Training:
     return Training(model, optimizer, device, arguments.checkpoint)
 
 
-def run(arguments: argparse.Namespace, device: torch.device) -> None:
+def run(arguments: argparse.Namespace, device: torch.device) -> int | str:
+    """Return what to exit with: a code or a message."""
     start = time.monotonic()
     training = prepare(arguments, device)
-    catch_signals(training)
+    catch_signals(training.signals)
     train_data, test_data = load_data(arguments.seed)
-    resume(training)
+    try:
+        resume(training)
+    except CheckpointError as error:
+        return str(error)
     train(training, make_loader(train_data, arguments.batch_size, arguments.seed), arguments.epochs)
-    right, count = evaluate(training, test_data)
-    accuracy, seconds = right / count, time.monotonic() - start
-    ranks = dist.get_world_size()
-    say(f"test accuracy {accuracy:.3f} ({right}/{count}) on {ranks} ranks in {seconds:.1f} s")
+    if training.stopped:
+        return EXIT_STOPPED
+    accuracy = report(evaluate(training, test_data), time.monotonic() - start)
     if accuracy < arguments.min_accuracy:
-        sys.exit(f"test accuracy {accuracy:.3f} is below --min-accuracy {arguments.min_accuracy}")
+        return f"test accuracy {accuracy:.3f} is below --min-accuracy {arguments.min_accuracy}"
+    return 0
+
+
+def report(right_and_count: tuple[int, int], seconds: float) -> float:
+    right, count = right_and_count
+    accuracy, ranks = right / count, dist.get_world_size()
+    say(f"test accuracy {accuracy:.3f} ({right}/{count}) on {ranks} ranks in {seconds:.1f} s")
+    return accuracy
 
 
 def main() -> None:
     arguments = parse_arguments()
     device = init_process_group()
-    try:
-        run(arguments, device)
-    finally:
-        dist.destroy_process_group()
+    code = run(arguments, device)
+    # Not after an exception: the other ranks may wait in a collective that this one has left.
+    destroy_process_group()
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sifwright import crosscheck, headers, schema, scripts, yamlfile
@@ -12,7 +15,6 @@ from sifwright.model import Catalog, Image, Layer, LayerFile, Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 __all__ = ["load"]
 
@@ -35,7 +37,7 @@ def load(defs: Path, project: Path) -> Catalog:
         layers=reader.layers(),
         versions=headers.versions(reader.document(defs / "versions.yaml", "versions") or {}),
     )
-    problems = reader.problems or list(crosscheck.problems(catalog, reader.name(defs)))
+    problems = reader.problems or list(crosscheck.problems(catalog, reader.place))
     if problems:
         raise CatalogError(*problems)
     return catalog
@@ -48,6 +50,11 @@ class _Reader:
     defs: Path
     project: Path
     problems: list[Problem] = field(default_factory=list)
+    lines: dict[str, dict[yamlfile.Path, int]] = field(default_factory=dict)
+
+    def place(self, file: str, path: yamlfile.Path) -> str:
+        """The file below `defs` and line of a value, as a message begins."""
+        return f"{self.name(self.defs / file)}:{self.lines[file].get(path, 1)}"
 
     def name(self, path: Path) -> str:
         """The path as a user of a checkout would type it."""
@@ -61,12 +68,21 @@ class _Reader:
 
     def read(self, path: Path) -> bytes | None:
         try:
-            if path.stat().st_size <= MAX_FILE_BYTES:
+            if self.leads_out(path):
+                self.add(path, "it, or a folder it is in, is a link", "Put a regular file there.")
+                return None
+            status = path.stat()
+            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
                 return path.read_bytes()
-            self.add(path, f"larger than {MAX_FILE_BYTES >> 20} MiB", "Download it in install.sh.")
+            self.add(path, *_not_readable(status))
         except OSError as error:
             self.add(path, f"cannot be read: {error.strerror}", "Add the file or mend its mode.")
         return None
+
+    def leads_out(self, path: Path) -> bool:
+        """Whether a link stands on the way to a file: what it leads to is not ours to read."""
+        top = self.defs if path.is_relative_to(self.defs) else self.project
+        return Path(os.path.realpath(path)) != Path(os.path.realpath(top), path.relative_to(top))
 
     def document(self, path: Path, kind: str) -> dict[str, Any] | None:
         """Read and check one YAML file; None if anything is wrong with it."""
@@ -78,6 +94,7 @@ class _Reader:
         except yamlfile.YamlProblem as error:
             self.problems.append(error.problem)
             return None
+        self.lines[path.relative_to(self.defs).as_posix()] = document.lines
         found = list(schema.check(document, kind, self.name(path)))
         self.problems += found
         return None if found else document.data
@@ -111,7 +128,7 @@ class _Reader:
         before = len(self.problems)
         data = self.document(folder / "layer.yaml", "layer")
         install = self.script(folder / "install.sh")
-        test = self.script(folder / "test.sh") if (folder / "test.sh").exists() else ""
+        test = self.script(folder / "test.sh") if os.path.lexists(folder / "test.sh") else ""
         files = tuple(self.files(folder, data or {}))
         if data is None or len(self.problems) > before:
             return None
@@ -139,11 +156,18 @@ class _Reader:
             self.add(top, "a link", "Put a regular folder there.")
             return
         for path in sorted(top.rglob("*")):
+            name = path.relative_to(base).as_posix()
             if path.is_symlink() or not (path.is_dir() or path.is_file()):
                 self.add(path, "a link or special file", "Put a regular file there.")
+            elif found := scripts.refuse_text(name):
+                self.add(path.parent, f"the file name {found.what}", "Rename the file.")
             elif path.is_file() and "__pycache__" not in path.parts:
                 data = self.read(path)
                 executable = bool(path.stat().st_mode & 0o111)
-                yield LayerFile(
-                    path=path.relative_to(base).as_posix(), data=data or b"", executable=executable
-                )
+                yield LayerFile(path=name, data=data or b"", executable=executable)
+
+
+def _not_readable(status: os.stat_result) -> tuple[str, str]:
+    if stat.S_ISREG(status.st_mode):
+        return f"larger than {MAX_FILE_BYTES >> 20} MiB", "Download it in install.sh."
+    return "not a regular file", "Put a regular file there."

@@ -106,8 +106,10 @@ def check_command(arguments: Namespace) -> None:
 
 
 def labels_command(arguments: Namespace) -> None:
-    from sifwright.metadata import labels  # noqa: PLC0415  # spython is slow to import
+    from sifwright import preflight  # noqa: PLC0415  # pulls in ssl and the engine
+    from sifwright.metadata import labels  # noqa: PLC0415
 
+    preflight.engine()
     found = labels(Path(arguments.sif))
     if arguments.json:
         _print_json(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sifwright.errors import Problem
@@ -10,87 +11,102 @@ from sifwright.options import find_option, refuse_value
 from sifwright.schema import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from sifwright.model import Catalog, Layer, Lookup, OptionValue
+    from sifwright.model import Catalog, Download, Layer, Lookup, OptionValue
+    from sifwright.yamlfile import Path
+
+    Place = Callable[[Path], str]
 
 __all__ = ["problems"]
 
 
-def problems(catalog: Catalog, folder: str) -> Iterator[Problem]:
-    """Yield every reference that leads nowhere and every value that its option refuses."""
+def problems(catalog: Catalog, place: Callable[[str, Path], str]) -> Iterator[Problem]:
+    """Yield every reference that leads nowhere and every value that its option refuses.
+
+    `place` gives the file and line of a value, from a file below `defs` and a path in it.
+    """
     for layer in catalog.layers.values():
-        yield from _layer_problems(layer, catalog, f"{folder}/layers/{layer.name}/layer.yaml")
+        at = partial(place, f"layers/{layer.name}/layer.yaml")
+        yield from _default_problems(layer, at)
+        yield from _table_problems(layer, catalog, at)
+        yield from _reference_problems(layer, at)
     for image in catalog.images.values():
-        where = f"{folder}/images/{image.name}.yaml"
-        for entry in image.layers:
-            yield from _value_problems(entry.layer, entry.options, catalog, where)
+        at = partial(place, f"images/{image.name}.yaml")
+        for number, entry in enumerate(image.layers):
+            path = ("layers", number, "options")
+            yield from _value_problems(entry.layer, entry.options, catalog, at, path)
     for site in catalog.sites.values():
-        yield from _site_problems(catalog, site.name, f"{folder}/sites/{site.name}.yaml")
-
-
-def _site_problems(catalog: Catalog, name: str, where: str) -> Iterator[Problem]:
-    site = catalog.sites[name]
-    if site.image not in catalog.images:
-        fix = did_you_mean(site.image, catalog.images)
-        yield Problem(where=where, what=f"image: there is no image '{site.image}'", fix=fix)
-    for layer, values in site.options.items():
-        yield from _value_problems(layer, values, catalog, where)
+        at = partial(place, f"sites/{site.name}.yaml")
+        if site.image not in catalog.images:
+            fix = did_you_mean(site.image, catalog.images)
+            what = f"image: there is no image '{site.image}'"
+            yield Problem(where=at(("image",)), what=what, fix=fix)
+        for name, values in site.options.items():
+            yield from _value_problems(name, values, catalog, at, ("options", name))
 
 
 def _value_problems(
-    name: str, values: Mapping[str, OptionValue], catalog: Catalog, where: str
+    name: str, values: Mapping[str, OptionValue], catalog: Catalog, at: Place, path: Path
 ) -> Iterator[Problem]:
     layer = catalog.layers.get(name)
     if layer is None:
         fix = did_you_mean(name, catalog.layers)
+        where = at(path if path[0] == "options" else (*path[:-1], "layer"))
         yield Problem(where=where, what=f"there is no layer '{name}'", fix=fix)
         return
     for key, value in values.items():
         option = find_option(layer, key)
         found = option if isinstance(option, Problem) else refuse_value(option, value)
         if found:
+            where = at((*path, key))
             yield Problem(where=where, what=f"{name}.{key}: {found.what}", fix=found.fix)
 
 
-def _layer_problems(layer: Layer, catalog: Catalog, where: str) -> Iterator[Problem]:
+def _default_problems(layer: Layer, at: Place) -> Iterator[Problem]:
     for option in layer.options.values():
-        found = _bad_pattern(option.pattern) or refuse_value(option, option.default)
-        if found:
+        if found := refuse_value(option, option.default):
+            where = at(("options", option.name, "default"))
             what = f"options.{option.name}.default: {found.what}"
             yield Problem(where=where, what=what, fix=found.fix)
-    for lookup in (*layer.facts.values(), *(rule.lookup for rule in layer.compatible)):
-        yield from _lookup_problems(lookup, catalog, where)
-    for reference in _option_references(layer):
-        found_option = find_option(layer, reference)
-        if isinstance(found_option, Problem):
-            yield Problem(where=where, what=found_option.what, fix=found_option.fix)
 
 
-def _bad_pattern(pattern: str | None) -> Problem | None:
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
-        return Problem(what=f"pattern {pattern!r}: {error}", fix="Mend the regular expression.")
-    return None
+def _table_problems(layer: Layer, catalog: Catalog, at: Place) -> Iterator[Problem]:
+    lookups: dict[Path, Lookup] = {("facts", key): value for key, value in layer.facts.items()}
+    lookups |= {("compatible", n): rule.lookup for n, rule in enumerate(layer.compatible)}
+    for path, lookup in lookups.items():
+        if lookup.table not in catalog.versions:
+            fix = did_you_mean(lookup.table, catalog.versions)
+            what = f"there is no table '{lookup.table}' in versions.yaml"
+            yield Problem(where=at((*path, "table")), what=what, fix=fix)
 
 
-def _lookup_problems(lookup: Lookup, catalog: Catalog, where: str) -> Iterator[Problem]:
-    if lookup.table not in catalog.versions:
-        fix = did_you_mean(lookup.table, catalog.versions)
-        what = f"there is no table '{lookup.table}' in versions.yaml"
-        yield Problem(where=where, what=what, fix=fix)
+def _reference_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+    for path, name in _option_references(layer):
+        option = find_option(layer, name)
+        if isinstance(option, Problem):
+            yield Problem(where=at(path), what=option.what, fix=option.fix)
 
 
-def _option_references(layer: Layer) -> Iterator[str]:
+def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:
+    """Yield where an option is named, and its name."""
     for line in layer.bootstrap:
         if line.option:
-            yield line.option
-    references = [lookup.row for lookup in layer.facts.values()]
-    for rule in layer.compatible:
-        references += [rule.lookup.row, rule.value]
-    yield from (r.removeprefix("option.") for r in references if r.startswith("option."))
-    for download in layer.downloads:
-        yield from re.findall(
-            r"\{([a-z0-9-]+)\}", f"{download.pip} {download.index} {download.url}"
-        )
+            yield ("bootstrap", line.keyword, "option"), line.option
+    references: list[tuple[Path, str]] = [
+        (("facts", name, "row"), lookup.row) for name, lookup in layer.facts.items()
+    ]
+    for number, rule in enumerate(layer.compatible):
+        references.append((("compatible", number, "row"), rule.lookup.row))
+        references.append((("compatible", number, "value"), rule.value))
+    yield from ((p, r.removeprefix("option.")) for p, r in references if r.startswith("option."))
+    for number, download in enumerate(layer.downloads):
+        yield from _download_references(("downloads", number), download)
+
+
+def _download_references(path: Path, download: Download) -> Iterator[tuple[Path, str]]:
+    if download.option:
+        yield (*path, "option"), download.option
+    for key in ("pip", "index", "url"):
+        for name in re.findall(r"\{([a-z0-9-]+)\}", getattr(download, key)):
+            yield (*path, key), name

@@ -15,7 +15,14 @@ __all__ = [
     "SifwrightError",
     "TestError",
     "UsageError",
+    "quoted",
 ]
+
+
+def quoted(value: object, limit: int = 80) -> str:
+    """A value as a message shows it: on one line, and not a page of it."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sifwright.errors import MachineError, UsageError
+from sifwright.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,21 +13,16 @@ __all__ = ["labels"]
 
 
 def labels(sif: Path) -> dict[str, str]:
-    """The labels of a SIF.
+    """Return the labels of a SIF; the caller has made sure that an engine is on PATH.
 
-    spython answers an unreadable image with a message in place of the data, so what comes back is
-    checked. It needs the engine on PATH.
+    spython answers an image that cannot be read with the engine's message in place of the data,
+    so the shape of the answer is checked.
     """
-    from spython.main import get_client  # noqa: PLC0415  # imports its command groups: slow
+    from spython.main import get_client  # noqa: PLC0415  # imports all its command groups: slow
 
-    client = get_client(quiet=True)
-    if not client.check_install():
-        raise MachineError.of("'inspect' needs apptainer or singularity", fix="Install one.")
-    answer = client.inspect(str(sif), json=True, quiet=True)
+    answer: Any = get_client(quiet=True).inspect(str(sif), json=True, quiet=True)
     try:
-        found = json.loads(answer) if isinstance(answer, str) else answer
-        return dict(found["attributes"]["labels"] or found["data"]["attributes"]["labels"])
-    except (ValueError, KeyError, TypeError):
-        raise UsageError.of(
-            "not an image that can be read", where=str(sif), fix="Name a SIF file."
-        ) from None
+        return dict(answer["attributes"]["labels"])
+    except (KeyError, TypeError, ValueError):
+        fix = "Name the file of an image, as 'sifwright build' printed it."
+        raise UsageError.of("not an image that can be read", where=str(sif), fix=fix) from None

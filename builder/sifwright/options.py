@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sifwright.errors import Problem
+from sifwright.errors import Problem, quoted
+from sifwright.model import Value
 from sifwright.schema import did_you_mean
-from sifwright.scripts import BUILD_ARGUMENT
+from sifwright.scripts import refuse_text
 
 if TYPE_CHECKING:
     from sifwright.model import Layer, Option, OptionValue
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["find_option", "parse_text", "refuse_value", "variable"]
 
 _PYTHON_TYPES = {"string": str, "boolean": bool, "integer": int}
+MAX_DIGITS = 18  # what fits 64 bits, as shells count
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -36,36 +38,41 @@ def parse_text(option: Option, text: str) -> OptionValue | Problem:
     """Read a value typed on the command line."""
     if option.type == "boolean" and text in _BOOLEANS:
         return _BOOLEANS[text]
-    if option.type == "integer" and re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+    if option.type == "integer" and re.fullmatch(r"[+-]?[0-9]{1,64}", text):
         return int(text)
     if option.type == "string":
         return text
-    wanted = "true or false" if option.type == "boolean" else "an integer"
-    return Problem(what=f"{text!r} is not {wanted}", fix=f"{option.name}: {option.description}")
+    return _wrong_type(option, text)
 
 
 def refuse_value(option: Option, value: OptionValue) -> Problem | None:
     """Say why an option cannot have a value, or nothing if it can."""
     if type(value) is not _PYTHON_TYPES[option.type]:
-        return Problem(what=f"{value!r} is not of type {option.type}", fix=option.description)
+        return _wrong_type(option, value)
     if option.enum and value not in option.enum:
         fix = did_you_mean(str(value), map(str, option.enum))
-        return Problem(what=f"{value!r} is not one of its values", fix=fix)
-    return _refuse_text(option, value) if isinstance(value, str) else None
+        return Problem(what=f"{quoted(value)} is not one of its values", fix=fix)
+    if isinstance(value, str):
+        return _refuse_text(option, value)
+    if abs(value) >= 10**MAX_DIGITS:
+        return Problem(what=f"{value} has more than {MAX_DIGITS} digits", fix=option.description)
+    return None
+
+
+def _wrong_type(option: Option, value: OptionValue) -> Problem:
+    text = Value(value=value, origin="").text
+    if option.type == "string":
+        return Problem(what=f"{text} is not text", fix=f'Put it in quotes: "{text}"')
+    wanted = "true or false" if option.type == "boolean" else "an integer"
+    what = f"{quoted(value) if isinstance(value, str) else text} is not {wanted}"
+    return Problem(what=what, fix=option.description)
 
 
 def _refuse_text(option: Option, value: str) -> Problem | None:
-    # A line break could open a section of the definition file, whatever the shell quoting.
-    if not value.isprintable():
-        return Problem(
-            what=f"{value!r} holds a line break or another character that cannot be printed",
-            fix="Use one line of printable text.",
-        )
-    if BUILD_ARGUMENT.search(value):
-        return Problem(
-            what=f"{value!r} holds {{{{ }}}}, which Apptainer replaces as a build argument",
-            fix="Leave the double braces out.",
-        )
+    if found := refuse_text(value):
+        return found
     if option.pattern and not re.fullmatch(option.pattern, value):
-        return Problem(what=f"{value!r} does not match {option.pattern}", fix=option.description)
+        return Problem(
+            what=f"{quoted(value)} does not match {option.pattern}", fix=option.description
+        )
     return None

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, TypeVar
 
 from sifwright import compatibility
-from sifwright.errors import PlanError, Problem, UsageError
+from sifwright.errors import PlanError, Problem, UsageError, quoted
 from sifwright.model import Plan, Step, Value
 from sifwright.options import find_option, parse_text, refuse_value
 from sifwright.schema import did_you_mean
@@ -60,7 +60,8 @@ def _parse_settings(catalog: Catalog, image: Image, settings: Sequence[str]) -> 
     for text in settings:
         found = _parse_setting(catalog, image, text)
         if isinstance(found, Problem):
-            problems.append(Problem(where=f"--set {text}", what=found.what, fix=found.fix))
+            shown = text if text.isprintable() else quoted(text)
+            problems.append(Problem(where=f"--set {shown}", what=found.what, fix=found.fix))
         else:
             parsed[found[0]] = found[1]
     if problems:
@@ -76,7 +77,7 @@ def _parse_setting(
     if not equals or not dot:
         fix = "Example: pytorch-wheel.version=2.13.0"
         return Problem(what="not of the form layer.option=value", fix=fix)
-    used = {entry.layer for entry in image.layers}
+    used = [entry.layer for entry in image.layers]
     if layer_name not in used:
         what = f"image '{image.name}' has no layer '{layer_name}'"
         return Problem(what=what, fix=did_you_mean(layer_name, used))
@@ -112,6 +113,10 @@ def _order_problems(catalog: Catalog, layers: list[Layer], image: Image) -> Iter
     for place, layer in enumerate(layers):
         if bool(layer.bootstrap) != (place == 0):
             yield _base_problem(catalog, layer, where, first=place == 0)
+        if layer in layers[:place]:
+            what = f"the layer '{layer.name}' stands twice"
+            yield Problem(where=where, what=what, fix="Keep it once.")
+            continue
         for need in layer.requires:
             if need not in provided:
                 yield _missing(catalog, layer, need, where)

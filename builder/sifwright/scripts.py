@@ -1,23 +1,23 @@
-"""Refuse layer scripts that a definition file would not carry unharmed."""
+"""Refuse scripts and values that a definition file would not carry unharmed."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from sifwright.errors import Problem
+from sifwright.errors import Problem, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BUILD_ARGUMENT", "DELIMITER", "SECTION", "problems"]
+__all__ = ["BUILD_ARGUMENT", "DELIMITER", "SECTION", "problems", "refuse_text"]
 
 DELIMITER = "SIFWRIGHT_EOF"
 # Apptainer 1.4.5: any line whose first printing character is % starts a section, here-documents
 # included, and {{ name }} is replaced as a build argument, line breaks included.
 SECTION = re.compile(r"^[^\S\n]*%", re.MULTILINE)
 BUILD_ARGUMENT = re.compile(r"\{\{\s*\w+\s*\}\}")
-_STRICT = re.compile(r"^set -euo pipefail$", re.MULTILINE)
+_STRICT = re.compile(r"^set -euo pipefail\r?$", re.MULTILINE)
 
 
 def problems(data: bytes, file: str) -> Iterator[Problem]:
@@ -29,7 +29,7 @@ def problems(data: bytes, file: str) -> Iterator[Problem]:
         return
     for pattern, what, fix in _HAZARDS:
         for match in pattern.finditer(text):
-            line = text.count("\n", 0, match.end()) + 1
+            line = text.count("\n", 0, match.start()) + 1
             yield Problem(where=f"{file}:{line}", what=what, fix=fix)
     if not _STRICT.search(text):
         yield Problem(
@@ -41,6 +41,22 @@ def problems(data: bytes, file: str) -> Iterator[Problem]:
         yield Problem(
             where=file, what="the last line has no end", fix="End the file with a newline."
         )
+
+
+def refuse_text(value: str) -> Problem | None:
+    """Say why a value cannot stand in a line of a definition file, or nothing if it can."""
+    # A line break could open a section of the definition file, whatever the shell quoting.
+    if not value.isprintable():
+        return Problem(
+            what=f"{quoted(value)} holds a line break or another character that cannot be printed",
+            fix="Use one line of printable text.",
+        )
+    if BUILD_ARGUMENT.search(value):
+        return Problem(
+            what=f"{quoted(value)} holds {{{{ }}}}, which Apptainer replaces as a build argument",
+            fix="Leave the double braces out.",
+        )
+    return None
 
 
 _HAZARDS = (
@@ -60,7 +76,7 @@ _HAZARDS = (
         "Use another word.",
     ),
     (
-        re.compile(r"[\r\x00]"),
+        re.compile(r"[\r\x00].*", re.DOTALL),  # to the end: one finding for the whole file
         "a carriage return or NUL byte",
         "Save the script with Unix line ends.",
     ),

@@ -38,8 +38,8 @@ class Watcher:
         if mark:
             self._marked(*mark.groups())
             return
-        # The trace of %post itself says nothing about the layer that failed.
-        if line.strip() and not line.startswith("+ "):
+        # The marks and the trace of %post itself say nothing about the layer that failed.
+        if line.strip() and not line.startswith(("+ ", "sifwright: ")):
             self.tail.append(line)
         if _PACKING in line:
             self.timer.start("pack the SIF")

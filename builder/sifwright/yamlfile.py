@@ -13,12 +13,14 @@ from typing import Any, TypeAlias
 import yaml
 from yaml import events
 
-from sifwright.errors import Problem
+from sifwright.errors import Problem, quoted
 
 __all__ = ["Document", "Path", "YamlProblem", "parse"]
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1 << 18
 MAX_DEPTH = 20
+# Longer ones take minutes (1:1:1:… is a number to the base 60) or cannot be printed.
+MAX_NUMBER = 64
 _SCALARS = {
     "tag:yaml.org,2002:null": "construct_yaml_null",
     "tag:yaml.org,2002:bool": "construct_yaml_bool",
@@ -58,6 +60,8 @@ class _Scalars(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
         tag = self.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
         if tag not in _SCALARS:
             return text
+        if len(text) > MAX_NUMBER:
+            raise ValueError("too long")
         return getattr(self, _SCALARS[tag])(yaml.ScalarNode(tag, text))
 
 
@@ -89,7 +93,7 @@ class _Builder:
 
     def open(self, event: events.CollectionStartEvent) -> None:
         if event.tag is not None:
-            raise self.fail(event, f"the tag {event.tag} is not used here", "Remove it.")
+            raise self.fail(event, f"the tag {event.tag[:80]} is not used here", "Remove it.")
         if len(self.stack) >= MAX_DEPTH:
             raise self.fail(event, f"nested deeper than {MAX_DEPTH} levels", "Flatten it.")
         value: Any = {} if isinstance(event, events.MappingStartEvent) else []
@@ -99,18 +103,21 @@ class _Builder:
 
     def scalar(self, event: events.ScalarEvent) -> None:
         if event.tag is not None:
-            raise self.fail(event, f"the tag {event.tag} is not used here", "Remove it.")
+            raise self.fail(event, f"the tag {event.tag[:80]} is not used here", "Remove it.")
         if self.stack and isinstance(self.stack[-1][0], dict) and self.key[-1] is None:
             self.take_key(event)
             return
         try:
             value = self.scalars.value(event.value) if event.implicit[0] else event.value
         except ValueError as error:
-            raise self.fail(event, str(error).split(";")[0], "Put it in quotes.") from None
+            what = f"{quoted(event.value)} cannot be read as a number"
+            raise self.fail(event, what, "Put it in quotes.") from error
         self.texts[self.place(event, value)] = event.value
 
     def take_key(self, event: events.ScalarEvent) -> None:
         mapping, path = self.stack[-1]
+        if not event.value.isprintable():
+            raise self.fail(event, "a key must be printable text", "Use a word as the key.")
         if event.value in mapping:
             first = self.lines[(*path, event.value)]
             raise self.fail(

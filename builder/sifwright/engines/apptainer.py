@@ -43,6 +43,8 @@ class Apptainer:
             "build",
             *(["--fakeroot"] if needs_fakeroot() else []),
             "--notest",
+            # Not for the file, which is new: without it, labels of a base image win over ours.
+            "--force",
             *(word for bind in binds for word in ("--bind", bind)),
             "--mksquashfs-args",
             mksquashfs_arguments(compression),

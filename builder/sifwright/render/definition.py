@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import jinja2
 
 from sifwright import __version__
-from sifwright.errors import MachineError
+from sifwright.errors import MachineError, PlanError
 from sifwright.render import shell
 
 if TYPE_CHECKING:
@@ -102,7 +102,14 @@ def _package_text(name: str) -> str:
 
 def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for line in base.layer.bootstrap:
-        yield line.keyword, line.literal or _header_value(base, line, machine)
+        value = line.literal or _header_value(base, line, machine)
+        if "#" in value:
+            raise PlanError.of(
+                f"{line.keyword} {value!r}: '#' starts a comment there",
+                where=f"header of layer '{base.layer.name}'",
+                fix="Give a value without it.",
+            )
+        yield line.keyword, value
 
 
 def _header_value(base: Step, line: Bootstrap, machine: Mapping[str, str]) -> str:

@@ -3,6 +3,10 @@
 # made from the environment.
 build="$APPTAINER_ROOTFS/.sifwright"
 mkdir -p "$build/machine" "$build/tmp" "$build/layers"
+# debootstrap copies these from the machine; a link might lead back to the machine's own file.
+for file in hostname resolv.conf hosts; do
+  [ -L "$APPTAINER_ROOTFS/etc/$file" ] || : >"$APPTAINER_ROOTFS/etc/$file"
+done
 if [ -n "${SIFWRIGHT_MACHINE:-}" ]; then
   cp -R "$SIFWRIGHT_MACHINE/." "$build/machine/"
 else

@@ -1,0 +1,52 @@
+"""What tests of several folders share: the checkout, its commands and the image of site local."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROOT = Path(__file__).resolve().parents[1]
+ENGINE = shutil.which("apptainer") or shutil.which("singularity")
+
+
+def run(command: Sequence[object], **options: object) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end and keep its output."""
+    settings: dict[str, object] = {
+        "capture_output": True,
+        "text": True,
+        "timeout": 900,
+        "cwd": ROOT,
+    }
+    return subprocess.run([str(word) for word in command], check=False, **(settings | options))  # type: ignore[call-overload, no-any-return]
+
+
+def sifwright(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line as users do, in a process of its own."""
+    return run([sys.executable, "-m", "sifwright", *arguments], **options)
+
+
+@pytest.fixture(scope="session")
+def engine() -> str:
+    """The container engine; without one its tests are skipped, except where CI must have it."""
+    if ENGINE is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI installs Apptainer, but there is none on PATH")
+        pytest.skip("neither apptainer nor singularity is on PATH: tools/install-apptainer")
+    return ENGINE
+
+
+@pytest.fixture(scope="session")
+def image(engine: str) -> Path:
+    """The real image of site local, built if it is not there or not of this checkout."""
+    built = sifwright("build", "local", "pytorch", timeout=1800)
+    assert built.returncode == 0, f"{engine}: {built.stdout}{built.stderr}"
+    return ROOT / "build" / "local" / "pytorch" / "image.sif"

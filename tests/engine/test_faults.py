@@ -1,0 +1,211 @@
+"""What a build leaves behind when something goes wrong: the old image, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import run, sifwright
+
+if TYPE_CHECKING:
+    from tests.engine.toys import Toy
+
+FAILS = """echo the last thing said
+deeper() {
+  false  # line 5
+}
+deeper
+"""
+
+
+@pytest.fixture
+def built(toy: Toy) -> tuple[Toy, str]:
+    """A toy with a good image, and that image's digest."""
+    toy.layer("hello", "echo one >/hello\n")
+    toy.image("hello")
+    assert toy.build("--quiet").returncode == 0
+    return toy, _digest(toy.sif)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _temporaries() -> set[str]:
+    root = Path(os.environ.get("APPTAINER_TMPDIR") or "/tmp")
+    return {path.name for path in root.glob("sifwright-*")}
+
+
+def _assert_untouched(built: tuple[Toy, str]) -> None:
+    toy, digest = built
+    assert _digest(toy.sif) == digest
+    assert toy.leftovers() == []
+
+
+def test_a_failing_layer_is_named_with_its_line(built: tuple[Toy, str]) -> None:
+    toy, _ = built
+    before = _temporaries()
+    toy.layer("hello", FAILS)
+    failed = toy.build()
+    assert failed.returncode == 6
+    assert "layer 'hello', install.sh:5: false (exit status 1)" in failed.stderr
+    assert "| the last thing said" in failed.stderr
+    assert str(toy.output / "build.log") in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert "failed" in failed.stdout
+    assert "the last thing said" in (toy.output / "build.log").read_text()
+    assert _temporaries() == before
+    _assert_untouched(built)
+
+
+def test_a_failing_test_keeps_the_image_out(built: tuple[Toy, str]) -> None:
+    toy, _ = built
+    toy.layer("hello", "echo two >/hello\n", test="echo it says $(cat /hello)\nexit 3\n")
+    failed = toy.build()
+    assert failed.returncode == 7
+    assert "layer 'hello' (exit status 3)" in failed.stderr
+    assert "| it says two" in failed.stderr
+    _assert_untouched(built)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_build_ends_all_it_started(
+    built: tuple[Toy, str], number: signal.Signals
+) -> None:
+    toy, _ = built
+    before = _temporaries()
+    process = _start_slow_build(toy)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped" in errors
+    assert "Traceback" not in errors
+    assert not _processes_with("sleep 4242")
+    assert _temporaries() == before
+    _assert_untouched(built)
+
+
+def test_a_killed_build_loses_nothing_and_the_next_reclaims(built: tuple[Toy, str]) -> None:
+    toy, digest = built
+    before = _temporaries()
+    process = _start_slow_build(toy)
+    process.kill()
+    process.communicate()
+    assert _digest(toy.sif) == digest
+    for pid in _processes_with("sleep 4242"):
+        os.kill(pid, signal.SIGKILL)
+    toy.layer("hello", "echo three >/hello\n")
+    assert toy.build().returncode == 0
+    assert toy.leftovers() == []
+    assert _temporaries() == before
+
+
+def _start_slow_build(toy: Toy) -> subprocess.Popen[str]:
+    """Start a build and wait until its layer sleeps inside the container."""
+    toy.layer("hello", "sleep 4242\n")
+    command = [sys.executable, "-m", "sifwright", *toy.command()]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not _processes_with("sleep 4242"):
+        assert process.poll() is None, process.stderr
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return process
+
+
+def _processes_with(command: str) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().decode().split("\0")
+        except (OSError, UnicodeDecodeError):
+            continue
+        if " ".join(words).strip() == command:
+            found.append(int(folder.name))
+    return found
+
+
+def test_no_engine_is_said_before_anything_is_written(toy: Toy, tmp_path: Path) -> None:
+    for name in ("python3", "true"):
+        (tmp_path / name).symlink_to(f"/usr/bin/{name}")
+    failed = toy.build(env={"PATH": str(tmp_path), "HOME": str(tmp_path)})
+    assert failed.returncode == 5
+    assert "neither 'apptainer' nor 'singularity' is on PATH" in failed.stderr
+    assert "tools/install-apptainer" in failed.stderr
+    assert not toy.output.exists()
+
+
+def test_a_missing_program_of_a_layer_is_said_first(toy: Toy) -> None:
+    toy.layer("needs", "true\n", header={"programs": ["no-such-program"]})
+    toy.image("needs")
+    failed = toy.build()
+    assert failed.returncode == 5
+    assert "'no-such-program' is missing; layer 'needs' needs it" in failed.stderr
+    assert not toy.output.exists()
+
+
+def test_too_little_disk_space_is_said_first(toy: Toy) -> None:
+    toy.layer("huge", "true\n", header={"disk_mb": 10**9})
+    toy.image("huge")
+    failed = toy.build()
+    assert failed.returncode == 5
+    assert "MB are needed" in failed.stderr
+    assert "APPTAINER_TMPDIR" in failed.stderr
+    assert not toy.output.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_disk_that_fills_up_keeps_the_old_image(built: tuple[Toy, str], tmp_path: Path) -> None:
+    toy, digest = built
+    small = tmp_path / "small"
+    small.mkdir()
+    size = toy.sif.stat().st_size + 8_000_000
+    assert run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", small]).returncode == 0
+    try:
+        place = small / "local" / "toy"
+        place.mkdir(parents=True)
+        run(["cp", "-a", f"{toy.output}/.", place])
+        toy.layer("hello", "echo two >/hello\n")
+        arguments = toy.command()
+        arguments[arguments.index("--output") + 1] = str(small)
+        failed = sifwright(*arguments)
+        assert failed.returncode == 6
+        assert "no space left on device" in failed.stderr.lower()
+        assert _digest(place / "image.sif") == digest
+        assert not [path for path in place.iterdir() if path.name.startswith(".")]
+    finally:
+        run(["umount", small])
+
+
+def test_a_wheel_that_does_not_exist_is_said_first(toy: Toy) -> None:
+    download = {"what": "a package", "pip": "pip==0.0.4242"}
+    toy.layer("wants", "true\n", header={"downloads": [download]})
+    toy.image("wants")
+    failed = toy.build()
+    assert failed.returncode == 5
+    assert "pip finds no wheel of pip==0.0.4242" in failed.stderr
+    assert not toy.output.exists()
+
+
+def test_a_mirror_out_of_reach_is_said_first(toy: Toy) -> None:
+    option = {"type": "string", "description": "mirror", "default": "http://127.0.0.1:9/debian"}
+    download = {"what": "Debian packages", "option": "mirror", "url": "dists/x/Release"}
+    header = {"options": {"mirror": option}, "downloads": [download]}
+    toy.layer("wants", "true\n", header=header)
+    toy.image("wants")
+    failed = toy.build()
+    assert failed.returncode == 5
+    assert "Debian packages cannot be reached at http://127.0.0.1:9/debian/dists/x/Release" in (
+        failed.stderr
+    )
+    assert "--set wants.mirror=" in failed.stderr

@@ -1,0 +1,129 @@
+"""The real image of site local: what the README promises, run in the SIF."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import ROOT, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.image
+DIGITS = ROOT / "examples" / "train_digits.py"
+
+
+@pytest.fixture
+def inside(engine: str, image: Path, tmp_path: Path) -> list[str]:
+    """The words that run a command in the image, with an empty folder as the working one."""
+    binds = [
+        "--bind",
+        f"{ROOT}/examples:/examples",
+        "--bind",
+        f"{tmp_path}:/work",
+        "--pwd",
+        "/work",
+    ]
+    return [engine, "--quiet", "exec", "--containall", "--no-home", *binds, str(image)]
+
+
+def test_the_readme_command_prints_the_version(image: Path, engine: str) -> None:
+    script = "import torch; print(torch.__version__)"
+    done = run([engine, "exec", image, "conda-python-simple", "-c", script])
+    assert done.stdout == "2.13.0+cpu\n", done.stderr
+
+
+def test_singularity_runs_it_too(image: Path) -> None:
+    singularity = shutil.which("singularity")
+    assert singularity, "tools/install-apptainer makes this link"
+    done = run([singularity, "exec", image, "conda-python-simple", "-c", "print(1 + 1)"])
+    assert done.stdout == "2\n", done.stderr
+
+
+def test_one_process_is_a_valid_job(inside: list[str]) -> None:
+    done = run([*inside, "conda-python-distributed", "/examples/train_digits.py"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert _accuracy(done.stdout, ranks=1) >= 0.95
+
+
+def test_two_ranks_train_to_95_percent(inside: list[str]) -> None:
+    script = ["--nproc-per-node", "2", "/examples/train_digits.py"]
+    done = run([*inside, "conda-python-distributed", *script])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert _accuracy(done.stdout, ranks=2) >= 0.95
+
+
+def test_two_containers_train_as_two_ranks(inside: list[str]) -> None:
+    """As a launcher would start them: one container per rank, told apart by the environment."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    common = f"MASTER_ADDR=127.0.0.1,MASTER_PORT={port},WORLD_SIZE=2,LOCAL_WORLD_SIZE=2"
+    ranks = []
+    for rank in range(2):
+        command = [*inside]
+        command[-1:-1] = ["--env", f"{common},RANK={rank},LOCAL_RANK={rank}"]
+        command += ["conda-python-distributed", "/examples/train_digits.py"]
+        ranks.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    outputs = [rank.communicate(timeout=300)[0] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0]
+    assert _accuracy(outputs[0], ranks=2) >= 0.95
+    assert outputs[1] == ""
+
+
+def _accuracy(output: str, *, ranks: int) -> float:
+    match = re.search(r"test accuracy (0\.\d+|1\.0+) \(\d+/\d+\) on (\d+) ranks?", output)
+    assert match, output
+    assert int(match[2]) == ranks
+    return float(match[1])
+
+
+def test_pip_does_not_replace_torch(inside: list[str]) -> None:
+    done = run([*inside, "pip", "install", "--no-index", "--dry-run", "torch==2.12.0"])
+    assert done.returncode != 0
+    assert "torch==2.13.0+cpu" in done.stdout + done.stderr
+
+
+def test_exit_codes_pass_through(inside: list[str]) -> None:
+    done = run([*inside, "conda-python-distributed", "-c", "raise SystemExit(37)"])
+    assert done.returncode == 37
+
+
+def test_run_without_arguments_is_a_shell(image: Path, engine: str) -> None:
+    done = run([engine, "--quiet", "run", image], input="echo $VIRTUAL_ENV\n")
+    assert done.stdout == "/opt/venv\n"
+
+
+def test_nothing_of_the_building_machine_is_in_the_image(inside: list[str]) -> None:
+    """Not its name, its certificates, its package mirrors, nor what pip and apt leave behind."""
+    script = "cat /etc/hostname; ls -A /root /tmp /var/tmp /var/log /var/lib/apt/lists | cat"
+    listing = run([*inside, "sh", "-c", script]).stdout
+    assert socket.gethostname() not in listing
+    left = run(
+        [
+            *inside,
+            "find",
+            "/",
+            "-xdev",
+            "-path",
+            "/proc",
+            "-prune",
+            "-o",
+            "-name",
+            "*.whl",
+            "-o",
+            "-name",
+            ".sifwright",
+            "-o",
+            "-path",
+            "*/pip/http*",
+        ]
+    )
+    wheels = [line for line in left.stdout.splitlines() if "/python-wheels/" not in line]
+    assert [line for line in wheels if line != "/proc" and "/usr/share" not in line] == []

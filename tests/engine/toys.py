@@ -1,0 +1,80 @@
+"""A small project of toy layers, built with the real engine in seconds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.conftest import ROOT, run, sifwright
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+STRICT = "#!/bin/bash\nset -euo pipefail\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toy:
+    """A project folder with one image 'toy' on top of a small Debian SIF."""
+
+    folder: Path
+
+    def layer(self, name: str, install: str, *, test: str = "", header: object = None) -> None:
+        """Write a layer; the header is JSON, which is YAML as well."""
+        place = self.folder / "defs" / "layers" / name
+        place.mkdir(parents=True, exist_ok=True)
+        document = {"summary": f"toy layer {name}", **(header if isinstance(header, dict) else {})}
+        (place / "layer.yaml").write_text(json.dumps(document))
+        (place / "install.sh").write_text(STRICT + install)
+        if test:
+            (place / "test.sh").write_text(STRICT + test)
+
+    def image(self, *layers: str) -> None:
+        entries = [{"layer": name} for name in ("base-local", *layers)]
+        text = json.dumps({"description": "a toy", "layers": entries})
+        (self.folder / "defs" / "images" / "toy.yaml").write_text(text)
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "build" / "local" / "toy"
+
+    @property
+    def sif(self) -> Path:
+        return self.output / "image.sif"
+
+    def command(self, *arguments: str) -> list[str]:
+        """The arguments after `sifwright` that build the toy."""
+        place = ["--project", str(self.folder)]
+        return [*place, "build", "local", "toy", "--output", str(self.folder / "build"), *arguments]
+
+    def build(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+        return sifwright(*self.command(*arguments), **options)
+
+    def execute(self, engine: str, *command: str) -> str:
+        """Run a command in the built image and return what it printed."""
+        flags = ["--containall", "--no-home"]
+        done = run([engine, "--quiet", "exec", *flags, self.sif, *command])
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def leftovers(self) -> list[str]:
+        """Files in the output folder that are neither results nor logs."""
+        return sorted(path.name for path in self.output.iterdir() if path.name.startswith("."))
+
+
+def make_toy(folder: Path, base: Path) -> Toy:
+    """A project of its own: the real site local, a base taken from a SIF, one image."""
+    for name in ("sites", "images", "layers"):
+        (folder / "defs" / name).mkdir(parents=True)
+    shutil.copy(ROOT / "defs" / "versions.yaml", folder / "defs")
+    site = {"description": "toy site", "vendor": "cpu", "scheduler": "local", "launcher": "local"}
+    text = json.dumps({**site, "image": "toy"})
+    (folder / "defs" / "sites" / "local.yaml").write_text(text)
+    toy = Toy(folder=folder)
+    header = {"bootstrap": {"Bootstrap": "localimage", "From": str(base)}, "provides": ["base"]}
+    toy.layer("base-local", "true\n", header=header)
+    toy.image()
+    return toy

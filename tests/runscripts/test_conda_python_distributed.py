@@ -1,0 +1,336 @@
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .conftest import RUNSCRIPTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Runner
+
+SCRIPT = "conda-python-distributed"
+NAMES = (
+    "MASTER_ADDR MASTER_PORT RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK OMP_NUM_THREADS"
+)
+SHOW = f"import json, os; print(json.dumps({{n: os.getenv(n) for n in {NAMES.split()}}}))"
+CPUS = len(os.sched_getaffinity(0))
+
+# Task 5 of `srun -N3 -n7 --resv-ports`, as env_array_for_step() in Slurm's env.c sets it.
+SRUN = {
+    "SLURM_JOB_ID": "4711",
+    "SLURM_STEP_ID": "2",
+    "SLURM_PROCID": "5",
+    "SLURM_NTASKS": "7",
+    "SLURM_STEP_NUM_TASKS": "7",
+    "SLURM_LOCALID": "1",
+    "SLURM_NODEID": "2",
+    "SLURM_NNODES": "3",
+    "SLURM_STEP_TASKS_PER_NODE": "2(x2),3",
+    "SLURM_STEP_NODELIST": "rack[0-1]node[1-2]",
+    "SLURM_JOB_NODELIST": "login1,rack[0-1]node[1-2]",
+    "SLURM_STEP_RESV_PORTS": "12345-12347",
+}
+# The batch script of `sbatch -N2 -n16`.
+SBATCH = {
+    "SLURM_JOB_ID": "4711",
+    "SLURM_PROCID": "0",
+    "SLURM_LOCALID": "0",
+    "SLURM_NODEID": "0",
+    "SLURM_NTASKS": "16",
+    "SLURM_NNODES": "2",
+    "SLURM_JOB_NODELIST": "nid[1-2]",
+    "ENVIRONMENT": "BATCH",
+}
+OPEN_MPI = {
+    "OMPI_COMM_WORLD_RANK": "3",
+    "OMPI_COMM_WORLD_SIZE": "4",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+    "PMIX_NAMESPACE": "prterun-nid001-99@1",
+    "MASTER_ADDR": "nid001",
+}
+HYDRA = {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}
+BY_HAND = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29876"}
+TORCHRUN = {
+    "RANK": "6",
+    "WORLD_SIZE": "8",
+    "LOCAL_RANK": "2",
+    "LOCAL_WORLD_SIZE": "4",
+    "GROUP_RANK": "1",
+    "MASTER_ADDR": "nid001",
+    "MASTER_PORT": "29876",
+    "OMP_NUM_THREADS": "7",
+}
+
+
+def variables(runner: Runner, **env: str) -> dict[str, str]:
+    result = runner.having(**env).run(SCRIPT, "-c", SHOW)
+    assert (result.returncode, result.stderr) == (0, "")
+    return {name: value for name, value in json.loads(result.stdout).items() if value is not None}
+
+
+def ranks(found: dict[str, str]) -> str:
+    return " ".join(found.get(name, "-") for name in NAMES.split()[2:7])
+
+
+def test_single_process(runner: Runner) -> None:
+    found = variables(runner)
+    assert ranks(found) == "0 1 0 1 0"
+    assert found["MASTER_ADDR"] == "127.0.0.1"
+    assert 1024 <= int(found["MASTER_PORT"]) <= 65535
+    assert int(found["OMP_NUM_THREADS"]) == CPUS
+
+
+def test_srun(runner: Runner) -> None:
+    found = variables(runner, **SRUN)
+    assert ranks(found) == "5 7 1 3 2"
+    assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("rack0node1", "12345")
+
+
+@pytest.mark.parametrize(("node", "tasks"), [("0", "2"), ("1", "2"), ("2", "3")])
+def test_slurm_tasks_on_this_node(runner: Runner, node: str, tasks: str) -> None:
+    assert variables(runner, **SRUN | {"SLURM_NODEID": node})["LOCAL_WORLD_SIZE"] == tasks
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        pytest.param(SBATCH | {"SLURM_NTASKS": "1"}, "0 1 0 1 0", id="batch script, one task"),
+        pytest.param(
+            SRUN | {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_NODEID": "0"},
+            "0 1 0 1 0",
+            id="salloc's interactive step: SLURM_NTASKS is the allocation's",
+        ),
+        pytest.param(
+            {"SLURM_PROCID": "1", "SLURM_NTASKS": "4", "SLURM_LOCALID": "1"}
+            | {"SLURM_NTASKS_PER_NODE": "2", "SLURM_NODEID": "0"}
+            | {"MASTER_ADDR": "n1", "MASTER_PORT": "1234"},
+            "1 4 1 2 0",
+            id="Slurm by hand, without a job",
+        ),
+        pytest.param(OPEN_MPI, "3 4 1 2 1", id="Open MPI"),
+        pytest.param(SBATCH | OPEN_MPI, "3 4 1 2 1", id="Open MPI in a batch script"),
+        pytest.param(SRUN | OPEN_MPI, "3 4 1 2 1", id="Open MPI's daemon in a step"),
+        pytest.param(HYDRA | {"MASTER_PORT": "1234"}, "1 2 1 2 0", id="MPICH"),
+        pytest.param(SRUN | {"PMI_RANK": "5", "PMI_SIZE": "7"}, "5 7 1 3 2", id="srun --mpi=pmi2"),
+        pytest.param(BY_HAND, "1 2 1 2 0", id="two processes by hand"),
+        pytest.param(TORCHRUN, "6 8 2 4 1", id="below torchrun"),
+        pytest.param(SRUN | TORCHRUN, "6 8 2 4 1", id="below torchrun in a step"),
+        pytest.param(SRUN | {"LOCAL_RANK": "0"}, "5 7 0 3 2", id="a preset value wins"),
+        pytest.param(
+            {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4"}
+            | {"OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+            | {"MASTER_ADDR": "n1", "MASTER_PORT": "1234"},
+            "1 4 0 2 -",
+            id="ranks dealt round the nodes: no GROUP_RANK rather than a wrong one",
+        ),
+    ],
+)
+def test_ranks(runner: Runner, env: dict[str, str], expected: str) -> None:
+    assert ranks(variables(runner, **env)) == expected
+
+
+def test_preset_values_win(runner: Runner) -> None:
+    assert variables(runner, **TORCHRUN) == TORCHRUN
+
+
+@pytest.mark.parametrize(
+    "shell", [SBATCH, {k: SBATCH[k] for k in ("SLURM_JOB_ID", "SLURM_NTASKS")}]
+)
+def test_allocation_without_srun_is_one_process_and_says_so(
+    runner: Runner, shell: dict[str, str]
+) -> None:
+    result = runner.having(**shell).run(SCRIPT, "-c", SHOW)
+    assert result.returncode == 0
+    found = json.loads(result.stdout)
+    assert (ranks(found), found["MASTER_ADDR"]) == ("0 1 0 1 0", "127.0.0.1")
+    assert result.stderr == (
+        f"{SCRIPT}: one process, not SLURM_NTASKS='16': not started by srun"
+        " (SLURM_STEP_ID is unset)\n"
+    )
+
+
+def test_all_ranks_get_one_port_and_no_two_steps_the_same(runner: Runner) -> None:
+    def port(**env: str) -> str:
+        step = {k: v for k, v in SRUN.items() if k != "SLURM_STEP_RESV_PORTS"}
+        return variables(runner, **step | env)["MASTER_PORT"]
+
+    assert port() == port(SLURM_PROCID="0", SLURM_LOCALID="0", SLURM_NODEID="0")
+    ports = {
+        port(),
+        port(SLURM_STEP_ID="3"),
+        port(SLURM_JOB_ID="4712"),
+        port(SLURM_RESTART_COUNT="1"),
+    }
+    assert len(ports) == 4
+    assert all(61001 <= int(number) <= 65535 for number in ports)
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ({"RANK": "0"}, "RANK='0' is set without WORLD_SIZE"),
+        ({"WORLD_SIZE": "2"}, "WORLD_SIZE='2' is set without RANK"),
+        ({"RANK": "2", "WORLD_SIZE": "2"}, "RANK='2' must be below WORLD_SIZE='2'"),
+        ({"RANK": "x", "WORLD_SIZE": "2"}, "RANK='x' is not a whole number"),
+        ({"RANK": "-1", "WORLD_SIZE": "2"}, "RANK='-1' is not a whole number"),
+        ({"RANK": "0", "WORLD_SIZE": "08"}, "WORLD_SIZE='08' is not a whole number"),
+        ({"RANK": "0", "WORLD_SIZE": "a[$(id)]"}, "WORLD_SIZE='a[$(id)]' is not a whole number"),
+        ({"RANK": "", "WORLD_SIZE": "2"}, "RANK='' is set but empty"),
+        ({"MASTER_ADDR": ""}, "MASTER_ADDR='' is set but empty"),
+        ({"MASTER_PORT": "0"}, "MASTER_PORT='0' is not a port"),
+        ({"MASTER_PORT": "http"}, "MASTER_PORT='http' is not a port"),
+        ({"LOCAL_RANK": "2"}, "LOCAL_RANK='2' must be below LOCAL_WORLD_SIZE='1'"),
+        ({"LOCAL_WORLD_SIZE": "2"}, "LOCAL_WORLD_SIZE='2' must not be above WORLD_SIZE='1'"),
+        ({"GROUP_RANK": "x"}, "GROUP_RANK='x' is not a whole number"),
+        (BY_HAND | {"MASTER_ADDR": "nid7"}, "WORLD_SIZE='2' and MASTER_ADDR='nid7'"),
+        ({"RANK": "0", "WORLD_SIZE": "2"}, "MASTER_PORT is not set"),
+        ({"SLURM_PROCID": "1"}, "SLURM_PROCID='1' is set without SLURM_NTASKS"),
+        ({"SLURM_STEP_ID": "0", "SLURM_NTASKS": "2"}, "without SLURM_PROCID"),
+        (SBATCH | {"SLURM_PROCID": "1"}, "SLURM_PROCID='1' is set without SLURM_STEP_ID"),
+        (
+            SRUN | {"SLURM_PROCID": "7"},
+            "SLURM_PROCID='7' must be below SLURM_STEP_NUM_TASKS='7'",
+        ),
+        (SRUN | {"SLURM_LOCALID": "3"}, "LOCAL_RANK='3' must be below LOCAL_WORLD_SIZE='3'"),
+        (SRUN | {"SLURM_LOCALID": "x"}, "SLURM_LOCALID='x' is not a whole number"),
+        (SRUN | {"SLURM_NODEID": "3"}, "SLURM_NODEID='3' is not among the nodes"),
+        (SRUN | {"SLURM_STEP_TASKS_PER_NODE": "2x3"}, "SLURM_STEP_TASKS_PER_NODE='2x3'"),
+        (SRUN | {"RANK": "0", "WORLD_SIZE": "7"}, "RANK='0' and WORLD_SIZE='7' are preset"),
+        ({"OMPI_COMM_WORLD_RANK": "0"}, "OMPI_COMM_WORLD_RANK='0' is set without"),
+        ({"PMI_RANK": "0"}, "PMI_RANK='0' is set without PMI_SIZE"),
+        ({"PMI_RANK": "0", "PMI_SIZE": "2"}, "MPI_LOCALNRANKS is not set"),
+        (OPEN_MPI | {"MASTER_ADDR": ""}, "MASTER_ADDR='' is set but empty"),
+    ],
+)
+def test_contradiction_stops_before_python(
+    runner: Runner, env: dict[str, str], message: str
+) -> None:
+    result = runner.having(**env).run(SCRIPT, "-c", "print('started')")
+    assert message in result.stderr
+    assert (result.returncode, result.stdout) == (78, "")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_unreadable_node_list_stops_before_python(runner: Runner) -> None:
+    env = SRUN | {"SLURM_STEP_NODELIST": "nid[1"}
+    result = runner.having(**env).run(SCRIPT, "-c", "print('started')")
+    assert (result.returncode, result.stdout) == (65, "")
+    assert "SLURM_STEP_NODELIST='nid[1' cannot be read" in result.stderr
+
+
+def test_master_on_several_machines_is_not_guessed(runner: Runner) -> None:
+    env = {name: value for name, value in OPEN_MPI.items() if name != "MASTER_ADDR"}
+    result = runner.having(**env).run(SCRIPT, "-c", "print('started')")
+    assert (result.returncode, result.stdout) == (78, "")
+    assert "WORLD_SIZE='4' is more than LOCAL_WORLD_SIZE='2'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("env", "threads"),
+    [
+        ({"SLURM_CPUS_PER_TASK": "1"}, 1),
+        ({"SLURM_CPUS_PER_TASK": "1000"}, CPUS),
+        ({"SLURM_CPUS_ON_NODE": str(CPUS)}, max(CPUS // 3, 1)),
+        ({"SLURM_CPUS_ON_NODE": str(3 * CPUS)}, CPUS),  # --cpu-bind=mask_cpu: a part for each task
+        ({}, max(CPUS // 3, 1)),
+        ({"OMP_NUM_THREADS": "4,2"}, "4,2"),
+        ({"OMP_NUM_THREADS": "", "SLURM_CPUS_PER_TASK": "1"}, 1),
+    ],
+)
+def test_threads(runner: Runner, env: dict[str, str], threads: int | str) -> None:
+    assert variables(runner, **SRUN | env)["OMP_NUM_THREADS"] == str(threads)
+
+
+def test_debug_prints_one_line(runner: Runner) -> None:
+    result = runner.having(**SRUN, SIFWRIGHT_DEBUG="1").run(SCRIPT, "-c", "pass")
+    (line,) = result.stderr.splitlines()
+    assert "launcher=slurm RANK=5 WORLD_SIZE=7 LOCAL_RANK=1 LOCAL_WORLD_SIZE=3 GROUP_RANK=2" in line
+    assert "MASTER_ADDR=rack0node1 MASTER_PORT=12345" in line
+
+
+def test_works_through_a_link(runner: Runner, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(RUNSCRIPTS / SCRIPT)
+    assert runner.run(str(link), "-c", "print('ok')").stdout == "ok\n"
+
+
+# --- --nproc-per-node: what torchrun is called with -----------------------------------------------
+
+
+@pytest.fixture
+def torchrun(tmp_path: Path, runner: Runner) -> Runner:
+    """Run with a torch.distributed.run that prints its arguments; the real one is in the image."""
+    package = tmp_path / "site" / "torch" / "distributed"
+    package.mkdir(parents=True)
+    for folder in (package.parent, package):
+        (folder / "__init__.py").touch()
+    (package / "run.py").write_text(
+        "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['OMP_NUM_THREADS']]))"
+    )
+    return runner.having(PYTHONPATH=str(tmp_path / "site"))
+
+
+def torchrun_arguments(runner: Runner, *arguments: str, **env: str) -> list[str]:
+    result = runner.having(OMP_NUM_THREADS="2", **env).run(SCRIPT, *arguments)
+    assert (result.returncode, result.stderr) == (0, "")
+    found, _threads = json.loads(result.stdout)
+    return list(found)
+
+
+ONE_PER_NODE = SRUN | {
+    "SLURM_PROCID": "1",
+    "SLURM_NTASKS": "3",
+    "SLURM_STEP_NUM_TASKS": "3",
+    "SLURM_STEP_TASKS_PER_NODE": "1(x3)",
+    "SLURM_LOCALID": "0",
+    "SLURM_NODEID": "1",
+}
+
+
+@pytest.mark.parametrize("option", [["--nproc-per-node", "2"], ["--nproc_per_node=2"]])
+def test_local_ranks_on_one_machine(torchrun: Runner, option: list[str]) -> None:
+    found = torchrun_arguments(torchrun, *option, "train.py", "a b")
+    standalone = ["--standalone", "--local-addr", "127.0.0.1"]
+    assert found == ["--nproc-per-node", "2", *standalone, "train.py", "a b"]
+
+
+def test_local_ranks_at_a_preset_port(torchrun: Runner) -> None:
+    found = torchrun_arguments(torchrun, "--nproc-per-node", "2", "t.py", MASTER_PORT="29876")
+    master = ["--master-addr", "127.0.0.1", "--master-port", "29876"]
+    assert found[2:] == ["--nnodes", "1", "--node-rank", "0", *master, "t.py"]
+
+
+def test_local_ranks_on_several_nodes(torchrun: Runner) -> None:
+    found = torchrun_arguments(torchrun, "--nproc-per-node", "8", "t.py", **ONE_PER_NODE)
+    master = ["--master-addr", "rack0node1", "--master-port", "12345"]
+    assert found[2:] == ["--nnodes", "3", "--node-rank", "1", *master, "t.py"]
+
+
+def test_local_ranks_share_the_cpus(torchrun: Runner) -> None:
+    result = torchrun.run(SCRIPT, "--nproc-per-node", str(CPUS), "t.py")
+    assert json.loads(result.stdout)[1] == "1"
+
+
+@pytest.mark.parametrize(
+    ("option", "env", "message"),
+    [
+        ("0", {}, "--nproc-per-node '0' is not a positive number"),
+        ("auto", {}, "--nproc-per-node 'auto' is not a positive number"),
+        ("", {}, "--nproc-per-node '' is not a positive number"),
+        ("2", {"RANK": "0"}, "RANK='0' is preset"),
+        ("2", {"LOCAL_RANK": "0"}, "LOCAL_RANK='0' is preset"),
+        ("2", SRUN, "--nproc-per-node needs one task per node, but there are 3 on this one"),
+    ],
+)
+def test_local_ranks_refused(
+    torchrun: Runner, option: str, env: dict[str, str], message: str
+) -> None:
+    result = torchrun.having(**env).run(SCRIPT, "--nproc-per-node", option, "t.py")
+    assert message in result.stderr
+    assert (result.returncode, result.stdout) == (78, "")

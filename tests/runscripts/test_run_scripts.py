@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from .conftest import RUNSCRIPTS
+
+BASH_SCRIPTS = ("conda-python-simple", "conda-python-distributed")
+
+
+def test_all_are_executable_plain_files() -> None:
+    names = {path.name for path in RUNSCRIPTS.iterdir() if path.name != "__pycache__"}
+    assert names == {*BASH_SCRIPTS, "get-master"}
+    assert all(os.access(RUNSCRIPTS / name, os.X_OK) for name in names)
+
+
+@pytest.mark.parametrize("script", BASH_SCRIPTS)
+def test_shellcheck(script: str) -> None:
+    shellcheck = shutil.which("shellcheck")
+    if shellcheck is None:
+        pytest.skip("shellcheck is not installed")
+    command = [shellcheck, "--external-sources", str(RUNSCRIPTS / script)]
+    result = subprocess.run(command, text=True, capture_output=True, check=False)
+    assert (result.returncode, result.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("script", BASH_SCRIPTS)
+def test_options_are_not_in_the_first_line(script: str) -> None:
+    """`bash conda-python-simple` would lose them."""
+    lines = (RUNSCRIPTS / script).read_text().splitlines()
+    assert lines[0] == "#!/bin/bash"
+    assert "set -euo pipefail" in lines
+
+
+def test_get_master_is_python_3_6() -> None:
+    ast.parse((RUNSCRIPTS / "get-master").read_text(), feature_version=(3, 6))

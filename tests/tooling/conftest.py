@@ -1,0 +1,80 @@
+"""The set-up programs are run as a user runs them: by their real names, mostly in copies."""
+
+import functools
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+# What an outer `make test` hands down would steer the inner make.
+FROM_OUTER_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "SITE", "IMAGE", "SET", "PYTEST", "V")
+
+
+class Run(Protocol):
+    def __call__(
+        self,
+        *command: str | Path,
+        cwd: Path = CHECKOUT,
+        env: Mapping[str, str] | None = None,
+        user: int | None = None,
+    ) -> subprocess.CompletedProcess[str]: ...
+
+
+def _run(
+    *command: str | Path,
+    cwd: Path = CHECKOUT,
+    env: Mapping[str, str] | None = None,
+    user: int | None = None,
+) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k not in FROM_OUTER_MAKE} | dict(
+        env or {}
+    )
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env=environment,
+        user=user,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    return _run
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    return CHECKOUT
+
+
+@pytest.fixture
+def path_without(tmp_path: Path) -> "PathWithout":
+    return PathWithout(tmp_path / "bin")
+
+
+class PathWithout:
+    """A PATH that holds every command of this machine but some, in one folder of links."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *commands: str) -> str:
+        self.folder.mkdir()
+        for name, program in _programs().items():
+            if name not in commands:
+                (self.folder / name).symlink_to(program)
+        return str(self.folder)
+
+
+@functools.cache
+def _programs() -> dict[str, str]:
+    folders = [folder for folder in reversed(os.get_exec_path()) if Path(folder).is_dir()]
+    return {entry.name: entry.path for folder in folders for entry in os.scandir(folder)}

@@ -1,0 +1,131 @@
+"""tools/make-venv for real, on a copy of the checkout that has no dependencies to download."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from .conftest import PathWithout, Run
+
+PARTS = ("builder", "defs", "runscripts", "tools")
+FILES = ("pyproject.toml", "LICENSE", "README.md")
+PYTHONS = ("python3.14", "python3.13", "python3.12", "python3.11", "python3")
+# What a cluster's Python module may have set, and what would ruin pip's work.
+SPOILT = {
+    "PYTHONHOME": "/nowhere",
+    "PYTHONPATH": "/nowhere",
+    "PIP_USER": "1",
+    "PIP_TARGET": "/nowhere",
+}
+
+
+def copy_checkout(source: Path, target: Path) -> Path:
+    for part in PARTS:
+        shutil.copytree(source / part, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in FILES:
+        shutil.copy(source / file, target)
+    pyproject = target / "pyproject.toml"
+    bare = re.sub(r"(?ms)^dependencies = \[.*?^\]", "dependencies = []", pyproject.read_text())
+    pyproject.write_text(bare)
+    return target
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, checkout: Path, run: Run) -> Path:
+    copy = copy_checkout(checkout, tmp_path_factory.mktemp("venv") / "a checkout")
+    done = run(copy / "tools/make-venv", cwd=Path("/"), env=SPOILT)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"sifwright: making \.venv \(Python 3\.\d+\.\d+\) …\n", done.stdout)
+    return copy
+
+
+def works(run: Run, copy: Path) -> bool:
+    python = copy / ".venv/bin/python"
+    found = run(python, "-c", "import sifwright; print(sifwright.__file__)", cwd=Path("/"))
+    first_line = (copy / ".venv/bin/sifwright").read_text().split("\n")[:2]
+    return found.stdout.strip() == str(copy / "builder/sifwright/__init__.py") and str(
+        python
+    ) in "".join(first_line)
+
+
+def test_gives_an_editable_installation_without_second_copies(run: Run, made: Path) -> None:
+    assert works(run, made)
+    assert not list((made / ".venv").rglob("_data"))
+
+
+def test_second_run_does_nothing(run: Run, made: Path) -> None:
+    before = (made / ".venv/.sifwright-stamp").stat().st_mtime_ns
+    again = run("tools/make-venv", cwd=made)
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    assert (made / ".venv/.sifwright-stamp").stat().st_mtime_ns == before
+
+
+def test_changed_pyproject_installs_again(run: Run, made: Path) -> None:
+    with (made / "pyproject.toml").open("a") as pyproject:
+        pyproject.write("# changed\n")
+    done = run("tools/make-venv", cwd=made)
+    assert done.stdout.startswith("sifwright: updating .venv (Python 3.")
+    assert works(run, made)
+
+
+def is_healthy(run: Run, copy: Path) -> bool:
+    return run("/bin/bash", "-c", ". tools/make-venv; is_healthy", cwd=copy).returncode == 0
+
+
+def test_copied_checkout_does_not_take_the_environment_of_the_first(
+    run: Run, made: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(made, copy, symlinks=True)
+    assert is_healthy(run, made)
+    assert not is_healthy(run, copy)
+
+
+def test_environment_without_its_python_is_made_anew(run: Run, made: Path) -> None:
+    python = made / ".venv/bin/python"
+    python.unlink()
+    python.symlink_to("/nowhere/python3")
+    done = run("tools/make-venv", cwd=made)
+    assert done.stdout.startswith("sifwright: making .venv ")
+    assert works(run, made)
+    assert not (made / ".venv/.sifwright-begun").exists()
+
+
+def test_failed_installation_shows_the_log_and_will_be_repeated(run: Run, made: Path) -> None:
+    good = (made / "pyproject.toml").read_text()
+    (made / "pyproject.toml").write_text("[broken")
+    done = run("tools/make-venv", cwd=made)
+    (made / "pyproject.toml").write_text(good)
+    assert done.returncode == 1
+    assert "TOMLDecodeError" in done.stderr
+    assert "sifwright: failed: " in done.stderr
+    assert not (made / ".venv/.sifwright-stamp").exists()
+    assert not is_healthy(run, made)
+
+
+def fake_python(path: str, *, new_enough: bool) -> None:
+    python = Path(path) / "python3"
+    answer = "*version_info*) exit 0 ;;" if new_enough else ""
+    python.write_text(f'#!/bin/bash\ncase "$*" in {answer} *) exit 1 ;; esac\n')
+    python.chmod(0o755)
+
+
+@pytest.mark.parametrize("new_enough", [False, True])
+def test_no_usable_python_is_explained(
+    run: Run, checkout: Path, path_without: PathWithout, *, new_enough: bool
+) -> None:
+    path = path_without(*PYTHONS, "apt-get")
+    copy = copy_checkout(checkout, Path(path).with_name("copy"))
+    fake_python(path, new_enough=new_enough)
+    done = run("tools/make-venv", cwd=copy, env={"PATH": path})
+    assert done.returncode == 1
+    advice = "sudo apt install python3-venv" if new_enough else "needs Python >= 3.11"
+    assert advice in done.stderr
+    assert not (copy / ".venv").exists()
+
+
+def test_unknown_argument_is_refused(run: Run) -> None:
+    done = run("tools/make-venv", "--wrong")
+    assert done.returncode == 1
+    assert "unknown argument '--wrong'" in done.stderr

@@ -1,0 +1,149 @@
+"""What a user types after `make sif` reaches sifwright as data, word for word."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+RECORDER = """#!/bin/bash
+printf '%s\\0' "$@" >"$(dirname "$0")/argv"
+exit "${RECORDER_STATUS:-0}"
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path, checkout: Path) -> Path:
+    """A checkout whose sifwright records its arguments, and whose set-up is done."""
+    copy = tmp_path / "a checkout"
+    shutil.copytree(checkout / "tools", copy / "tools")
+    shutil.copy(checkout / "Makefile", copy)
+    for program, text in {
+        ".venv/bin/sifwright": RECORDER,
+        "tools/make-venv": "#!/bin/bash\n",
+        "tools/install-apptainer": "#!/bin/bash\n",
+    }.items():
+        file = copy / program
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+    return copy
+
+
+def arguments(copy: Path) -> list[str]:
+    return (copy / ".venv/bin/argv").read_text().split("\0")[:-1]
+
+
+def everything_in(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.name != "argv"}
+
+
+def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
+    shown = run("make")
+    assert shown.returncode == 0
+    listed = {line.split()[0] for line in shown.stdout.splitlines() if line.startswith("  ")}
+    assert listed == {
+        *("help", "sif", "plan", "def", "list", "check", "test", "lint", "bench", "clean"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("sif", ["build", "local", "pytorch"]),
+        ("def", ["render", "local", "pytorch"]),
+        ("plan", ["plan", "local", "pytorch", "--explain"]),
+        ("list", ["list"]),
+        ("check", ["check"]),
+    ],
+)
+def test_target_runs_its_command(run: Run, copy: Path, target: str, expected: list[str]) -> None:
+    assert run("make", target, cwd=copy).returncode == 0
+    assert arguments(copy) == expected
+
+
+def test_choices_reach_the_command(run: Run, copy: Path) -> None:
+    done = run(
+        "make", "sif", "SITE=lumi", "IMAGE=pytorch-rocm", "V=1", "SET=a.b=1  c.d=2", cwd=copy
+    )
+    assert done.returncode == 0
+    assert arguments(copy) == [
+        *("build", "lumi", "pytorch-rocm", "--set=a.b=1", "--set=c.d=2", "--verbose"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a.b='1 2'", ["a.b=1 2"]),
+        ("""a.b="it's" c.d=\\ x""", ["a.b=it's", "c.d= x"]),
+        ("  ", []),
+        ("--help", ["--help"]),
+    ],
+)
+def test_set_is_split_at_blanks_outside_quotes(
+    run: Run, copy: Path, text: str, words: list[str]
+) -> None:
+    assert run("make", "plan", f"SET={text}", cwd=copy).returncode == 0
+    assert arguments(copy)[4:] == [f"--set={word}" for word in words]
+
+
+HOSTILE = [
+    "a.b=$(touch owned)",
+    "a.b=$(shell touch owned)",
+    "a.b=`touch owned`",
+    "a.b=1;touch owned",
+    "a.b=1&&touch owned|touch owned",
+    "a.b=$$(touch owned)${HOME}$(error boom)",
+    "a.b=*#%{}!<>~",
+    "a.b=\\$\\(touch",
+]
+
+
+@pytest.mark.parametrize("how", ["argument", "environment"])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_set_runs_nothing(run: Run, copy: Path, text: str, how: str) -> None:
+    before = everything_in(copy)
+    if how == "argument":
+        done = run("make", "plan", f"SET={text}", cwd=copy)
+    else:
+        done = run("make", "plan", cwd=copy, env={"SET": text})
+    assert done.returncode == 0, done.stderr
+    expected = text.replace("\\", "").split()
+    assert arguments(copy)[4:] == [f"--set={word}" for word in expected]
+    assert everything_in(copy) == before
+
+
+@pytest.mark.parametrize("name", ["SITE", "IMAGE", "V", "PYTEST"])
+@pytest.mark.parametrize("text", ["$(touch owned)", "$(shell touch owned)", "`touch owned`;'"])
+def test_hostile_choice_runs_nothing(run: Run, copy: Path, name: str, text: str) -> None:
+    before = everything_in(copy)
+    done = run("make", "plan", f"{name}={text}", cwd=copy)
+    assert done.returncode == 0, done.stderr
+    assert (text in arguments(copy)) == (name in {"SITE", "IMAGE"})
+    assert everything_in(copy) == before
+
+
+def test_open_quote_is_refused_with_the_text(run: Run, copy: Path) -> None:
+    done = run("make", "plan", "SET=a.b='1", cwd=copy)
+    assert done.returncode == 2
+    assert "sifwright: SET has a quote without its partner: a.b='1" in done.stderr
+    assert not (copy / ".venv/bin/argv").exists()
+
+
+def test_failure_of_the_command_fails_make(run: Run, copy: Path) -> None:
+    done = run("make", "sif", cwd=copy, env={"RECORDER_STATUS": "7"})
+    assert done.returncode == 2
+    assert "Error 7" in done.stderr
+
+
+def test_clean_says_what_it_removes_and_keeps_the_rest(run: Run, copy: Path) -> None:
+    image = copy / "build/local/pytorch/image.sif"
+    image.parent.mkdir(parents=True)
+    image.write_text("x")
+    done = run("make", "clean", cwd=copy)
+    assert "build/local/pytorch" in done.stdout
+    assert not (copy / "build").exists()
+    assert (copy / ".venv/bin/sifwright").exists()
+    assert "nothing to remove" in run("make", "clean", cwd=copy).stdout

@@ -1,0 +1,134 @@
+"""What holds for every file that is, or is about to be, in the repository."""
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from pip._internal.models.index import PyPI
+
+from .conftest import Run
+
+LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
+
+
+@pytest.fixture(scope="module")
+def contents(checkout: Path) -> dict[str, bytes]:
+    """Tracked files and those that a `git add .` would track."""
+    if not (checkout / ".git").exists():
+        pytest.skip("not a git checkout")
+    git = ["git", "-c", "safe.directory=*", "ls-files", "-z", "-co", "--exclude-standard"]
+    names = subprocess.run(git, cwd=checkout, check=True, capture_output=True, text=True).stdout
+    files = {name: checkout / name for name in names.split("\0") if name}
+    return {name: file.read_bytes() for name, file in files.items() if file.is_file()}
+
+
+def holding(contents: dict[str, bytes], pattern: str) -> list[str]:
+    search = re.compile(pattern.encode(), re.IGNORECASE).search
+    return [name for name, content in contents.items() if search(content)]
+
+
+def output(*command: str) -> str:
+    if shutil.which(command[0]) is None:
+        return ""
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def apt_sources() -> Iterator[str]:
+    yield from output("apt-get", "indextargets", "--format", "$(SITE)").split()
+
+
+def pip_sources() -> Iterator[str]:
+    yield from (PyPI.url, f"https://{PyPI.file_storage_domain}")
+    settings = output(sys.executable, "-m", "pip", "config", "list")
+    for value in re.findall(r"(?m)^\S*(?:index-url|find-links)='(.*)'$", settings):
+        yield from value.replace("\\n", " ").split()
+    yield from os.environ.get("PIP_FIND_LINKS", "").split()
+
+
+def npm_sources() -> Iterator[str]:
+    yield from output("npm", "config", "get", "registry").split()
+
+
+def registries() -> set[str]:
+    """Hosts, or folders, where this machine gets packages from."""
+    urls = [urlsplit(source) for source in (*apt_sources(), *pip_sources(), *npm_sources())]
+    return {url.hostname or url.path for url in urls} - LOCAL_NAMES - {"", "/"}
+
+
+def test_no_file_names_a_package_registry(contents: dict[str, bytes]) -> None:
+    found = {name: holding(contents, rf"(?<![\w.-]){re.escape(name)}") for name in registries()}
+    assert not {name: files for name, files in found.items() if files}
+
+
+def test_no_file_holds_the_path_of_this_checkout(
+    contents: dict[str, bytes], checkout: Path
+) -> None:
+    assert not holding(contents, rf"{re.escape(str(checkout))}(?![\w.-])")
+
+
+def test_programs_are_executable(checkout: Path) -> None:
+    for file in (*checkout.glob("tools/*"), *checkout.glob("runscripts/*"), checkout / ".ci/run"):
+        if file.is_file():
+            assert file.read_bytes().startswith(b"#!"), file
+            assert file.stat().st_mode & stat.S_IXUSR, file
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+def test_set_up_programs_pass_shellcheck(run: Run, checkout: Path) -> None:
+    done = run("shellcheck", *checkout.glob("tools/*"), checkout / ".ci/run")
+    assert done.returncode == 0, done.stdout
+
+
+def test_lint_shell_finds_scripts_by_their_first_line(
+    run: Run, checkout: Path, tmp_path: Path
+) -> None:
+    """Run scripts and tools have no ending, and some are Python."""
+    checked = tmp_path / "checked"
+    recorder = tmp_path / "shellcheck"
+    recorder.write_text(f'#!/bin/bash\nprintf "%s\\n" "$@" >{checked}\n')
+    recorder.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    assert run("tools/lint-shell", env={"PATH": path}).returncode == 0
+    shell = {
+        str(file.relative_to(checkout))
+        for file in (
+            *checkout.glob("tools/*"),
+            *checkout.glob("runscripts/*"),
+            checkout / ".ci/run",
+        )
+        if file.is_file() and re.match(rb"#!.*\b(ba)?sh\b", file.read_bytes())
+    }
+    layers = {str(file.relative_to(checkout)) for file in checkout.glob("defs/layers/*/*.sh")}
+    assert set(checked.read_text().split()) == shell | layers
+    assert "tools/lint-shell" in shell
+
+
+def test_wheel_carries_definitions_and_executable_run_scripts(
+    run: Run, checkout: Path, tmp_path: Path
+) -> None:
+    built = run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, checkout)
+    assert built.returncode == 0, built.stderr
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        modes = {info.filename: info.external_attr >> 16 for info in wheel.infolist()}
+        entry_points = wheel.read(next(name for name in modes if name.endswith("entry_points.txt")))
+    for folder in ("defs", "runscripts"):
+        for file in (checkout / folder).rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts:
+                mode = modes[f"sifwright/_data/{file.relative_to(checkout)}"]
+                assert bool(mode & stat.S_IXUSR) == os.access(file, os.X_OK), file
+    assert b"sifwright = sifwright.__main__:main" in entry_points
+
+
+def test_pip_configuration_is_read_for_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check above would find nothing, silently, if it read no registry."""
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://packages.invalid/simple")
+    assert {"packages.invalid", PyPI.netloc} <= registries(), json.dumps(sorted(registries()))
