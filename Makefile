@@ -9,12 +9,12 @@ MAKEFLAGS += --no-builtin-rules
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-# From the command line only: a cluster may well export a SITE of its own. An empty IMAGE is the site's.
-SITE = local
-IMAGE =
-SET =
-PYTEST =
-V =
+# An empty IMAGE is the default image of the site.
+SITE ?= local
+IMAGE ?=
+SET ?=
+PYTEST ?=
+V ?=
 # What a user types is data. make would expand `$(shell …)` in it, and the shell `$(…)`: so each is
 # taken unexpanded, once, and reaches the recipes through the environment only.
 override SITE := $(value SITE)

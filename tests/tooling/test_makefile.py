@@ -51,11 +51,11 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
 @pytest.mark.parametrize(
     ("target", "expected"),
     [
-        ("sif", ["build", "local", "pytorch"]),
-        ("def", ["render", "local", "pytorch"]),
-        ("plan", ["plan", "local", "pytorch", "--explain"]),
+        ("sif", ["build", "local", ""]),
+        ("def", ["render", "local", ""]),
+        ("plan", ["plan", "local", "", "--explain"]),
         ("list", ["list"]),
-        ("check", ["check"]),
+        ("check", ["check", "local", ""]),
     ],
 )
 def test_target_runs_its_command(run: Run, copy: Path, target: str, expected: list[str]) -> None:

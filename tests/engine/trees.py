@@ -1,0 +1,65 @@
+"""Unpack a SIF and describe its tree, so that two images can be compared."""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import re
+import stat
+from typing import TYPE_CHECKING
+
+from tests.conftest import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# What two builds of the same definition file differ in, and why.
+VOLATILE = re.compile(
+    r"\.singularity\.d/labels\.json$"  # holds the date of the build
+    r"|var/cache/ldconfig/aux-cache$"  # holds inode numbers
+    r"|etc/shadow-?$"  # holds the day accounts were made
+)
+
+
+def unpack(engine: str, sif: Path, folder: Path) -> Path:
+    """The files of a SIF's system partition, unpacked into a folder."""
+    listing = run([engine, "sif", "list", sif]).stdout
+    match = re.search(r"\|(\d+)-\d+\s+\|FS \(Squashfs/\*System", listing)
+    assert match, listing
+    target = folder / sif.stem
+    done = run(["unsquashfs", "-no-progress", "-offset", match[1], "-dest", target, sif.resolve()])
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def describe(tree: Path) -> dict[str, tuple[object, ...]]:
+    """Path -> type, mode, owner, and what is in it, for everything in the tree."""
+    found: dict[str, tuple[object, ...]] = {}
+    for folder, folders, files in os.walk(tree):
+        for name in (*folders, *files):
+            path = tree.__class__(folder, name)
+            status = path.lstat()
+            key = str(path.relative_to(tree))
+            owner = (status.st_mode, status.st_uid, status.st_gid)
+            found[key] = (*owner, _content(path, status, key))
+    return found
+
+
+def _content(path: Path, status: os.stat_result, key: str) -> object:
+    if stat.S_ISLNK(status.st_mode):
+        return str(path.readlink())
+    if not stat.S_ISREG(status.st_mode) or VOLATILE.search(key):
+        return ""
+    data = path.read_bytes()
+    # The header of bytecode holds the time its source was written; the code must be the same.
+    return marshal.loads(data[16:]) if path.suffix == ".pyc" else hashlib.sha256(data).hexdigest()  # noqa: S302  # our own images
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """The paths that are in one tree only, or differ."""
+    first, second = describe(one), describe(other)
+    only = sorted(first.keys() ^ second.keys())
+    return only + sorted(
+        path for path in first.keys() & second.keys() if first[path] != second[path]
+    )
