@@ -1,0 +1,42 @@
+"""The machine that was measured on: what the figures depend on, and nothing that names it."""  # noqa: INP001  # run.py's folder is on sys.path
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import resource
+from pathlib import Path
+
+from sifwright.engines import apptainer
+
+__all__ = ["machine", "megabytes_peak", "processor_seconds"]
+
+
+def machine() -> dict[str, object]:
+    engine = apptainer.find()
+    return {
+        "processor": _match(r"^model name\s*: (.*)$", "/proc/cpuinfo") or platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gb": round(int(_match(r"^MemTotal:\s*(\d+)", "/proc/meminfo") or 0) / 1e6, 1),
+        "kernel": platform.release(),
+        "system": platform.freedesktop_os_release().get("PRETTY_NAME", ""),
+        "engine": f"{engine.name} {engine.version}" if engine else "none",
+        "python": platform.python_version(),
+    }
+
+
+def megabytes_peak() -> float:
+    """The most memory this process ever held; unlike ru_maxrss, not what its parent held."""
+    return int(_match(r"^VmHWM:\s*(\d+)", "/proc/self/status") or 0) / 1e3
+
+
+def processor_seconds() -> float:
+    """What ended children used; other users of the machine lengthen the wall time, not this."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _match(pattern: str, file: str) -> str:
+    found = re.search(pattern, Path(file).read_text(), re.MULTILINE)
+    return found.group(1).strip() if found else ""

@@ -1,0 +1,112 @@
+"""One picture of all results: how much of each goal is used, and ratios to plain Apptainer."""  # noqa: INP001  # run.py's folder is on sys.path
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+from matplotlib import patches
+from matplotlib import pyplot as plt  # after the choice of a backend that needs no display
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from figures import Figure
+
+__all__ = ["plot"]
+
+# Okabe and Ito's colours, told apart by colour-blind readers too.
+_COLOURS = {True: "#009E73", False: "#D55E00", None: "#56B4E9"}
+_MEANINGS = {True: "goal reached", False: "goal missed", None: "no goal"}
+_GOAL = "#222222"
+# Behind a text that crosses a line.
+_PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+
+
+def plot(figures: Sequence[Figure], machine: Mapping[str, Any], target: Path) -> None:
+    """Write target.png and target.svg."""
+    times = [figure for figure in figures if figure.unit != "ratio" and figure.goal]
+    ratios = [figure for figure in figures if figure.unit == "ratio"]
+    panels = [rows for rows in (times, ratios) if rows]
+    heights = [len(rows) + 1.2 for rows in panels]
+    whole, grid = plt.subplots(
+        len(panels),
+        figsize=(9, 0.55 * sum(heights) + 0.9),
+        height_ratios=heights,
+        squeeze=False,
+        layout="constrained",
+    )
+    for axes, rows in zip(grid[:, 0], panels, strict=True):
+        (_times if rows is times else _ratios)(axes, rows)
+    _explain(whole, figures, machine)
+    for suffix in ("png", "svg"):
+        whole.savefig(target.with_suffix(f".{suffix}"), dpi=150)
+    plt.close(whole)
+
+
+def _times(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401  # matplotlib has no types here
+    axes.set_title("Time, as a share of its goal", loc="left", fontweight="bold")
+    goals = [figure.goal or 1 for figure in rows]
+    _bars(axes, rows, goals)
+    for place, figure in enumerate(rows):
+        text = f"{figure.median:.4g} of {figure.goal:g} {figure.unit}"
+        _label(axes, place, _end(figure, goals[place]), text)
+    axes.axvline(1, color=_GOAL, linewidth=2)
+    axes.set_xlabel("median / goal  (line: the goal)")
+
+
+def _ratios(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401
+    title = "sifwright against plain apptainer build of the same definition file, gzip"
+    axes.set_title(title, loc="left", fontweight="bold")
+    _bars(axes, rows, [1.0] * len(rows))
+    for place, figure in enumerate(rows):
+        if figure.goal:
+            axes.vlines(figure.goal, place - 0.4, place + 0.4, color=_GOAL, linewidth=3)
+        goal = f", goal ≤ {figure.goal:g}" if figure.goal else ""
+        _label(axes, place, max(_end(figure, 1), figure.goal or 0), f"{figure.median:.2f}{goal}")
+    axes.axvline(1, color="grey", linewidth=1, linestyle="--")
+    axes.set_xlabel("ratio, median of the pairs  (dashed: the same as plain; bold: the goal)")
+
+
+def _bars(axes: Any, rows: Sequence[Figure], scales: Sequence[float]) -> None:  # noqa: ANN401
+    """Bars are medians; dots are the samples."""
+    places = range(len(rows))
+    values = [figure.median / scale for figure, scale in zip(rows, scales, strict=True)]
+    axes.barh(places, values, 0.6, color=[_COLOURS[figure.reached] for figure in rows])
+    for place, figure, scale in zip(places, rows, scales, strict=True):
+        dots = [sample / scale for sample in figure.samples]
+        axes.plot(dots, [place] * len(dots), ".", color="black", markersize=3, alpha=0.45)
+    longest = max(_end(figure, scale) for figure, scale in zip(rows, scales, strict=True))
+    axes.set_xlim(0, max(1, longest) * 1.28)
+    axes.set_yticks(places, [figure.name for figure in rows])
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _end(figure: Figure, scale: float) -> float:
+    return max(figure.samples) / scale
+
+
+def _label(axes: Any, place: int, end: float, text: str) -> None:  # noqa: ANN401
+    axes.annotate(
+        text, (end, place), xytext=(7, 0), textcoords="offset points", va="center", bbox=_PAPER
+    )
+
+
+def _explain(whole: Any, figures: Sequence[Figure], machine: Mapping[str, Any]) -> None:  # noqa: ANN401
+    states = [state for state in _COLOURS if any(figure.reached is state for figure in figures)]
+    whole.legend(
+        handles=[patches.Patch(color=_COLOURS[one], label=_MEANINGS[one]) for one in states],
+        loc="outside upper right",
+        ncols=len(states),
+        frameon=False,
+    )
+    facts = f"{machine['cores']} cores, {machine['memory_gb']:.0f} GB, {machine['system']}, "
+    whole.supxlabel(
+        f"{facts}{machine['engine']}, Python {machine['python']}; dots: single runs",
+        fontsize="small",
+        color="dimgrey",
+    )

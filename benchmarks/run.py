@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Measure sifwright; write build/bench/results.json and a plot of it, and print a table.
+
+    make bench
+    .venv/bin/python benchmarks/run.py --quick              without building an image
+    .venv/bin/python benchmarks/run.py --only build --pairs 3
+
+No test asserts a time: machines differ. What is compared ran in turn in one run (A B A B), and the
+figure is the median of the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from facts import machine
+from figures import Figure, Result, Settings, Skipped
+from images import build, import_torch
+from planning import cli_start, plan_render, render_1000
+from plot import plot
+from rich.console import Console
+from table import table
+
+PROJECT = Path(__file__).resolve().parent.parent
+FOLDER = PROJECT / "build" / "bench"
+BENCHMARKS = {
+    "plan-render": plan_render,
+    "cli-start": cli_start,
+    "render-1000": render_1000,
+    "build": build,
+    "import-torch": import_torch,
+}
+SLOW = ("build", "import-torch")
+
+
+def main() -> None:
+    arguments = _arguments()
+    console = Console(stderr=True, highlight=False)
+    settings = Settings(
+        project=PROJECT,
+        folder=FOLDER,
+        quick=arguments.quick,
+        pairs=max(1, arguments.pairs),
+        note=console.print,
+    )
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    results = _earlier()
+    names = arguments.only or [n for n in BENCHMARKS if not (arguments.quick and n in SLOW)]
+    for name in names:
+        console.print(f"{name} …")
+        results["benchmarks"][name] = _run(name, settings)
+        (FOLDER / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    plot(_figures(results), results["machine"], FOLDER / "results")
+    # A pipe has no width of its own.
+    wide = Console() if sys.stdout.isatty() else Console(width=170)
+    wide.print(table({name: results["benchmarks"][name] for name in names}))
+    console.print(f"written: {FOLDER.relative_to(PROJECT)}/results.json, .png, .svg")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument(
+        "--only", action="append", choices=BENCHMARKS, metavar="NAME", help=", ".join(BENCHMARKS)
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer runs, and build no image")
+    parser.add_argument("--pairs", type=int, default=1, help="builds of each kind (1)")
+    return parser.parse_args()
+
+
+def _earlier() -> dict[str, Any]:
+    """Results of this very machine, so that --only replaces one benchmark and keeps the others."""
+    fresh: dict[str, Any] = {"machine": machine(), "benchmarks": {}}
+    try:
+        found: dict[str, Any] = json.loads((FOLDER / "results.json").read_text())
+    except (OSError, ValueError):
+        return fresh
+    return found if found.get("machine") == fresh["machine"] else fresh
+
+
+def _run(name: str, settings: Settings) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+        "load_before": os.getloadavg()[0],
+    }
+    try:
+        result: Result = BENCHMARKS[name](settings)
+    except Skipped as reason:
+        return {**facts, "skipped": str(reason), "figures": []}
+    figures = [figure.document() for figure in result.figures]
+    return {**facts, "figures": figures, "details": dict(result.details)}
+
+
+def _figures(results: dict[str, Any]) -> list[Figure]:
+    found = results["benchmarks"]
+    return [
+        Figure.of(row) for name in BENCHMARKS if name in found for row in found[name]["figures"]
+    ]
+
+
+if __name__ == "__main__":
+    main()

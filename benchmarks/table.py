@@ -1,0 +1,40 @@
+"""Results as a table for a person."""  # noqa: INP001  # run.py's folder is on sys.path
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any
+
+from figures import Figure
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["table"]
+
+_STATES = {True: "[green]reached[/]", False: "[bold red]missed[/]", None: ""}
+
+
+def table(benchmarks: Mapping[str, Any]) -> Table:
+    made = Table("figure", "median", "goal", "", "of", "medians of the sides", "runs")
+    for name, benchmark in benchmarks.items():
+        if "skipped" in benchmark:
+            made.add_row(name, "skipped", "", "", benchmark["skipped"])
+        for document in benchmark["figures"]:
+            made.add_row(*_row(Figure.of(document)))
+    return made
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    sides = (f"{name} {statistics.median(row):.4g}" for name, row in figure.sides.items())
+    unit = "" if figure.unit == "ratio" else f" {figure.unit}"
+    return (
+        figure.name,
+        f"{figure.median:.4g}{unit}",
+        f"≤ {figure.goal:g}{unit}" if figure.goal is not None else "",
+        _STATES[figure.reached],
+        figure.what,
+        " · ".join(sides),
+        str(len(figure.samples)),
+    )
