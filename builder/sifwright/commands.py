@@ -46,8 +46,9 @@ def list_command(arguments: Namespace) -> None:
         _print_json({kind: texts[kind] for kind in kinds})
         return
     for kind in kinds:
-        _console().print(f"[bold]{kind}[/]")
-        _print_table([(f"  {name}", text) for name, text in texts[kind].items()])
+        _say(kind)
+        for name, text in texts[kind].items():
+            _say(f"  {name:<16}  {text}")
 
 
 def plan_command(arguments: Namespace) -> None:
@@ -55,14 +56,12 @@ def plan_command(arguments: Namespace) -> None:
     if arguments.json:
         _print_json(plan_document(plan))
         return
-    _console().print(f"image [bold]{plan.image.name}[/] for site [bold]{plan.site.name}[/]")
+    _say(f"image {plan.image.name} for site {plan.site.name}")
     for step in plan.steps:
-        _print_table([(step.id[:12], step.layer.name, step.layer.summary)])
-        if arguments.explain:
-            values = step.options.items()
-            _print_table(
-                [("", f"  {k} = {v.text or '(empty)'}", f"({v.origin})") for k, v in values]
-            )
+        _say(f"{step.id[:12]}  {step.layer.name:<16}  {step.layer.summary}")
+        for name, value in step.options.items() if arguments.explain else ():
+            setting = f"{name} = {value.text or '(empty)'}"
+            _say(f"{'':14}{setting:<44}  {value.origin}")
 
 
 def render_command(arguments: Namespace) -> None:
@@ -100,9 +99,7 @@ def check_command(arguments: Namespace) -> None:
 
     plan = _resolve(arguments)
     engine = preflight.check(plan, machine.values(), _output(arguments, plan).folder)
-    _console().print(
-        f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'"
-    )
+    _say(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
 
 
 def labels_command(arguments: Namespace) -> None:
@@ -114,7 +111,8 @@ def labels_command(arguments: Namespace) -> None:
     if arguments.json:
         _print_json(found)
     else:
-        _print_table(sorted(found.items()))
+        for name, value in sorted(found.items()):
+            _say(f"{name}  {value}")
 
 
 def _load(arguments: Namespace) -> Catalog:
@@ -162,11 +160,6 @@ def _print_json(data: object) -> None:
     sys.stdout.write(json.dumps(data, indent=1) + "\n")
 
 
-def _print_table(rows: list[tuple[str, ...]]) -> None:
-    from rich.table import Table  # noqa: PLC0415  # not needed for --help and --json
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table.grid(padding=(0, 2))
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    _console().print(table)
+def _say(line: str) -> None:
+    """One line as it is: nothing is cut, wrapped or coloured, for people and for grep."""
+    sys.stdout.write(line + "\n")

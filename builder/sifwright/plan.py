@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["choose", "resolve"]
 
+MAX_SHOWN = 100
 T = TypeVar("T")
 Settings = dict[tuple[str, str], "OptionValue"]
 
@@ -60,7 +61,7 @@ def _parse_settings(catalog: Catalog, image: Image, settings: Sequence[str]) -> 
     for text in settings:
         found = _parse_setting(catalog, image, text)
         if isinstance(found, Problem):
-            shown = text if text.isprintable() else quoted(text)
+            shown = text if text.isprintable() and len(text) < MAX_SHOWN else quoted(text)
             problems.append(Problem(where=f"--set {shown}", what=found.what, fix=found.fix))
         else:
             parsed[found[0]] = found[1]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["BUILD_ARGUMENT", "DELIMITER", "SECTION", "problems", "refuse_text"]
 
 DELIMITER = "SIFWRIGHT_EOF"
+# Apptainer reads sections of a definition file up to 64 KiB, and a section holds many values.
+MAX_TEXT = 4096
 # Apptainer 1.4.5: any line whose first printing character is % starts a section, here-documents
 # included, and {{ name }} is replaced as a build argument, line breaks included.
 SECTION = re.compile(r"^[^\S\n]*%", re.MULTILINE)
@@ -56,6 +58,9 @@ def refuse_text(value: str) -> Problem | None:
             what=f"{quoted(value)} holds {{{{ }}}}, which Apptainer replaces as a build argument",
             fix="Leave the double braces out.",
         )
+    if len(value) > MAX_TEXT:
+        what = f"{quoted(value)} is longer than {MAX_TEXT} characters"
+        return Problem(what=what, fix="Put it into a file of the layer.")
     return None
 
 

@@ -19,6 +19,7 @@ __all__ = ["Document", "Path", "YamlProblem", "parse"]
 
 MAX_BYTES = 1 << 18
 MAX_DEPTH = 20
+MAX_VALUES = 10_000
 # Longer ones take minutes (1:1:1:… is a number to the base 60) or cannot be printed.
 MAX_NUMBER = 64
 _SCALARS = {
@@ -129,6 +130,8 @@ class _Builder:
 
     def place(self, event: events.Event, value: object) -> Path:
         """Put a value where it belongs and return its path."""
+        if len(self.lines) >= MAX_VALUES:
+            raise self.fail(event, f"more than {MAX_VALUES} values", "Split the file.")
         if not self.stack:
             self.root = value
             path: Path = ()

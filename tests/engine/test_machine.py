@@ -29,7 +29,7 @@ echo seen >/seen
 def _canaries(folder: Path) -> dict[str, str]:
     """An environment and files in which every setting holds the canary."""
     (folder / "ca.crt").write_text(f"# {CANARY}\n")
-    links = folder / f"links-{CANARY}"
+    links = folder / "links"
     links.mkdir()
     (links / "page.html").write_text(CANARY)
     (folder / "apt.conf").write_text(f'Acquire::http::Proxy "http://user:{CANARY}@127.0.0.1:9";\n')

@@ -21,6 +21,9 @@ __all__ = ["MINIMUM", "Apptainer", "find", "lacks_capabilities"]
 # The first release whose `build` passes arguments to mksquashfs (CHANGELOG of Apptainer 1.4.0).
 MINIMUM = Version("1.4.0")
 ZSTD_LEVEL = 9
+# mksquashfs takes a quarter of the machine's memory for its queues; on the image of site local,
+# 256 MB gave the same file as fast, at a peak of 192 MB instead of 1508 MB.
+QUEUE_MEMORY = "256M"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,10 +83,10 @@ def _version(text: str) -> Version:
 
 def mksquashfs_arguments(compression: str) -> str:
     """Compress on all cores this process may use; zstd 9 gave the smallest image per second."""
-    processors = f"-processors {len(os.sched_getaffinity(0))}"
+    resources = f"-processors {len(os.sched_getaffinity(0))} -mem {QUEUE_MEMORY}"
     if compression == "zstd":
-        return f"-comp zstd -Xcompression-level {ZSTD_LEVEL} {processors}"
-    return f"-comp gzip {processors}"
+        return f"-comp zstd -Xcompression-level {ZSTD_LEVEL} {resources}"
+    return f"-comp gzip {resources}"
 
 
 def needs_fakeroot() -> bool:

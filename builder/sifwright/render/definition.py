@@ -10,14 +10,14 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-import jinja2
-
 from sifwright import __version__
 from sifwright.errors import MachineError, PlanError
 from sifwright.render import shell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import jinja2
 
     from sifwright.model import Bootstrap, Plan, Step
 
@@ -25,6 +25,9 @@ __all__ = ["definition", "plan_document"]
 
 # Values that a label line carries unchanged; the others are in plan.json only.
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9._+:/@-]+")
+# Apptainer 1.4.5 refuses a section of 64 KiB ("token too long") but joins sections of one name.
+_SECTION_BYTES = 64 << 10
+_PIECE_BYTES = 24 << 10
 _MACHINE_VALUES = {
     "debian-mirror": "the address of a Debian mirror",
 }
@@ -49,17 +52,19 @@ def definition(plan: Plan, machine: Mapping[str, str]) -> str:
     if the plan needs a value that neither the machine nor an option gives.
     """
     steps = [_step_text(step) for step in plan.steps]
-    return _template().render(
+    text = _template().render(
         plan=plan,
         header=list(_header(plan.steps[0], machine)),
         setup=textwrap.indent(_package_text("setup.sh"), "    "),
         runner=shell.write_file("/.sifwright/step", _package_text("step.sh").encode()),
         steps=steps,
         tested=[text for step, text in zip(plan.steps, steps, strict=True) if step.layer.test],
-        record="\n".join(_record_files(plan)),
+        record="\n".join(_in_sections(_record_files(plan))),
         environment=[line for step in plan.steps for line in _exports(step)],
         labels=list(_labels(plan)),
     )
+    _refuse_long_section(text)
+    return text
 
 
 def plan_document(plan: Plan) -> dict[str, object]:
@@ -85,6 +90,8 @@ def plan_document(plan: Plan) -> dict[str, object]:
 
 @cache
 def _template() -> jinja2.Template:
+    import jinja2  # noqa: PLC0415  # 25 ms that 'list' and 'plan' need not pay
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sifwright"),
         undefined=jinja2.StrictUndefined,
@@ -129,7 +136,7 @@ def _step_text(step: Step) -> _StepText:
         name=step.layer.name,
         summary=step.layer.summary,
         id=step.id,
-        files="\n".join(_step_files(step)),
+        files="\n".join(_in_sections(_step_files(step))),
         assignments=shell.assignments(step.options),
         exports=_exports(step),
     )
@@ -144,17 +151,56 @@ def _step_files(step: Step) -> Iterator[str]:
     parents = {f"{folder}/{file.path}".rpartition("/")[0] for file in step.layer.files}
     yield shell.make_folders({folder, *parents})
     for file in step.layer.files:
-        yield shell.write_file(f"{folder}/{file.path}", file.data, executable=file.executable)
-    yield shell.write_file(f"{folder}/install.sh", step.layer.install.encode())
+        yield from _file_pieces(f"{folder}/{file.path}", file.data, executable=file.executable)
+    yield from _file_pieces(f"{folder}/install.sh", step.layer.install.encode())
+
+
+def _file_pieces(path: str, data: bytes, *, executable: bool = False) -> Iterator[str]:
+    """Commands that write a file, in pieces that each fit into a section."""
+    first, *others = _cut(data)
+    yield shell.write_file(path, first, executable=executable)
+    for piece in others:
+        yield shell.write_file(path, piece, append=True)
+
+
+def _cut(data: bytes) -> Iterator[bytes]:
+    """At line ends where there are some, so that text stays readable."""
+    while len(data) > _PIECE_BYTES:
+        end = data.rfind(b"\n", 0, _PIECE_BYTES) + 1 or _PIECE_BYTES
+        yield data[:end]
+        data = data[end:]
+    yield data
+
+
+def _in_sections(pieces: Iterable[str]) -> Iterator[str]:
+    """Begin a new section where the next piece might not fit into the one before."""
+    size = 0
+    for piece in pieces:
+        size += len(piece.encode())
+        if size > _SECTION_BYTES // 2:
+            yield "%post"
+            size = len(piece.encode())
+        yield piece
+
+
+def _refuse_long_section(text: str) -> None:
+    for section in re.split(r"^(?=%)", text, flags=re.MULTILINE):
+        if len(section.encode()) >= _SECTION_BYTES:
+            name, size = section.split("\n", 1)[0] or "the header", len(section.encode())
+            raise PlanError.of(
+                f"{name} is {size} bytes; Apptainer reads less than {_SECTION_BYTES}",
+                where="the definition file",
+                fix="Give the layers fewer and shorter option values.",
+            )
 
 
 def _record_files(plan: Plan) -> Iterator[str]:
     for step in plan.steps:
         if step.layer.test:
             path = f"/opt/sifwright/tests/{step.layer.name}.sh"
-            yield shell.write_file(path, step.layer.test.encode())
+            yield from _file_pieces(path, step.layer.test.encode())
     text = json.dumps(plan_document(plan), indent=1) + "\n"
-    yield shell.write_file("/opt/sifwright/plan.json", text.encode())
+    yield from _file_pieces("/opt/sifwright/plan.json", text.encode())
 
 
 def _labels(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -37,16 +37,15 @@ def make_folders(paths: Iterable[str]) -> str:
     return f"mkdir -p {' '.join(shlex.quote(path) for path in sorted(paths))}"
 
 
-def write_file(path: str, data: bytes, *, executable: bool = False) -> str:
+def write_file(path: str, data: bytes, *, executable: bool = False, append: bool = False) -> str:
     """Commands that write a file; readable where the definition file can carry it as it is."""
     target = shlex.quote(path)
     text = _plain_text(data)
-    if text is None:
-        command, body = f"base64 -d >{target}", base64.encodebytes(data).decode()
-    else:
-        command, body = f"cat >{target}", text
-    mode = "755" if executable else "644"
-    return f"{command} <<'{DELIMITER}'\n{body}{DELIMITER}\nchmod {mode} {target}\n"
+    program = "cat" if text is not None else "base64 -d"
+    body = text if text is not None else base64.encodebytes(data).decode()
+    mode = "" if append else f"chmod {'755' if executable else '644'} {target}\n"
+    command = f"{program} {'>>' if append else '>'}{target}"
+    return f"{command} <<'{DELIMITER}'\n{body}{DELIMITER}\n{mode}"
 
 
 def _plain_text(data: bytes) -> str | None:
