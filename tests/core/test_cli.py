@@ -15,11 +15,12 @@ from typing import NoReturn
 import pytest
 
 from sifwright import __version__, cli, runner
-from sifwright.errors import SifwrightError
+from sifwright.errors import MachineError, SifwrightError
 from tests.core.conftest import CHECKOUT, GOOD, Cli
 
 COMMANDS = [name for name, _, _ in cli.COMMANDS]
 SIFWRIGHT = [sys.executable, "-m", "sifwright", "--project", str(GOOD)]
+MIRROR = ("--set", "base.mirror=http://mirror.example/debian")
 ESCAPE = "\x1b"
 PURE = [
     ("list",),
@@ -27,7 +28,7 @@ PURE = [
     ("plan", "here"),
     ("plan", "here", "--explain"),
     ("plan", "here", "--json"),
-    ("render", "here", "--set", "base.mirror=http://mirror.example/debian"),
+    ("render", "here", *MIRROR),
 ]
 
 
@@ -160,12 +161,18 @@ def test_a_pipe_gets_no_escape_codes(
 @pytest.mark.parametrize("no_color", [True, False])
 def test_colours_on_a_terminal(clean_environment: Mapping[str, str], *, no_color: bool) -> None:
     ours, theirs = pty.openpty()
-    env = {**clean_environment, "TERM": "xterm", **({"NO_COLOR": "1"} if no_color else {})}
-    _spawn("plan", "here", "--explain", env=env, stdout=theirs)
+    env = {**clean_environment, "TERM": "xterm", "PATH": "/nowhere"} | (
+        {"NO_COLOR": "1"} if no_color else {}
+    )
+    # There is no engine on this PATH: the first step fails, in red.
+    assert (
+        _spawn("build", "here", *MIRROR, env=env, stdout=theirs).returncode
+        == MachineError.exit_code
+    )
     os.close(theirs)
     text = os.read(ours, 1 << 16).decode()
     os.close(ours)
-    assert "small" in text
+    assert "failed" in text
     colours = re.findall(r"\x1b\[[0-9;]*m", text)
     assert not [c for c in colours if re.search(r"[34]\d", c)] if no_color else colours
 

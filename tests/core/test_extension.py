@@ -21,7 +21,7 @@ SCRIPT = "#!/bin/bash\nset -euo pipefail\ntouch /new\n"
 
 def test_a_site_is_one_file(real_project: Path, run_cli: Cli, real: Catalog) -> None:
     write("sites/brand-new.yaml", SITE)(real_project / "defs")
-    assert "brand-new  A new site" in run_cli("--project", real_project, "list", "sites").out
+    assert "brand-new         A new site" in run_cli("--project", real_project, "list", "sites").out
     for command in ("plan", "render"):
         result = run_cli("--project", real_project, command, "brand-new")
         assert (result.code, result.err) == (0, "")
