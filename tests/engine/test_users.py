@@ -71,7 +71,7 @@ def test_an_ordinary_user_builds_and_runs(
     shutil.copy(small_base, base)
     _copy_checkout(home / "check out")
     toy = make_toy(home / "project", base)
-    toy.layer("hello", "chown 33:33 /mnt\necho hello >/hello\n", test="[[ $(id -un) != root ]]\n")
+    toy.layer("hello", "echo hello >/hello\nchown 33:33 /hello\n", test="[[ $(id -un) != root ]]\n")
     toy.image("hello")
     _own(home)
     words = " ".join(f"'{word}'" for word in toy.command())
@@ -80,6 +80,6 @@ def test_an_ordinary_user_builds_and_runs(
     expected = ["hello", str(_ids()[0])]
     assert _as_user(home, f"{inside} sh -c 'cat /hello; id -u'").split() == expected
     # Owners are those of the image, not the subordinate ids that stood for them.
-    assert (unpack(engine, toy.sif, tmp_path) / "mnt").stat().st_uid == 33
+    assert (unpack(engine, toy.sif, tmp_path) / "hello").stat().st_uid == 33
     assert toy.leftovers() == []
     assert toy.sif.stat().st_uid == _ids()[0]
