@@ -21,7 +21,7 @@ def machine() -> dict[str, object]:
         "memory_gb": round(int(_match(r"^MemTotal:\s*(\d+)", "/proc/meminfo") or 0) / 1e6, 1),
         "kernel": platform.release(),
         "system": platform.freedesktop_os_release().get("PRETTY_NAME", ""),
-        "engine": f"{engine.name} {engine.version}" if engine else "none",
+        "engine": f"{engine.product} {engine.version}" if engine else "none",
         "python": platform.python_version(),
     }
 

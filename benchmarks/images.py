@@ -16,7 +16,7 @@ from facts import processor_seconds
 from figures import Figure, Result, Skipped, ratio
 from memory import Sampler
 
-from sifwright import catalog, machine, preflight, runner
+from sifwright import catalog, host_checks, machine, preflight, runner
 from sifwright.errors import MachineError
 from sifwright.plan import resolve
 from sifwright.progress import QuietProgress, Timer
@@ -146,7 +146,7 @@ def _plain(settings: Settings, program: str, folder: Path) -> Callable[[], Steps
     sources = machine.prepare(folder)
     binds = [word for bind in sources.binds for word in ("--bind", bind)]
     command = [program, "build", "--fakeroot", *binds, str(folder / "x.sif"), str(definition)]
-    env = {**os.environ, **sources.env, "PATH": preflight.search_path()}
+    env = {**os.environ, **sources.env, "PATH": host_checks.search_path()}
 
     def run() -> Steps:
         with Timer(QuietProgress()) as timer:

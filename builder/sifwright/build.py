@@ -7,7 +7,7 @@ import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sifwright import __version__, machine, preflight, runner
+from sifwright import __version__, host_checks, machine, preflight, runner
 from sifwright.errors import BuildError, TestError
 from sifwright.progress import Timer
 from sifwright.render.definition import definition, plan_document
@@ -40,7 +40,7 @@ def build(plan: Plan, output: Output, progress: Progress, *, force: bool = False
         engine = preflight.check(plan, facts, output.folder)
         output.write_plan(plan, facts)
         output.new_log()
-        reclaim(output.folder, preflight.temporary_root())
+        reclaim(output.folder, host_checks.temporary_root())
         partial = output.folder / partial_name("sif")
         try:
             _run_engine(engine, plan, output, partial, timer)
@@ -62,12 +62,12 @@ def test_image(output: Output, progress: Progress) -> None:
 
 
 def _run_engine(engine: Apptainer, plan: Plan, output: Output, partial: Path, timer: Timer) -> None:
-    with workspace(preflight.temporary_root()) as work:
+    with workspace(host_checks.temporary_root()) as work:
         settings = machine.prepare(work)
         env = {
             **os.environ,
             **settings.env,
-            "PATH": preflight.search_path(),
+            "PATH": host_checks.search_path(),
             "APPTAINER_TMPDIR": str(work),
             "SINGULARITY_TMPDIR": str(work),
         }
@@ -78,7 +78,7 @@ def _run_engine(engine: Apptainer, plan: Plan, output: Output, partial: Path, ti
         watcher = Watcher(timer=timer, progress=timer.progress)
         status = runner.stream(command, log=output.log, on_line=watcher, env=env)
         if status != 0:
-            raise BuildError(watcher.problem(f"{engine.name} build failed", output.log))
+            raise BuildError(watcher.problem(f"{engine.product} build failed", output.log))
 
 
 def _run_tests(engine: Apptainer, sif: Path, output: Output, timer: Timer) -> None:
@@ -92,10 +92,10 @@ def _run_tests(engine: Apptainer, sif: Path, output: Output, timer: Timer) -> No
 def _record(plan: Plan, engine: Apptainer, digest: str, timer: Timer) -> dict[str, object]:
     return {
         "sifwright": __version__,
-        "engine": f"{engine.name} {engine.version}",
+        "engine": f"{engine.product} {engine.version}",
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
         "definition_sha256": digest,
-        "compression": plan.site.compression,
+        "compression": engine.compression(plan.site.compression),
         "seconds": dict(timer.seconds),
         "plan": plan_document(plan),
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from sifwright import runner
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MINIMUM", "Apptainer", "find", "lacks_capabilities"]
 
-# The first release whose `build` passes arguments to mksquashfs (CHANGELOG of Apptainer 1.4.0).
-MINIMUM = Version("1.4.0")
+# The first Apptainer that builds without any setuid program (CHANGELOG of 1.1.0).
+MINIMUM = Version("1.1.0")
 ZSTD_LEVEL = 9
 # mksquashfs takes a quarter of the machine's memory for its queues; on the image of site local,
 # 256 MB gave the same file as fast, at a peak of 192 MB instead of 1508 MB.
@@ -28,14 +28,24 @@ QUEUE_MEMORY = "256M"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Apptainer:
-    """An installed engine: its program, and the version it reports."""
+    """An installed engine: its program, and what it says of itself.
+
+    `takes_squashfs_arguments` is false before Apptainer 1.4.0: SIFs are then compressed with gzip.
+    """
 
     program: str
+    product: str
     version: Version
+    takes_squashfs_arguments: bool
 
     @property
-    def name(self) -> str:
-        return Path(self.program).name
+    def is_too_old(self) -> bool:
+        """SingularityCE counts its versions differently and is not judged by them."""
+        return self.product == "apptainer" and self.version < MINIMUM
+
+    def compression(self, wanted: str) -> str:
+        """What a site's compression comes to with this engine."""
+        return wanted if self.takes_squashfs_arguments else "gzip"
 
     def build_command(
         self, definition: Path, sif: Path, *, compression: str, binds: Sequence[str]
@@ -49,8 +59,7 @@ class Apptainer:
             # Not for the file, which is new: without it, labels of a base image win over ours.
             "--force",
             *(word for bind in binds for word in ("--bind", bind)),
-            "--mksquashfs-args",
-            mksquashfs_arguments(compression),
+            *self._squashfs_arguments(compression),
             str(sif),
             str(definition),
         ]
@@ -60,33 +69,35 @@ class Apptainer:
         userns = ["--userns"] if os.geteuid() == 0 and lacks_capabilities() else []
         return [self.program, "test", "--containall", "--no-home", *userns, str(sif)]
 
+    def _squashfs_arguments(self, compression: str) -> list[str]:
+        """Compress on all cores this process may use; zstd 9 was smallest for its time."""
+        if not self.takes_squashfs_arguments:
+            return []
+        level = f" -Xcompression-level {ZSTD_LEVEL}" if compression == "zstd" else ""
+        resources = f"-processors {len(os.sched_getaffinity(0))} -mem {QUEUE_MEMORY}"
+        return ["--mksquashfs-args", f"-comp {compression}{level} {resources}"]
+
 
 def find() -> Apptainer | None:
-    """The first engine on PATH, if any."""
-    for name in ("apptainer", "singularity"):
-        program = shutil.which(name)
-        if program is None:
-            continue
-        answer = runner.capture([program, "--version"])
-        match = re.search(r"version (\S+)", answer.stdout)
-        if answer.returncode == 0 and match:
-            return Apptainer(program=program, version=_version(match.group(1)))
-    return None
+    """The first engine on PATH that starts, if any."""
+    programs = (shutil.which(name) for name in ("apptainer", "singularity"))
+    engines = (_ask(program) for program in programs if program)
+    return next((engine for engine in engines if engine), None)
 
 
-def _version(text: str) -> Version:
-    try:
-        return Version(re.match(r"[0-9.]*[0-9]", text)[0])  # type: ignore[index]
-    except (InvalidVersion, TypeError):
-        return Version("0")
-
-
-def mksquashfs_arguments(compression: str) -> str:
-    """Compress on all cores this process may use; zstd 9 gave the smallest image per second."""
-    resources = f"-processors {len(os.sched_getaffinity(0))} -mem {QUEUE_MEMORY}"
-    if compression == "zstd":
-        return f"-comp zstd -Xcompression-level {ZSTD_LEVEL} {resources}"
-    return f"-comp gzip {resources}"
+def _ask(program: str) -> Apptainer | None:
+    """Read `apptainer version 1.4.5` or `singularity-ce version 4.2.1-noble`."""
+    answer = runner.capture([program, "--version"])
+    match = re.match(r"(\S+) version (\d+(\.\d+)*)", answer.stdout)
+    if answer.returncode != 0 or match is None:
+        return None
+    help_text = runner.capture([program, "build", "--help"]).stdout
+    return Apptainer(
+        program=program,
+        product=match.group(1),
+        version=Version(match.group(2)),
+        takes_squashfs_arguments="--mksquashfs-args" in help_text,
+    )
 
 
 def needs_fakeroot() -> bool:

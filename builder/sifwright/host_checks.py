@@ -1,0 +1,139 @@
+"""What a machine must have for building: programs, user namespaces, disk space."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.engines import apptainer
+from sifwright.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.model import Plan
+
+__all__ = ["INSTALL", "problems", "search_path", "temporary_root"]
+
+INSTALL = "sudo tools/install-apptainer, or ask your administrator"
+SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
+FUSE = Path("/dev/fuse")
+USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
+# Sub-ids have no meaning to these file systems' servers, so --fakeroot cannot write there
+# (Apptainer user guide, "Fakeroot feature"; docs.isambard.ac.uk and OLCF say so for Lustre).
+_SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "panfs", "ceph"}
+
+
+def problems(plan: Plan, output: Path) -> Iterator[Problem]:
+    """Yield what is missing for building this plan into that folder."""
+    yield from _program_problems(plan)
+    yield from _user_problems()
+    yield from _disk_problems(plan, output)
+    yield from _file_system_problems()
+
+
+def temporary_root() -> Path:
+    """Where Apptainer unpacks: its own variable, then the system's rule."""
+    return Path(os.environ.get("APPTAINER_TMPDIR") or tempfile.gettempdir())
+
+
+def _program_problems(plan: Plan) -> Iterator[Problem]:
+    wanted = {"mksquashfs": "Apptainer"}
+    for step in plan.steps:
+        wanted |= dict.fromkeys(step.layer.programs, f"layer '{step.layer.name}'")
+    for program, user in wanted.items():
+        # Administrators' programs are often not on an ordinary user's PATH.
+        if shutil.which(program, path=search_path()) is None:
+            yield Problem(what=f"'{program}' is missing; {user} needs it", fix=INSTALL)
+
+
+def search_path() -> str:
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+
+
+def _user_problems() -> Iterator[Problem]:
+    """What a user namespace needs (user_namespaces(7), newuidmap(1))."""
+    if not apptainer.needs_fakeroot():
+        return
+    user = _user_name()
+    for file in SUBORDINATE_IDS:
+        if not _has_range(file, user):
+            yield Problem(
+                where=str(file),
+                what=f"user '{user}' has no subordinate ids there",
+                fix=f"sudo usermod --add-subuids 200000-265535 --add-subgids 200000-265535 {user}",
+            )
+    if shutil.which("newuidmap", path=search_path()) is None:
+        yield Problem(what="'newuidmap' is missing; user namespaces need it", fix=INSTALL)
+    if not os.access(FUSE, os.R_OK | os.W_OK):
+        what = "cannot be opened" if FUSE.exists() else "does not exist"
+        yield Problem(
+            where=str(FUSE), what=what, fix="sudo modprobe fuse; sudo chmod 666 /dev/fuse"
+        )
+    if USER_NAMESPACES.exists() and USER_NAMESPACES.read_text().strip() == "0":
+        fix = "sudo sysctl user.max_user_namespaces=15000"
+        what = "user namespaces are switched off"
+        yield Problem(where=str(USER_NAMESPACES), what=what, fix=fix)
+
+
+def _user_name() -> str:
+    """The name of who runs this; not $USER, which survives a change of user."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def _has_range(file: Path, user: str) -> bool:
+    try:
+        text = file.read_text()
+    except OSError:
+        return False
+    line = rf"^({re.escape(user)}|{os.geteuid()}):\d+:\d+$"
+    return re.search(line, text, re.MULTILINE) is not None
+
+
+def _disk_problems(plan: Plan, output: Path) -> Iterator[Problem]:
+    """The unpacked tree goes to the temporary folder, the SIF (about half of it) to the output."""
+    unpacked = sum(step.layer.disk_mb for step in plan.steps)
+    temporary = temporary_root()
+    together = _existing(temporary).stat().st_dev == _existing(output).stat().st_dev
+    for folder, needed, mend in (
+        (temporary, unpacked, "set APPTAINER_TMPDIR to another folder"),
+        (output, unpacked // 2 + (unpacked if together else 0), "choose another with --output"),
+    ):
+        free = shutil.disk_usage(_existing(folder)).free // 1_000_000
+        if free < needed:
+            what = f"{needed} MB are needed, {free} MB are free"
+            yield Problem(where=str(folder), what=what, fix=f"Free some, or {mend}.")
+
+
+def _file_system_problems() -> Iterator[Problem]:
+    kind = _file_system(temporary_root())
+    if kind in _SHARED and apptainer.needs_fakeroot():
+        yield Problem(
+            where=str(temporary_root()),
+            what=f"it is on {kind}, which does not know subordinate ids",
+            fix="Set APPTAINER_TMPDIR to a folder on a local disk.",
+        )
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+
+
+def _file_system(folder: Path) -> str:
+    """The type of the file system a folder is on, from the longest mount point above it."""
+    best = ("", "")
+    resolved = str(_existing(folder).resolve())
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, place, kind, *_ = line.split()
+        inside = resolved == place or resolved.startswith(place.rstrip("/") + "/")
+        if inside and len(place) >= len(best[0]):
+            best = (place, kind)
+    return best[1]

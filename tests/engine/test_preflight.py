@@ -1,0 +1,111 @@
+"""What is said of a machine that lacks something; fake programs stand for broken or old ones."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright import host_checks, preflight
+from sifwright.catalog import load
+from sifwright.engines import apptainer
+from sifwright.errors import MachineError
+from sifwright.plan import resolve
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sifwright.model import Plan
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return resolve(load(ROOT / "defs", ROOT), "local", "pytorch", [])
+
+
+@pytest.fixture
+def in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apptainer, "needs_fakeroot", lambda: True)
+
+
+def _fake(folder: Path, name: str, version: str, help_text: str = "") -> None:
+    script = f'#!/bin/sh\n[ "$1" = --version ] && echo "{version}" || echo "{help_text}"\n'
+    (folder / name).write_text(script)
+    (folder / name).chmod(0o755)
+
+
+def _said(plan: Plan, output: Path) -> str:
+    with pytest.raises(MachineError) as caught:
+        preflight.check(plan, {"debian-mirror": "http://127.0.0.1:9"}, output)
+    return str(caught.value)
+
+
+def test_an_old_engine(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fake(tmp_path, "apptainer", "apptainer version 1.0.3-1.el8")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    said = _said(plan, tmp_path)
+    assert f"{tmp_path}/apptainer: apptainer 1.0.3 is older than 1.1.0" in said
+    assert "install-apptainer" in said
+
+
+def test_singularityce_is_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fake(tmp_path, "singularity", "singularity-ce version 4.2.1-noble")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    (tmp_path / "apptainer").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "apptainer").chmod(0o755)
+    found = apptainer.find()
+    assert found is not None
+    assert (found.product, str(found.version)) == ("singularity-ce", "4.2.1")
+    assert not found.is_too_old
+    command = found.build_command(
+        tmp_path / "a.def", tmp_path / "a.sif", compression="zstd", binds=()
+    )
+    assert "--mksquashfs-args" not in command
+    assert found.compression("zstd") == "gzip"
+
+
+@pytest.mark.usefixtures("in_a_user_namespace")
+def test_no_subordinate_ids(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "subuid"
+    file.write_text("somebody:100000:65536\n")
+    monkeypatch.setattr(host_checks, "SUBORDINATE_IDS", (file, tmp_path / "missing"))
+    said = _said(plan, tmp_path)
+    assert f"{file}: user '" in said
+    assert f"{tmp_path}/missing: user '" in said
+    assert "sudo usermod --add-subuids" in said
+
+
+@pytest.mark.usefixtures("in_a_user_namespace")
+def test_no_fuse_and_no_user_namespaces(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = tmp_path / "max_user_namespaces"
+    limit.write_text("0\n")
+    monkeypatch.setattr(host_checks, "FUSE", tmp_path / "fuse")
+    monkeypatch.setattr(host_checks, "USER_NAMESPACES", limit)
+    said = _said(plan, tmp_path)
+    assert f"{tmp_path}/fuse: does not exist" in said
+    assert f"{limit}: user namespaces are switched off" in said
+
+
+@pytest.mark.usefixtures("in_a_user_namespace")
+def test_a_shared_file_system(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_checks, "_file_system", lambda _: "lustre")
+    assert "it is on lustre, which does not know subordinate ids" in _said(plan, tmp_path)
+
+
+def test_the_file_system_of_a_folder(tmp_path: Path) -> None:
+    assert host_checks._file_system(tmp_path / "not" / "there") != ""  # noqa: SLF001
+    assert host_checks._file_system(tmp_path.__class__("/proc/self")) == "proc"  # noqa: SLF001
+
+
+def test_everything_missing_is_said_at_once(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(host_checks, "search_path", lambda: str(tmp_path))
+    said = _said(plan, tmp_path)
+    for what in ("neither 'apptainer'", "'mksquashfs' is missing", "'debootstrap' is missing"):
+        assert what in said
