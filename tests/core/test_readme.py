@@ -1,0 +1,69 @@
+"""The README is followed to the letter: its files are taken from its text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.core.conftest import CHECKOUT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.core.conftest import Cli
+
+README = (CHECKOUT / "README.md").read_text()
+# A file's name in backquotes, then the next fenced block is what is in it.
+FILES = re.findall(r"`(defs/\w+/[\w./-]+)`(?:(?!```).)*?```\w+\n(.*?)```", README, re.DOTALL)
+MIRROR = ("--set", "base-debian.mirror=http://mirror.example/debian")
+
+
+@pytest.fixture
+def followed(real_project: Path) -> Path:
+    for name, text in FILES:
+        path = real_project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return real_project
+
+
+def test_the_files_are_found_in_the_text() -> None:
+    assert [name for name, _ in FILES] == [
+        "defs/layers/einops/layer.yaml",
+        "defs/layers/einops/install.sh",
+        "defs/layers/einops/test.sh",
+        "defs/images/mine.yaml",
+        "defs/sites/mycluster.yaml",
+    ]
+
+
+def test_its_layer_and_image_work(followed: Path, run_cli: Cli) -> None:
+    rendered = run_cli("--project", followed, "render", "local", "mine", *MIRROR)
+    assert (rendered.code, rendered.err) == (0, "")
+    assert "OPT_VERSION=0.8.0 bash /.sifwright/step einops" in rendered.out
+
+
+def test_its_site_works(followed: Path, run_cli: Cli) -> None:
+    plan = run_cli("--project", followed, "plan", "mycluster", "--explain")
+    assert (plan.code, plan.err) == (0, "")
+    assert re.search(r"variant = cu126 +site mycluster", plan.out)
+
+
+def test_its_error_is_what_is_printed(run_cli: Cli) -> None:
+    said = run_cli("plan", "local", "--set", "pytorch-wheel.variant=cu126")
+    assert said.code == 4
+    assert said.err in README
+
+
+def test_its_commands_and_targets_exist() -> None:
+    targets = set(re.findall(r"\bmake ([a-z]+)", README))
+    makefile = (CHECKOUT / "Makefile").read_text()
+    assert targets <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    assert {"sif", "test", "plan", "list", "def", "check", "bench"} <= targets
+
+
+def test_its_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (CHECKOUT / target).exists(), target
