@@ -12,7 +12,7 @@ from sifwright.errors import BuildError, TestError
 from sifwright.progress import Timer
 from sifwright.render.definition import definition, plan_document
 from sifwright.watcher import Watcher
-from sifwright.workspace import partial_name, reclaim, workspace
+from sifwright.workspace import reclaim, workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,14 +41,13 @@ def build(plan: Plan, output: Output, progress: Progress, *, force: bool = False
         output.write_plan(plan, facts)
         output.new_log()
         reclaim(output.folder, host_checks.temporary_root())
-        partial = output.folder / partial_name("sif")
-        try:
+        # On the file system of the output, so that publishing is a rename.
+        with workspace(output.folder) as beside:
+            partial = beside / "image.sif"
             _run_engine(engine, plan, output, partial, timer)
             _run_tests(engine, partial, output, timer)
             timer.start("publish")
             output.publish(plan, partial, _record(plan, engine, digest, timer))
-        finally:
-            partial.unlink(missing_ok=True)
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -16,56 +17,70 @@ from sifwright import runner
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["partial_name", "reclaim", "workspace"]
-
-_OWN = re.compile(r"\.?sifwright-(?P<host>[\w-]+)-(?P<pid>[0-9]+)[-.].*")
+__all__ = ["reclaim", "workspace"]
 
 
 @contextmanager
 def workspace(root: Path) -> Iterator[Path]:
-    """Yield a private folder below `root` that is gone afterwards, whatever its owners."""
+    """Yield a private folder below `root` that is gone afterwards, whoever owns what is in it.
+
+    It is locked while it is used: a process id alone says nothing to a build in another container.
+    """
     root.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}-", dir=root))
+    folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=root))
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
+        _lock(descriptor)
         yield folder
     finally:
         _remove(folder)
+        os.close(descriptor)
 
 
-def partial_name(suffix: str) -> str:
-    """A name for a file that is being written, recognised by `reclaim` if we are killed."""
-    return f".{_prefix()}.{suffix}"
-
-
-def reclaim(*folders: Path) -> None:
+def reclaim(*roots: Path) -> None:
     """Remove what builds that were killed on this machine left in these folders."""
-    for folder in folders:
-        for path in folder.glob("*sifwright-*") if folder.is_dir() else ():
-            match = _OWN.fullmatch(path.name)
-            if match and match["host"] == _host() and not _alive(int(match["pid"])):
+    for root in roots:
+        for path in root.glob(f"{_prefix()}*") if root.is_dir() else ():
+            if not _runs(path) and not _locked(path):
                 _remove(path)
 
 
 def _prefix() -> str:
-    return f"sifwright-{_host()}-{os.getpid()}"
+    """The machine is in the name: on a shared file system, the others' folders are not ours."""
+    return f".sifwright-{re.sub(r'[^A-Za-z0-9]', '_', socket.gethostname())}-"
 
 
-def _host() -> str:
-    return re.sub(r"\W", "-", socket.gethostname())
+def _runs(path: Path) -> bool:
+    match = re.match(r"([0-9]+)-", path.name.removeprefix(_prefix()))
+    return match is None or Path(f"/proc/{match[1]}").exists()
 
 
-def _alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
+def _lock(descriptor: int) -> bool:
+    """Whether the lock is ours now; never where the file system or another build says no."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
-def _remove(path: Path) -> None:
-    if path.is_file():
-        path.unlink(missing_ok=True)
-        return
-    shutil.rmtree(path, ignore_errors=True)
-    if path.exists():
+def _locked(folder: Path) -> bool:
+    """Whether somebody uses the folder; also if that cannot be known, as with another user's."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return True
+    try:
+        return not _lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
         # Files of an unpacked image belong to the user's subordinate ids: only a user namespace
         # that maps them may remove them (unshare(1) of util-linux 2.38).
         runner.capture(
-            ["unshare", "--map-root-user", "--map-auto", "rm", "-rf", str(path)], timeout=300
+            ["unshare", "--map-root-user", "--map-auto", "rm", "-rf", str(folder)], timeout=300
         )

@@ -41,7 +41,7 @@ def _digest(path: Path) -> str:
 
 def _temporaries() -> set[str]:
     root = Path(os.environ.get("APPTAINER_TMPDIR") or "/tmp")
-    return {path.name for path in root.glob("sifwright-*")}
+    return {path.name for path in root.glob(".sifwright-*")}
 
 
 def _assert_untouched(built: tuple[Toy, str]) -> None:
