@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sifwright import __version__, host_checks, machine, preflight, runner
+from sifwright import __version__, files, host_checks, machine, preflight, runner
 from sifwright.errors import BuildError, TestError
 from sifwright.progress import Timer
 from sifwright.render.definition import definition, plan_document
@@ -15,6 +17,7 @@ from sifwright.watcher import Watcher
 from sifwright.workspace import reclaim, workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from sifwright.engines.apptainer import Apptainer
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "test_image"]
 
+_LOG = "build.log"
+
 
 def build(plan: Plan, output: Output, progress: Progress, *, force: bool = False) -> bool:
     """Build the image; False if it stood there already.
@@ -32,35 +37,51 @@ def build(plan: Plan, output: Output, progress: Progress, *, force: bool = False
     is raised, the image that stood there before still does.
     """
     facts = machine.values()
-    digest = hashlib.sha256(definition(plan, facts).encode()).hexdigest()
-    if not force and output.is_current(digest):
+    text = definition(plan, facts)
+    wanted = {
+        "definition_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "site_compression": plan.site.compression,
+    }
+    if not force and output.is_current(wanted):
         return False
     with Timer(progress) as timer:
         timer.start("check this machine")
         engine = preflight.check(plan, facts, output.folder)
-        output.write_plan(plan, facts)
-        output.new_log()
         reclaim(output.folder, host_checks.temporary_root())
         # On the file system of the output, so that publishing is a rename.
-        with workspace(output.folder) as beside:
-            partial = beside / "image.sif"
-            _run_engine(engine, plan, output, partial, timer)
-            _run_tests(engine, partial, output, timer)
+        with workspace(output.folder) as made, _kept_log(made, output):
+            _write_plan(plan, text, made)
+            whole_log = f"Whole log: {output.log}"
+            _run_engine(engine, plan, made, timer, whole_log)
+            _run_tests(engine, made / "image.sif", made, timer, whole_log)
             timer.start("publish")
-            output.publish(plan, partial, _record(plan, engine, digest, timer))
+            output.publish(plan, made, wanted | _record(plan, engine, timer))
     return True
 
 
 def test_image(output: Output, progress: Progress) -> None:
     """Run the tests of all layers in the image that stands there."""
-    with Timer(progress) as timer:
+    with Timer(progress) as timer, workspace(host_checks.temporary_root()) as work:
         timer.start("check this machine")
-        engine = preflight.engine()
-        output.new_log()
-        _run_tests(engine, output.link, output, timer)
+        _run_tests(preflight.engine(), output.link, work, timer, "Show all of it with --verbose.")
 
 
-def _run_engine(engine: Apptainer, plan: Plan, output: Output, partial: Path, timer: Timer) -> None:
+@contextmanager
+def _kept_log(made: Path, output: Output) -> Iterator[None]:
+    """Keep the log, whatever happens."""
+    try:
+        yield
+    finally:
+        if (made / _LOG).exists():
+            files.publish(made / _LOG, output.log)
+
+
+def _write_plan(plan: Plan, text: str, folder: Path) -> None:
+    (folder / f"{plan.image.name}.def").write_text(text)
+    (folder / "plan.json").write_text(json.dumps(plan_document(plan), indent=1) + "\n")
+
+
+def _run_engine(engine: Apptainer, plan: Plan, made: Path, timer: Timer, fix: str) -> None:
     with workspace(host_checks.temporary_root()) as work:
         settings = machine.prepare(work)
         env = {
@@ -71,29 +92,31 @@ def _run_engine(engine: Apptainer, plan: Plan, output: Output, partial: Path, ti
             "SINGULARITY_TMPDIR": str(work),
         }
         command = engine.build_command(
-            output.definition, partial, compression=plan.site.compression, binds=settings.binds
+            made / f"{plan.image.name}.def",
+            made / "image.sif",
+            compression=plan.site.compression,
+            binds=settings.binds,
         )
         timer.start(plan.steps[0].layer.name)
         watcher = Watcher(timer=timer, progress=timer.progress)
-        status = runner.stream(command, log=output.log, on_line=watcher, env=env)
+        status = runner.stream(command, log=made / _LOG, on_line=watcher, env=env)
         if status != 0:
-            raise BuildError(watcher.problem(f"{engine.product} build failed", output.log))
+            raise BuildError(watcher.problem(f"{engine.product} build failed", fix))
 
 
-def _run_tests(engine: Apptainer, sif: Path, output: Output, timer: Timer) -> None:
+def _run_tests(engine: Apptainer, sif: Path, work: Path, timer: Timer, fix: str) -> None:
     watcher = Watcher(timer=timer, progress=timer.progress)
     timer.start("test")
-    status = runner.stream(engine.test_command(sif), log=output.log, on_line=watcher)
+    status = runner.stream(engine.test_command(sif), log=work / _LOG, on_line=watcher)
     if status != 0:
-        raise TestError(watcher.problem("the test failed in the finished image", output.log))
+        raise TestError(watcher.problem("the test failed in the finished image", fix))
 
 
-def _record(plan: Plan, engine: Apptainer, digest: str, timer: Timer) -> dict[str, object]:
+def _record(plan: Plan, engine: Apptainer, timer: Timer) -> dict[str, object]:
     return {
         "sifwright": __version__,
         "engine": f"{engine.product} {engine.version}",
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
-        "definition_sha256": digest,
         "compression": engine.compression(plan.site.compression),
         "seconds": dict(timer.seconds),
         "plan": plan_document(plan),

@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     parsed = parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _stop)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup sets it
+        signal.signal(signal.SIGHUP, _stop)
     try:
         commands = importlib.import_module("sifwright.commands")
         getattr(commands, parsed.command)(parsed)

@@ -24,6 +24,8 @@ INSTALL = "sudo tools/install-apptainer, or ask your administrator"
 SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 FUSE = Path("/dev/fuse")
 USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
+# What an image may own files with: the ids of a system (useradd gives as many).
+_RANGE = 65536
 # Sub-ids have no meaning to these file systems' servers, so --fakeroot cannot write there
 # (Apptainer user guide, "Fakeroot feature"; docs.isambard.ac.uk and OLCF say so for Lustre).
 _SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "panfs", "ceph"}
@@ -39,7 +41,7 @@ def problems(plan: Plan, output: Path) -> Iterator[Problem]:
 
 def temporary_root() -> Path:
     """Where Apptainer unpacks: its own variable, then the system's rule."""
-    return Path(os.environ.get("APPTAINER_TMPDIR") or tempfile.gettempdir())
+    return Path(os.environ.get("APPTAINER_TMPDIR") or tempfile.gettempdir()).absolute()
 
 
 def _program_problems(plan: Plan) -> Iterator[Problem]:
@@ -63,10 +65,11 @@ def _user_problems() -> Iterator[Problem]:
     user = _user_name()
     for file in SUBORDINATE_IDS:
         if not _has_range(file, user):
+            ids = _free_range()
             yield Problem(
                 where=str(file),
-                what=f"user '{user}' has no subordinate ids there",
-                fix=f"sudo usermod --add-subuids 200000-265535 --add-subgids 200000-265535 {user}",
+                what=f"user '{user}' has no {_RANGE} subordinate ids there",
+                fix=f"sudo usermod --add-subuids {ids} --add-subgids {ids} {user}",
             )
     if shutil.which("newuidmap", path=search_path()) is None:
         yield Problem(what="'newuidmap' is missing; user namespaces need it", fix=INSTALL)
@@ -89,13 +92,26 @@ def _user_name() -> str:
         return str(os.geteuid())
 
 
-def _has_range(file: Path, user: str) -> bool:
+def _ranges(file: Path) -> list[tuple[str, int, int]]:
+    """The lines of subuid(5): who, first id, how many."""
     try:
         text = file.read_text()
     except OSError:
-        return False
-    line = rf"^({re.escape(user)}|{os.geteuid()}):\d+:\d+$"
-    return re.search(line, text, re.MULTILINE) is not None
+        return []
+    found = re.findall(r"^([^:\n]+):(\d+):(\d+)$", text, re.MULTILINE)
+    return [(owner, int(first), int(count)) for owner, first, count in found]
+
+
+def _has_range(file: Path, user: str) -> bool:
+    names = {user, str(os.geteuid())}
+    return any(owner in names and count >= _RANGE for owner, _, count in _ranges(file))
+
+
+def _free_range() -> str:
+    """Ids that nobody has yet: two users with the same ones could read each other's files."""
+    taken = (first + count for file in SUBORDINATE_IDS for _, first, count in _ranges(file))
+    first = max(taken, default=100_000)
+    return f"{first}-{first + _RANGE - 1}"
 
 
 def _disk_problems(plan: Plan, output: Path) -> Iterator[Problem]:
@@ -114,6 +130,12 @@ def _disk_problems(plan: Plan, output: Path) -> Iterator[Problem]:
 
 
 def _file_system_problems() -> Iterator[Problem]:
+    if re.search("[:,]", str(temporary_root())):
+        yield Problem(
+            where=str(temporary_root()),
+            what="its name holds ':' or ',', which Apptainer takes apart in a bind",
+            fix="Set APPTAINER_TMPDIR to a folder without.",
+        )
     kind = _file_system(temporary_root())
     if kind in _SHARED and apptainer.needs_fakeroot():
         yield Problem(

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -18,23 +19,25 @@ from sifwright import runner
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Settings", "debian_mirror", "pip_settings", "prepare", "values"]
+__all__ = ["Settings", "debian_mirror", "pip_environment", "pip_settings", "prepare", "values"]
 
-_PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
-_PIP_KEYS = (
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
+PIP_KEYS = (
     "index-url",
     "extra-index-url",
     "find-links",
     "no-index",
     "trusted-host",
     "proxy",
+    "cert",
     "timeout",
     "default-timeout",
     "retries",
 )
+CA_VARIABLES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _PIP_PLACES = ("index-url", "extra-index-url", "find-links")
 # Where Debian, Red Hat and SUSE keep the certificates of the authorities a machine trusts.
-_CA_BUNDLES = (
+CA_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
@@ -66,24 +69,35 @@ def debian_mirror() -> str:
     fields = "$(REPO_URI)|$(LABEL)|$(ORIGIN)"
     answer = runner.capture(["apt-get", "indextargets", "--format", fields, "Created-By: Packages"])
     for line in answer.stdout.splitlines():
-        address, *names = line.split("|")
-        if "Debian" in names and "@" not in address:
+        address, label, origin = line.split("|")
+        # The security archive has another label. A password would end up in the image.
+        is_archive = (label, origin) == ("Debian", "Debian") and "@" not in address
+        if is_archive and address.startswith(("http://", "https://")):
             return address.rstrip("/")
     return ""
 
 
+@cache
+def _pip_config() -> str:
+    return runner.capture([sys.executable, "-m", "pip", "config", "list"]).stdout
+
+
 def pip_settings() -> dict[str, str]:
     """This machine's pip settings, from its files and the environment, by pip's own rules."""
-    answer = runner.capture([sys.executable, "-m", "pip", "config", "list"])
     found: dict[str, str] = {}
     # Later wins: for all commands, for `install`, in the environment.
     for section in ("global", "install", ":env:"):
-        for line in answer.stdout.splitlines():
+        for line in _pip_config().splitlines():
             name, _, text = line.partition("=")
             key = name.removeprefix(f"{section}.")
-            if key != name and key in _PIP_KEYS:
+            if key != name and key in PIP_KEYS:
                 found[key] = " ".join(str(ast.literal_eval(text)).split())
     return found
+
+
+def pip_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings as the variables that pip reads them from."""
+    return {f"PIP_{key.upper().replace('-', '_')}": value for key, value in settings.items()}
 
 
 def prepare(folder: Path) -> Settings:
@@ -92,9 +106,11 @@ def prepare(folder: Path) -> Settings:
     machine.mkdir()
     mounts.mkdir()
     pip = pip_settings()
+    # As a file of this machine it means nothing in the image; templates/step.sh names the copy.
+    pip.pop("cert", None)
     binds = list(_local_folders(pip, mounts))
     environment = {name: value for name, value in _proxies().items() if value}
-    environment |= {f"PIP_{key.upper().replace('-', '_')}": value for key, value in pip.items()}
+    environment |= pip_environment(pip)
     lines = [f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()]
     _write_private(machine / "environment", "".join(lines))
     _write_private(machine / "apt.conf", _apt_settings())
@@ -107,7 +123,9 @@ def prepare(folder: Path) -> Settings:
 
 
 def ca_bundle() -> str:
-    candidates = (os.environ.get("SSL_CERT_FILE", ""), *_CA_BUNDLES)
+    """The certificates this machine trusts: as its environment or pip says, else the system's."""
+    named = (os.environ.get(name, "") for name in CA_VARIABLES)
+    candidates = (*named, pip_settings().get("cert", ""), *CA_BUNDLES)
     return next((path for path in candidates if path and Path(path).is_file()), "")
 
 
@@ -118,7 +136,7 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _proxies() -> dict[str, str]:
-    names = (*_PROXIES, *(name.upper() for name in _PROXIES))
+    names = (*PROXIES, *(name.upper() for name in PROXIES))
     return {name: os.environ.get(name, "") for name in names}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sifwright import runner
 from sifwright.errors import Problem
-from sifwright.machine import ca_bundle
+from sifwright.machine import ca_bundle, pip_environment, pip_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ def problems(plan: Plan, machine: Mapping[str, str]) -> Iterator[Problem]:
         if download.url:
             yield from _url_problems(step, download, machine)
     packages = [(step, item) for step, item in wanted if item.pip and _requirement(step, item)]
-    if not packages or _pip_finds([_requirement(*one) for one in packages], "", plan):
+    if not packages or not _ask_pip([_requirement(*one) for one in packages], "", plan):
         return
     for step, download in packages:
         yield from _pip_problems(step, download, plan)
@@ -62,20 +62,27 @@ def _url_problems(step: Step, download: Download, machine: Mapping[str, str]) ->
 
 def _pip_problems(step: Step, download: Download, plan: Plan) -> Iterator[Problem]:
     requirement, index = _requirement(step, download), _fill(download.index, step)
-    if _pip_finds([requirement], "", plan) or (index and _pip_finds([requirement], index, plan)):
+    answer = _ask_pip([requirement], "", plan)
+    if answer and index:
+        answer = _ask_pip([requirement], index, plan)
+    if not answer:
         return
     asked = "this machine's pip settings" + (f" and {index}" if index else "")
     yield Problem(
         where=f"layer '{step.layer.name}'",
         what=f"pip finds no wheel of {requirement} for Python {plan.facts.get('python', '')}"
-        f" (asked: {asked})",
+        f" (asked: {asked})\n    | {answer}",
         fix="Check the version and the network, or point pip at a mirror (PIP_INDEX_URL,"
         " PIP_FIND_LINKS or pip.conf).",
     )
 
 
-def _pip_finds(requirements: list[str], index: str, plan: Plan) -> bool:
-    """Ask pip itself, for the image's Python, without downloading what it finds."""
+def _ask_pip(requirements: list[str], index: str, plan: Plan) -> str:
+    """Ask pip itself, for the image's Python, without downloading; return its error, if any.
+
+    It sees the settings that the build will see, and no others: not this machine's constraints,
+    required hashes or target folders.
+    """
     command = [
         *(sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--quiet"),
         *("--ignore-installed", "--only-binary=:all:", "--retries=1", "--no-input"),
@@ -83,5 +90,9 @@ def _pip_finds(requirements: list[str], index: str, plan: Plan) -> bool:
         *(["--index-url", index] if index else []),
         *requirements,
     ]
-    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    return runner.capture(command, env=env, timeout=120).returncode == 0
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP_"))}
+    settings = {"PIP_CONFIG_FILE": os.devnull, **pip_environment(pip_settings())}
+    answer = runner.capture(command, env=own | settings, timeout=120)
+    if answer.returncode == 0 or "No module named pip" in answer.stderr:
+        return ""
+    return answer.stderr.strip().rpartition("\n")[2] or f"exit status {answer.returncode}"

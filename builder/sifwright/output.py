@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright import files
-from sifwright.render.definition import definition, plan_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,14 +20,14 @@ __all__ = ["Output"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Output:
-    """Paths of an image's files; `name` is the image's."""
+    """Paths of an image's files; `name` is the image's.
+
+    A build makes all of them in a folder of its own and publishes them together, so that two builds
+    at once do not mix and a failed one changes nothing but the log.
+    """
 
     folder: Path
     name: str
-
-    @property
-    def definition(self) -> Path:
-        return self.folder / f"{self.name}.def"
 
     @property
     def log(self) -> Path:
@@ -43,42 +42,34 @@ class Output:
         """The stable name; it points to the SIF of the plan that was built last."""
         return self.folder / "image.sif"
 
-    def sif(self, plan: Plan) -> Path:
-        return self.folder / f"{self.name}-{plan.id[:12]}.sif"
-
-    def write_plan(self, plan: Plan, machine: Mapping[str, str]) -> None:
-        """Write the definition file and plan.json."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        files.write_text(self.definition, definition(plan, machine))
-        document = json.dumps(plan_document(plan), indent=1) + "\n"
-        files.write_text(self.folder / "plan.json", document)
-
-    def new_log(self) -> Path:
-        """An empty log; a build that runs at the same time keeps writing to its own."""
-        self.log.unlink(missing_ok=True)
-        self.log.touch()
-        return self.log
-
-    def is_current(self, definition_digest: str) -> bool:
-        """Whether a whole image stands here that was built from this very definition file."""
+    def is_current(self, wanted: Mapping[str, object]) -> bool:
+        """Whether a whole image stands here whose record says all that is wanted."""
         try:
             record = json.loads(self.record.read_text())
-            return bool(
-                record["definition_sha256"] == definition_digest
+            return (
+                all(record[key] == value for key, value in wanted.items())
                 and str(self.link.readlink()) == record["sif"]
                 and files.sha256(self.link) == record["sif_sha256"]
             )
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
-    def publish(self, plan: Plan, partial: Path, record: Mapping[str, object]) -> None:
-        """Put a tested SIF in place. Killed at any moment, `image.sif` is whole: old or new."""
-        sif = self.sif(plan)
-        facts = {"sif": sif.name, "sif_sha256": files.sha256(partial), **record}
-        facts["sif_bytes"] = partial.stat().st_size
-        files.publish(partial, sif)
-        files.write_text(self.record, json.dumps(facts, indent=1) + "\n")
-        files.relink(self.link, sif.name)
+    def publish(self, plan: Plan, made: Path, record: Mapping[str, object]) -> None:
+        """Put a tested image in place, with what it was made from.
+
+        `made` holds image.sif, the definition file and plan.json. Killed at any moment, the link
+        leads to a whole image: the old one or the new one.
+        """
+        image = made / "image.sif"
+        sif = self.folder / f"{self.name}-{plan.id[:12]}.sif"
+        facts = {"sif": sif.name, "sif_sha256": files.sha256(image), **record}
+        facts["sif_bytes"] = image.stat().st_size
+        (made / self.record.name).write_text(json.dumps(facts, indent=1) + "\n")
+        files.publish(image, sif)
+        for name in (f"{self.name}.def", "plan.json", self.record.name):
+            files.publish(made / name, self.folder / name)
+        (made / "links").mkdir()
+        files.relink(self.link, sif.name, made / "links")
 
     def older(self) -> list[Path]:
         """SIFs of earlier plans; jobs may still use them, so they are the user's to remove."""

@@ -37,6 +37,10 @@ def engine() -> Apptainer:
     return found
 
 
+def _minimum() -> str:
+    return " or ".join(f"{name} {version}" for name, version in apptainer.MINIMUM.items())
+
+
 def _engine_problems(found: Apptainer | None) -> Iterator[Problem]:
     if found is None:
         what = "neither 'apptainer' nor 'singularity' is on PATH"
@@ -44,6 +48,6 @@ def _engine_problems(found: Apptainer | None) -> Iterator[Problem]:
     elif found.is_too_old:
         yield Problem(
             where=found.program,
-            what=f"{found.product} {found.version} is older than {apptainer.MINIMUM}",
+            what=f"{found.product} {found.version} is too old; {_minimum()} can build",
             fix=host_checks.INSTALL,
         )

@@ -66,9 +66,31 @@ def stream(
             env=env,
             start_new_session=True,
         )
-        with _ended(process):
+        with _ended(process), _guarded(process):
             _copy_lines(process, sink, on_line)
         return process.wait()
+
+
+@contextmanager
+def _guarded(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Let the group be killed if we are: nothing else would tell it, SIGKILL cannot be caught.
+
+    The guard waits for the end of a pipe that closes with us. (PR_SET_PDEATHSIG does not do: the
+    engine starts its container through programs that lose it.)
+    """
+    script = 'read -r _ || kill -s KILL -- "-$1"'
+    guard = subprocess.Popen(
+        ["/bin/sh", "-c", script, "sh", str(process.pid)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    with guard:
+        try:
+            yield
+        finally:
+            guard.kill()
 
 
 def _copy_lines(
@@ -104,5 +126,6 @@ def _stop(process: subprocess.Popen[str]) -> None:
 def _signal_group(process: subprocess.Popen[str], number: signal.Signals) -> None:
     try:
         os.killpg(process.pid, number)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):
+        # Gone already, or a group of which only processes of other (mapped) users are left.
         return

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from sifwright.errors import Problem
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sifwright.progress import Progress, Timer
 
 __all__ = ["Watcher"]
 
-# Printed by templates/step.sh and by %test of the definition file.
-_MARK = re.compile(r"sifwright: (begin|test|failed|line) (.*)")
+# Printed by templates/step.sh, templates/trap.sh and by %test of the definition file.
+_BEGIN = re.compile(r"sifwright: (begin|test) ([a-z0-9.-]+)")
+_LINE = re.compile(r"sifwright: line ([0-9]+) ([a-z0-9.-]+) (\S+:[0-9]+: .*)")
+_FAILED = re.compile(r"sifwright: failed ([a-z0-9.-]+) ([0-9]+)")
 # Printed by Apptainer before it runs mksquashfs.
 _PACKING = "Creating SIF file"
 _KEPT_LINES = 12
@@ -31,38 +31,32 @@ class Watcher:
     progress: Progress
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
     place: str = ""
+    _status: str = ""
+    _command: str = ""
 
     def __call__(self, line: str) -> None:
         self.progress.output(line)
-        mark = _MARK.match(line)
-        if mark:
-            self._marked(*mark.groups())
-            return
-        # The marks and the trace of %post itself say nothing about the layer that failed.
-        if line.strip() and not line.startswith(("+ ", "sifwright: ")):
+        if match := _BEGIN.fullmatch(line):
+            self._begin(*match.groups())
+        elif match := _LINE.fullmatch(line):
+            # A command may fail and be meant to: the last one before the end is the one.
+            self._status, self._command = match[1], f", {match[3]}"
+        elif match := _FAILED.fullmatch(line):
+            command = self._command if self._status == match[2] else ""
+            self.place = f"layer '{match[1]}'{command} (exit status {match[2]})"
+        elif line.strip() and not line.startswith(("+ ", "sifwright: ")):
+            # The trace of %post itself says nothing about the layer that failed.
             self.tail.append(line)
         if _PACKING in line:
-            self.timer.start("pack the SIF")
+            self._begin("pack", "the SIF")
 
-    def _marked(self, word: str, rest: str) -> None:
-        if word == "begin":
-            self.timer.start(rest)
-            self.tail.clear()
-        elif word == "test":
-            self.timer.start(f"test {rest}")
-            self.tail.clear()
-        elif word == "line" and not self.place:
-            # The command that failed reports first, its callers follow.
-            status, layer, command = rest.split(" ", 2)
-            self.place = f"layer '{layer}', {command} (exit status {status})"
-        elif word == "failed" and not self.place:
-            layer, status = rest.rsplit(" ", 1)
-            self.place = f"layer '{layer}' (exit status {status})"
+    def _begin(self, word: str, rest: str) -> None:
+        self.timer.start(rest if word == "begin" else f"{word} {rest}")
+        self.tail.clear()
+        self._status = self._command = ""
 
-    def problem(self, what: str, log: Path) -> Problem:
+    def problem(self, what: str, fix: str) -> Problem:
         """What failed, where, and the last lines the engine printed."""
         lines = "\n".join(f"    | {line}" for line in self.tail)
         where = self.place or f"step '{self.timer.step}'"
-        return Problem(
-            where=where, what=f"{what}\n{lines}" if lines else what, fix=f"Whole log: {log}"
-        )
+        return Problem(where=where, what=f"{what}\n{lines}" if lines else what, fix=fix)

@@ -39,7 +39,7 @@ def test_every_script_is_carried_exactly(plan: Plan, text: str) -> None:
         name = step.layer.name
         assert carried[f"/.sifwright/layers/{name}/install.sh"] == step.layer.install
         if step.layer.test:
-            assert carried[f"/opt/sifwright/tests/{name}.sh"] == step.layer.test
+            assert carried[f"/opt/sifwright/tests/{name}/test.sh"] == step.layer.test
 
 
 def test_labels(plan: Plan, text: str) -> None:

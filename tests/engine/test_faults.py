@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -68,15 +69,50 @@ def test_a_failing_layer_is_named_with_its_line(built: tuple[Toy, str]) -> None:
 
 def test_a_failing_test_keeps_the_image_out(built: tuple[Toy, str]) -> None:
     toy, _ = built
-    toy.layer("hello", "echo two >/hello\n", test="echo it says $(cat /hello)\nexit 3\n")
+    toy.layer("hello", "echo two >/hello\n", test="echo it says $(cat /hello)\n[[ a == b ]]\n")
     failed = toy.build()
     assert failed.returncode == 7
-    assert "layer 'hello' (exit status 3)" in failed.stderr
+    assert "layer 'hello', test.sh:4: [[ a == b ]] (exit status 1)" in failed.stderr
     assert "| it says two" in failed.stderr
     _assert_untouched(built)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_only_what_ended_the_build_is_blamed(built: tuple[Toy, str]) -> None:
+    """Commands may fail and be meant to; words of a layer that look like our marks are words."""
+    toy, _ = built
+    harmless = "false &\nwait $! || true\nx=$(false; echo ok)\n[[ $x == ok ]]\n"
+    spoofs = "echo 'sifwright: line x'\necho 'sifwright: failed y'\necho 'sifwright: begin'\n"
+    toy.layer("before", harmless + spoofs)
+    toy.layer("hello", harmless + "exit 5\n")
+    toy.image("before", "hello")
+    failed = toy.build()
+    assert failed.returncode == 6
+    assert "layer 'hello' (exit status 5)" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_two_builds_at_once_do_not_mix(toy: Toy, engine: str) -> None:
+    option = {"type": "string", "description": "any text", "default": ""}
+    header = {"options": {"word": option}}
+    toy.layer("say", "sleep 1\necho $OPT_WORD >/said\n", header=header)
+    toy.image("say")
+    words = ["one", "two"]
+    builds = []
+    for word in words:
+        command = [sys.executable, "-m", "sifwright", *toy.command("--set", f"say.word={word}")]
+        builds.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    outputs = [build.communicate(timeout=120)[0] for build in builds]
+    assert [build.returncode for build in builds] == [0, 0], outputs
+    said = {}
+    for sif in toy.output.glob("toy-*.sif"):
+        inside = ["--containall", "--no-home", sif, "cat", "/said", "/opt/sifwright/plan.json"]
+        word, plan = run([engine, "--quiet", "exec", *inside]).stdout.split("\n", 1)
+        said[word] = json.loads(plan)["steps"][-1]["options"]["word"]["value"]
+    assert said == {word: word for word in words}
+    assert toy.leftovers() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stopped_build_ends_all_it_started(
     built: tuple[Toy, str], number: signal.Signals
 ) -> None:
@@ -100,8 +136,10 @@ def test_a_killed_build_loses_nothing_and_the_next_reclaims(built: tuple[Toy, st
     process.kill()
     process.communicate()
     assert _digest(toy.sif) == digest
-    for pid in _processes_with("sleep 4242"):
-        os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while _processes_with("sleep 4242"):
+        assert time.monotonic() < deadline, "what it started lives on"
+        time.sleep(0.1)
     toy.layer("hello", "echo three >/hello\n")
     assert toy.build().returncode == 0
     assert toy.leftovers() == []

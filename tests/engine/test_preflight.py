@@ -46,7 +46,7 @@ def test_an_old_engine(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     _fake(tmp_path, "apptainer", "apptainer version 1.0.3-1.el8")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     said = _said(plan, tmp_path)
-    assert f"{tmp_path}/apptainer: apptainer 1.0.3 is older than 1.1.0" in said
+    assert f"{tmp_path}/apptainer: apptainer 1.0.3 is too old; apptainer 1.1.0 or" in said
     assert "install-apptainer" in said
 
 
@@ -74,7 +74,7 @@ def test_no_subordinate_ids(plan: Plan, tmp_path: Path, monkeypatch: pytest.Monk
     said = _said(plan, tmp_path)
     assert f"{file}: user '" in said
     assert f"{tmp_path}/missing: user '" in said
-    assert "sudo usermod --add-subuids" in said
+    assert "sudo usermod --add-subuids 165536-231071 --add-subgids 165536-231071" in said
 
 
 @pytest.mark.usefixtures("in_a_user_namespace")
@@ -109,3 +109,20 @@ def test_everything_missing_is_said_at_once(
     said = _said(plan, tmp_path)
     for what in ("neither 'apptainer'", "'mksquashfs' is missing", "'debootstrap' is missing"):
         assert what in said
+
+
+def test_one_range_of_ids_is_not_enough(tmp_path: Path) -> None:
+    file = tmp_path / "subuid"
+    file.write_text(f"{os.geteuid()}:100000:1\n")
+    assert not host_checks._has_range(file, "nobody")  # noqa: SLF001
+    file.write_text(f"{os.geteuid()}:100000:65536\n")
+    assert host_checks._has_range(file, "nobody")  # noqa: SLF001
+
+
+def test_singularity_3_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fake(tmp_path, "singularity", "singularity version 3.8.7")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.setattr("shutil.which", lambda name, **_: f"{tmp_path}/{name}")
+    found = apptainer.find()
+    assert found is not None
+    assert found.is_too_old

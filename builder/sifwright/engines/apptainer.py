@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MINIMUM", "Apptainer", "find", "lacks_capabilities"]
 
-# The first Apptainer that builds without any setuid program (CHANGELOG of 1.1.0).
-MINIMUM = Version("1.1.0")
+# By what `--version` says. Apptainer 1.1.0 is the first that builds without any setuid program (its
+# CHANGELOG). SingularityCE is not tried by our tests: 4.0 is the oldest still described
+# in its documentation. Anything else, such as Singularity 3, is too old.
+MINIMUM = {"apptainer": Version("1.1.0"), "singularity-ce": Version("4.0.0")}
 ZSTD_LEVEL = 9
 # mksquashfs takes a quarter of the machine's memory for its queues; on the image of site local,
 # 256 MB gave the same file as fast, at a peak of 192 MB instead of 1508 MB.
@@ -40,8 +42,7 @@ class Apptainer:
 
     @property
     def is_too_old(self) -> bool:
-        """SingularityCE counts its versions differently and is not judged by them."""
-        return self.product == "apptainer" and self.version < MINIMUM
+        return self.product not in MINIMUM or self.version < MINIMUM[self.product]
 
     def compression(self, wanted: str) -> str:
         """What a site's compression comes to with this engine."""

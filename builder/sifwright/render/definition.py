@@ -56,7 +56,7 @@ def definition(plan: Plan, machine: Mapping[str, str]) -> str:
         plan=plan,
         header=list(_header(plan.steps[0], machine)),
         setup=textwrap.indent(_package_text("setup.sh"), "    "),
-        runner=shell.write_file("/.sifwright/step", _package_text("step.sh").encode()),
+        runner=_file("/.sifwright/step", "step.sh") + _file("/opt/sifwright/trap", "trap.sh"),
         steps=steps,
         tested=[text for step, text in zip(plan.steps, steps, strict=True) if step.layer.test],
         record="\n".join(_in_sections(_record_files(plan))),
@@ -194,11 +194,19 @@ def _refuse_long_section(text: str) -> None:
             )
 
 
+def _file(path: str, template: str) -> str:
+    return shell.write_file(path, _package_text(template).encode())
+
+
 def _record_files(plan: Plan) -> Iterator[str]:
-    for step in plan.steps:
-        if step.layer.test:
-            path = f"/opt/sifwright/tests/{step.layer.name}.sh"
-            yield from _file_pieces(path, step.layer.test.encode())
+    tests = {
+        f"/opt/sifwright/tests/{step.layer.name}": step.layer.test
+        for step in plan.steps
+        if step.layer.test
+    }
+    yield shell.make_folders(["/opt/sifwright/tests", *tests])
+    for folder, test in tests.items():
+        yield from _file_pieces(f"{folder}/test.sh", test.encode())
     text = json.dumps(plan_document(plan), indent=1) + "\n"
     yield from _file_pieces("/opt/sifwright/plan.json", text.encode())
 

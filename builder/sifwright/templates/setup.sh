@@ -1,11 +1,19 @@
 # Bring the settings of the building machine (certificates, proxies, pip's and apt's settings) into
 # a folder that %post removes at its end. `sifwright build` prepares that folder; by hand, it is
 # made from the environment.
-build="$APPTAINER_ROOTFS/.sifwright"
+# Apptainer gives both names, SingularityCE the second; without one, this would be the machine itself.
+rootfs=${APPTAINER_ROOTFS:-${SINGULARITY_ROOTFS:?names the image; %setup runs on the machine itself}}
+if [ "$rootfs" -ef / ]; then
+  echo "sifwright: the image's folder is /, the machine itself" >&2
+  exit 1
+fi
+build="$rootfs/.sifwright"
 mkdir -p "$build/machine" "$build/tmp" "$build/layers"
 # debootstrap copies these from the machine; a link might lead back to the machine's own file.
 for file in hostname resolv.conf hosts; do
-  [ -L "$APPTAINER_ROOTFS/etc/$file" ] || : >"$APPTAINER_ROOTFS/etc/$file"
+  if [ -f "$rootfs/etc/$file" ] && [ ! -L "$rootfs/etc/$file" ]; then
+    : >"$rootfs/etc/$file"
+  fi
 done
 if [ -n "${SIFWRIGHT_MACHINE:-}" ]; then
   cp -R "$SIFWRIGHT_MACHINE/." "$build/machine/"
@@ -13,8 +21,9 @@ else
   quote() { printf "%s" "$1" | sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"; }
   {
     set +x
-    for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL \
-      PIP_EXTRA_INDEX_URL PIP_TRUSTED_HOST PIP_DEFAULT_TIMEOUT PIP_RETRIES PIP_NO_INDEX; do
+    for name in http_proxy https_proxy no_proxy all_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY \
+      ALL_PROXY PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_TRUSTED_HOST PIP_PROXY PIP_TIMEOUT \
+      PIP_DEFAULT_TIMEOUT PIP_RETRIES PIP_NO_INDEX; do
       eval "value=\${$name:-}"
       [ -z "$value" ] || printf 'export %s=%s\n' "$name" "$(quote "$value")"
     done
@@ -30,7 +39,8 @@ else
       esac
     done
     [ -z "$folders" ] || printf 'export PIP_FIND_LINKS=%s\n' "$(quote "${folders# }")"
-    for bundle in "${SSL_CERT_FILE:-}" /etc/ssl/certs/ca-certificates.crt \
+    for bundle in "${SSL_CERT_FILE:-}" "${PIP_CERT:-}" "${REQUESTS_CA_BUNDLE:-}" \
+      "${CURL_CA_BUNDLE:-}" /etc/ssl/certs/ca-certificates.crt \
       /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem; do
       [ -f "$bundle" ] || continue
       cp "$bundle" "$build/machine/ca.crt"

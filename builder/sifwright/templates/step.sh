@@ -19,20 +19,10 @@ if [[ -f $machine/ca.crt ]]; then
   grep -qs CaInfo "$APT_CONFIG" || printf 'Acquire::https::CaInfo "%s";\n' "$SSL_CERT_FILE" >>"$APT_CONFIG"
 fi
 
-# Sourced by the layer's bash before its script: reports where a command fails.
-cat >"$SIFWRIGHT_BUILD/trap" <<'TRAP'
-unset BASH_ENV
-set -E
-sifwright_failed() {
-  printf 'sifwright: line %s %s install.sh:%s: %s\n' "$1" "$SIFWRIGHT_LAYER" "$2" "${3%%$'\n'*}"
-}
-trap 'sifwright_failed "$?" "$LINENO" "$BASH_COMMAND"' ERR
-TRAP
-
 echo "sifwright: begin $SIFWRIGHT_LAYER"
 cd "$SIFWRIGHT_BUILD/layers/$SIFWRIGHT_LAYER"
 status=0
-BASH_ENV=$SIFWRIGHT_BUILD/trap bash ./install.sh || status=$?
+BASH_ENV=/opt/sifwright/trap bash ./install.sh 9>&1 || status=$?
 if ((status != 0)); then
   echo "sifwright: failed $SIFWRIGHT_LAYER $status"
   exit "$status"

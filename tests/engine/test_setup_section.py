@@ -1,0 +1,72 @@
+"""%setup runs on the building machine: what it may touch, and what it hands over by hand."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright import machine
+from tests.conftest import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPT = resources.files("sifwright").joinpath("templates", "setup.sh").read_text()
+NAMES = ("hostname", "resolv.conf", "hosts")
+
+
+@pytest.fixture
+def rootfs(tmp_path: Path) -> Path:
+    """A root with the machine's files in it; one is a link that leads out of it."""
+    (tmp_path / "rootfs" / "etc").mkdir(parents=True)
+    (tmp_path / "outside").write_text("outside\n")
+    for name in NAMES[:2]:
+        (tmp_path / "rootfs" / "etc" / name).write_text("of the machine\n")
+    (tmp_path / "rootfs" / "etc" / NAMES[2]).symlink_to(tmp_path / "outside")
+    return tmp_path / "rootfs"
+
+
+def _setup(environment: dict[str, str]) -> str:
+    env = {"PATH": "/usr/bin:/bin", **environment}
+    done = run(["sh", "-e", "-c", SCRIPT], env=env)
+    return f"{done.returncode} {done.stderr}"
+
+
+@pytest.mark.parametrize("variable", ["APPTAINER_ROOTFS", "SINGULARITY_ROOTFS"])
+def test_it_cleans_the_image_and_follows_no_link(rootfs: Path, variable: str) -> None:
+    assert _setup({variable: str(rootfs)}).startswith("0 ")
+    assert [(rootfs / "etc" / name).read_text() for name in NAMES] == ["", "", "outside\n"]
+
+
+def test_it_stops_before_it_touches_the_machine_itself() -> None:
+    """The lines that write come after the two that refuse: those alone are run here."""
+    refusals, writes, _ = SCRIPT.partition('mkdir -p "$build')
+    assert writes
+    assert ">" not in re.sub(r"#.*|>&2", "", refusals)
+    for environment in ({}, {"APPTAINER_ROOTFS": "/"}, {"APPTAINER_ROOTFS": ""}):
+        done = run(["sh", "-e", "-c", refusals], env={"PATH": "/usr/bin:/bin", **environment})
+        assert done.returncode != 0
+        assert "machine itself" in done.stderr
+
+
+def test_by_hand_and_by_sifwright_hand_over_the_same_variables(rootfs: Path) -> None:
+    keys = [key for key in machine.PIP_KEYS if key not in {"find-links", "cert"}]
+    names = [*machine.pip_environment(dict.fromkeys(keys, "")), *machine.PROXIES]
+    names += [name.upper() for name in machine.PROXIES]
+    value = "a 'b' $c\nd"
+    done = _setup({"APPTAINER_ROOTFS": str(rootfs), **dict.fromkeys(names, value)})
+    assert done.startswith("0 "), done
+    file = rootfs / ".sifwright" / "machine" / "environment"
+    shown = run(["sh", "-c", f'. "{file}"; env -0'], env={}).stdout.split("\0")
+    for name in names:
+        assert f"{name}={value}" in shown
+
+
+def test_by_hand_and_by_sifwright_look_for_the_same_certificates() -> None:
+    for bundle in machine.CA_BUNDLES:
+        assert bundle in SCRIPT
+    for variable in machine.CA_VARIABLES:
+        assert variable in SCRIPT
