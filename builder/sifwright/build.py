@@ -97,6 +97,8 @@ def _run_engine(engine: Apptainer, plan: Plan, made: Path, timer: Timer, fix: st
             compression=plan.site.compression,
             binds=settings.binds,
         )
+        if engine.compression(plan.site.compression) != plan.site.compression:
+            timer.progress.note(f"{engine.product} {engine.version} compresses with gzip only")
         timer.start(plan.steps[0].layer.name)
         watcher = Watcher(timer=timer, progress=timer.progress)
         status = runner.stream(command, log=made / _LOG, on_line=watcher, env=env)

@@ -113,6 +113,8 @@ class _Reader:
         self, folder: str, kind: str, make: Callable[[str, dict[str, Any]], T]
     ) -> dict[str, T]:
         found = {}
+        for path in sorted((self.defs / folder).glob("*.yml")):
+            self.add(path, "its name ends in .yml", f"Rename it to {path.stem}.yaml.")
         for path in self.named((self.defs / folder).glob("*.yaml")):
             data = self.document(path, kind)
             if data is not None:

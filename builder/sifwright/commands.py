@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,7 +78,7 @@ def build_command(arguments: Namespace) -> None:
     size = output.link.stat().st_size / 1e6
     state = "built" if built else "up to date"
     progress.note(f"{state}: {output.link} ({size:.0f} MB, plan {plan.id[:12]})")
-    for line in _next_steps(output):
+    for line in _next_steps(plan, output):
         progress.note(line)
 
 
@@ -89,7 +90,9 @@ def test_command(arguments: Namespace) -> None:
     output = _output(arguments, plan)
     if not output.link.exists():
         raise UsageError.of(
-            "there is no image yet", where=str(output.link), fix=f"sifwright build {plan.site.name}"
+            "there is no image yet",
+            where=str(output.link),
+            fix=f"sifwright build {plan.site.name} {plan.image.name}",
         )
     test_image(output, _progress(arguments))
 
@@ -139,8 +142,10 @@ def _progress(arguments: Namespace) -> Progress:
     return TextProgress(_console(), verbose=arguments.verbose)
 
 
-def _next_steps(output: Output) -> list[str]:
-    lines = [f"try it:     singularity exec {output.link} conda-python-simple -c 'import torch'"]
+def _next_steps(plan: Plan, output: Output) -> list[str]:
+    provided = {thing for step in plan.steps for thing in step.layer.provides}
+    program = "conda-python-simple -c 'import torch'" if "run-scripts" in provided else "bash"
+    lines = [f"try it:     singularity exec {shlex.quote(str(output.link))} {program}"]
     if older := output.older():
         size = sum(path.stat().st_size for path in older) / 1e6
         lines.append(

@@ -152,6 +152,7 @@ FILES = {
     "file-name-argument": case(write("layers/tool/files/{{ x }}", "")),
     "name-of-layer": case(rename("layers/extra", "layers/Extra_1")),
     "name-of-site": case(rename(SITE, "sites/my site.yaml")),
+    "name-ends-in-yml": case(write("sites/there.yml", "description: x\n")),
     "include-missing": case(append(EXTRA, "include: [runscripts]\n")),
     "include-path": case(append(EXTRA, "include: [../../etc]\n")),
     "project-missing": case(command=("--project", "nowhere", "list")),

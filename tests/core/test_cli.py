@@ -180,6 +180,7 @@ def test_colours_on_a_terminal(clean_environment: Mapping[str, str], *, no_color
 def test_a_latin_terminal_is_no_reason_to_fail(clean_environment: Mapping[str, str]) -> None:
     env = {**clean_environment, "PYTHONIOENCODING": "ascii"}
     assert _spawn("plan", "hree", env=env).returncode == 2
+    assert _spawn("--help", env=env).returncode == 0
 
 
 def test_the_words_of_a_file_are_not_markup(project: Path, run_cli: Cli) -> None:
