@@ -116,7 +116,7 @@ def _free_range() -> str:
 
 def _disk_problems(plan: Plan, output: Path) -> Iterator[Problem]:
     """The unpacked tree goes to the temporary folder, the SIF (about half of it) to the output."""
-    unpacked = sum(step.layer.disk_mb for step in plan.steps)
+    unpacked = _unpacked_mb(plan)
     temporary = temporary_root()
     together = _existing(temporary).stat().st_dev == _existing(output).stat().st_dev
     for folder, needed, mend in (
@@ -127,6 +127,13 @@ def _disk_problems(plan: Plan, output: Path) -> Iterator[Problem]:
         if free < needed:
             what = f"{needed} MB are needed, {free} MB are free"
             yield Problem(where=str(folder), what=what, fix=f"Free some, or {mend}.")
+
+
+def _unpacked_mb(plan: Plan) -> int:
+    """What the layers say they take, and the facts that are such sizes: see schemas/layer.json."""
+    facts = (text for name, text in plan.facts.items() if name.endswith("-mb"))
+    sizes = (int(text) for text in facts if text.isdecimal())
+    return sum(step.layer.disk_mb for step in plan.steps) + sum(sizes)
 
 
 def _file_system_problems() -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING
 
@@ -126,3 +127,11 @@ def test_singularity_3_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     found = apptainer.find()
     assert found is not None
     assert found.is_too_old
+
+
+def test_disk_space_follows_the_variant(plan: Plan) -> None:
+    """A CUDA build is several times as large as a CPU build, and both are more than nothing."""
+    cuda = dataclasses.replace(plan, facts={**plan.facts, "torch-mb": "7500"})
+    sizes = [host_checks._unpacked_mb(one) for one in (plan, cuda)]  # noqa: SLF001
+    assert sizes[0] > 1500
+    assert sizes[1] - sizes[0] == 7500 - int(plan.facts["torch-mb"])
