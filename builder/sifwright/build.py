@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.engines.apptainer import Apptainer
+    from sifwright.machine import Settings
     from sifwright.model import Plan
     from sifwright.output import Output
     from sifwright.progress import Progress
@@ -84,13 +85,6 @@ def _write_plan(plan: Plan, text: str, folder: Path) -> None:
 def _run_engine(engine: Apptainer, plan: Plan, made: Path, timer: Timer, fix: str) -> None:
     with workspace(host_checks.temporary_root()) as work:
         settings = machine.prepare(work)
-        env = {
-            **os.environ,
-            **settings.env,
-            "PATH": host_checks.search_path(),
-            "APPTAINER_TMPDIR": str(work),
-            "SINGULARITY_TMPDIR": str(work),
-        }
         command = engine.build_command(
             made / f"{plan.image.name}.def",
             made / "image.sif",
@@ -101,9 +95,18 @@ def _run_engine(engine: Apptainer, plan: Plan, made: Path, timer: Timer, fix: st
             timer.progress.note(f"{engine.product} {engine.version} compresses with gzip only")
         timer.start(plan.steps[0].layer.name)
         watcher = Watcher(timer=timer, progress=timer.progress)
-        status = runner.stream(command, log=made / _LOG, on_line=watcher, env=env)
+        status = runner.stream(
+            command, log=made / _LOG, on_line=watcher, env=_environment(settings, work)
+        )
         if status != 0:
             raise BuildError(watcher.problem(f"{engine.product} build failed", fix))
+
+
+def _environment(settings: Settings, temporary: Path) -> dict[str, str]:
+    """The engine's own environment; %post sees none of it."""
+    folder = str(temporary)
+    own = {"PATH": host_checks.search_path(), "APPTAINER_TMPDIR": folder}
+    return {**os.environ, **settings.env, **own, "SINGULARITY_TMPDIR": folder}
 
 
 def _run_tests(engine: Apptainer, sif: Path, work: Path, timer: Timer, fix: str) -> None:

@@ -34,7 +34,9 @@ _SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "panfs", "ceph"}
 def problems(plan: Plan, output: Path) -> Iterator[Problem]:
     """Yield what is missing for building this plan into that folder."""
     yield from _program_problems(plan)
-    yield from _user_problems()
+    if apptainer.needs_fakeroot():
+        yield from _id_problems()
+        yield from _namespace_problems()
     yield from _disk_problems(plan, output)
     yield from _file_system_problems()
 
@@ -58,10 +60,8 @@ def search_path() -> str:
     return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 
-def _user_problems() -> Iterator[Problem]:
-    """What a user namespace needs (user_namespaces(7), newuidmap(1))."""
-    if not apptainer.needs_fakeroot():
-        return
+def _id_problems() -> Iterator[Problem]:
+    """What a user namespace maps the ids of an image to (subuid(5), newuidmap(1))."""
     user = _user_name()
     for file in SUBORDINATE_IDS:
         if not _has_range(file, user):
@@ -73,6 +73,10 @@ def _user_problems() -> Iterator[Problem]:
             )
     if shutil.which("newuidmap", path=search_path()) is None:
         yield Problem(what="'newuidmap' is missing; user namespaces need it", fix=INSTALL)
+
+
+def _namespace_problems() -> Iterator[Problem]:
+    """What making a user namespace and mounting in it needs (user_namespaces(7), fuse(4))."""
     if not os.access(FUSE, os.R_OK | os.W_OK):
         what = "cannot be opened" if FUSE.exists() else "does not exist"
         yield Problem(
