@@ -1,9 +1,10 @@
+# shellcheck shell=sh
 # Bring the settings of the building machine (certificates, proxies, pip's and apt's settings) into
 # a folder that %post removes at its end. `sifwright build` prepares that folder; by hand, it is
 # made from the environment.
 # Apptainer gives both names, SingularityCE the second; without one, this would be the machine itself.
 rootfs=${APPTAINER_ROOTFS:-${SINGULARITY_ROOTFS:?names the image; %setup runs on the machine itself}}
-if [ "$rootfs" -ef / ]; then
+if [ "$(cd "$rootfs" && pwd -P)" = / ]; then
   echo "sifwright: the image's folder is /, the machine itself" >&2
   exit 1
 fi

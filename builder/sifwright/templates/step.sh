@@ -11,6 +11,7 @@ export PIP_NO_INPUT=1 PIP_PROGRESS_BAR=off
 umask 022
 
 machine=$SIFWRIGHT_BUILD/machine
+# shellcheck source=/dev/null
 [[ ! -f $machine/environment ]] || . "$machine/environment"
 [[ -f $APT_CONFIG ]] || { cat "$machine/apt.conf" 2>/dev/null || true; } >"$APT_CONFIG"
 if [[ -f $machine/ca.crt ]]; then

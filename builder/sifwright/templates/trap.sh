@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the bash of install.sh and test.sh before the script itself (BASH_ENV): says on
 # descriptor 9 which line fails. Not on stdout or stderr, which the script may be reading.
 unset BASH_ENV
