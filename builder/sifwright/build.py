@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from sifwright import __version__, files, host_checks, machine, preflight, runner
 from sifwright.errors import BuildError, TestError
 from sifwright.progress import Timer
-from sifwright.render.definition import definition, plan_document
+from sifwright.render.definition import definition, plan_document, plan_json
 from sifwright.watcher import Watcher
 from sifwright.workspace import reclaim, workspace
 
@@ -79,7 +78,7 @@ def _kept_log(made: Path, output: Output) -> Iterator[None]:
 
 def _write_plan(plan: Plan, text: str, folder: Path) -> None:
     (folder / f"{plan.image.name}.def").write_text(text)
-    (folder / "plan.json").write_text(json.dumps(plan_document(plan), indent=1) + "\n")
+    (folder / "plan.json").write_text(plan_json(plan))
 
 
 def _run_engine(engine: Apptainer, plan: Plan, made: Path, timer: Timer, fix: str) -> None:

@@ -12,7 +12,7 @@ from sifwright import catalog, machine
 from sifwright.errors import UsageError
 from sifwright.output import Output
 from sifwright.paths import project_folder
-from sifwright.plan import choose, resolve
+from sifwright.plan import resolve
 from sifwright.progress import JsonProgress, QuietProgress, TextProgress
 from sifwright.render.definition import definition, plan_document
 
@@ -124,9 +124,7 @@ def _load(arguments: Namespace) -> Catalog:
 
 
 def _resolve(arguments: Namespace) -> Plan:
-    found = _load(arguments)
-    choose(found.sites, arguments.site, "site")
-    return resolve(found, arguments.site, arguments.image, arguments.settings)
+    return resolve(_load(arguments), arguments.site, arguments.image, arguments.settings)
 
 
 def _output(arguments: Namespace, plan: Plan) -> Output:

@@ -113,11 +113,12 @@ def prepare(folder: Path) -> Settings:
     environment |= pip_environment(pip)
     lines = [f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()]
     _write_private(machine / "environment", "".join(lines))
-    _write_private(machine / "apt.conf", _apt_settings())
+    apt = _apt_settings()
+    _write_private(machine / "apt.conf", apt)
     if bundle := ca_bundle():
         shutil.copyfile(bundle, machine / "ca.crt")
     return Settings(
-        env={"SIFWRIGHT_MACHINE": str(machine), **_debootstrap_proxy()},
+        env={"SIFWRIGHT_MACHINE": str(machine), **_debootstrap_proxy(apt)},
         binds=(f"{mounts}:/mnt", *binds) if binds else (),
     )
 
@@ -176,9 +177,9 @@ def _apt_settings() -> str:
     return "".join(f"{line}\n" for line in lines if _ACQUIRE.match(line))
 
 
-def _debootstrap_proxy() -> dict[str, str]:
+def _debootstrap_proxy(apt_settings: str) -> dict[str, str]:
     """Debootstrap reads the environment only: give it apt's proxy if there is no other."""
-    match = re.search(r'^Acquire::http::Proxy "(http[^"]+)";$', _apt_settings(), re.MULTILINE)
+    match = re.search(r'^Acquire::http::Proxy "(http[^"]+)";$', apt_settings, re.MULTILINE)
     if match is None or os.environ.get("http_proxy"):
         return {}
     return {"http_proxy": match.group(1)}

@@ -177,29 +177,29 @@ def test_no_engine_is_said_before_anything_is_written(toy: Toy, tmp_path: Path) 
     for name in ("python3", "true"):
         (tmp_path / name).symlink_to(f"/usr/bin/{name}")
     failed = toy.build(env={"PATH": str(tmp_path), "HOME": str(tmp_path)})
+    missing = "neither 'apptainer' nor 'singularity' is on PATH"
+    _assert_said_first(toy, failed, missing, "tools/install-apptainer")
+
+
+def _assert_said_first(toy: Toy, failed: subprocess.CompletedProcess[str], *texts: str) -> None:
+    """The machine lacks something: all of it is said, and nothing was written."""
     assert failed.returncode == 5
-    assert "neither 'apptainer' nor 'singularity' is on PATH" in failed.stderr
-    assert "tools/install-apptainer" in failed.stderr
+    for text in texts:
+        assert text in failed.stderr
     assert not toy.output.exists()
 
 
 def test_a_missing_program_of_a_layer_is_said_first(toy: Toy) -> None:
     toy.layer("needs", "true\n", header={"programs": ["no-such-program"]})
     toy.image("needs")
-    failed = toy.build()
-    assert failed.returncode == 5
-    assert "'no-such-program' is missing; layer 'needs' needs it" in failed.stderr
-    assert not toy.output.exists()
+    said = "'no-such-program' is missing; layer 'needs' needs it"
+    _assert_said_first(toy, toy.build(), said)
 
 
 def test_too_little_disk_space_is_said_first(toy: Toy) -> None:
     toy.layer("huge", "true\n", header={"disk_mb": 10**9})
     toy.image("huge")
-    failed = toy.build()
-    assert failed.returncode == 5
-    assert "MB are needed" in failed.stderr
-    assert "APPTAINER_TMPDIR" in failed.stderr
-    assert not toy.output.exists()
+    _assert_said_first(toy, toy.build(), "MB are needed", "APPTAINER_TMPDIR")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
@@ -229,10 +229,7 @@ def test_a_wheel_that_does_not_exist_is_said_first(toy: Toy) -> None:
     download = {"what": "a package", "pip": "pip==0.0.4242"}
     toy.layer("wants", "true\n", header={"downloads": [download]})
     toy.image("wants")
-    failed = toy.build()
-    assert failed.returncode == 5
-    assert "pip finds no wheel of pip==0.0.4242" in failed.stderr
-    assert not toy.output.exists()
+    _assert_said_first(toy, toy.build(), "pip finds no wheel of pip==0.0.4242")
 
 
 def test_a_mirror_out_of_reach_is_said_first(toy: Toy) -> None:
@@ -241,9 +238,5 @@ def test_a_mirror_out_of_reach_is_said_first(toy: Toy) -> None:
     header = {"options": {"mirror": option}, "downloads": [download]}
     toy.layer("wants", "true\n", header=header)
     toy.image("wants")
-    failed = toy.build()
-    assert failed.returncode == 5
-    assert "Debian packages cannot be reached at http://127.0.0.1:9/debian/dists/x/Release" in (
-        failed.stderr
-    )
-    assert "--set wants.mirror=" in failed.stderr
+    unreachable = "Debian packages cannot be reached at http://127.0.0.1:9/debian/dists/x/Release"
+    _assert_said_first(toy, toy.build(), unreachable, "--set wants.mirror=")

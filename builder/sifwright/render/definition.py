@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sifwright.model import Bootstrap, Plan, Step
 
-__all__ = ["definition", "plan_document"]
+__all__ = ["definition", "plan_document", "plan_json"]
 
 # Values that a label line carries unchanged; the others are in plan.json only.
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9._+:/@-]+")
@@ -86,6 +86,11 @@ def plan_document(plan: Plan) -> dict[str, object]:
             for step in plan.steps
         ],
     }
+
+
+def plan_json(plan: Plan) -> str:
+    """The text of plan.json, in the image and beside it."""
+    return json.dumps(plan_document(plan), indent=1) + "\n"
 
 
 @cache
@@ -207,8 +212,7 @@ def _record_files(plan: Plan) -> Iterator[str]:
     yield shell.make_folders(["/opt/sifwright/tests", *tests])
     for folder, test in tests.items():
         yield from _file_pieces(f"{folder}/test.sh", test.encode())
-    text = json.dumps(plan_document(plan), indent=1) + "\n"
-    yield from _file_pieces("/opt/sifwright/plan.json", text.encode())
+    yield from _file_pieces("/opt/sifwright/plan.json", plan_json(plan).encode())
 
 
 def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
