@@ -42,4 +42,6 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def runner(venv: Path) -> Runner:
-    return Runner({"PATH": "/usr/bin:/bin", "WITH_CONDA": f"source {venv}/bin/activate"})
+    """One rank alone: it does not wait for the others of its launch."""
+    path = {"PATH": "/usr/bin:/bin", "WITH_CONDA": f"source {venv}/bin/activate"}
+    return Runner(path | {"SIFWRIGHT_ROLL_CALL": "0", "SIFWRIGHT_SITE_ENVIRONMENT": ""})

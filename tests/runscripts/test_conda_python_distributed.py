@@ -271,8 +271,14 @@ def torchrun(tmp_path: Path, runner: Runner) -> Runner:
     for folder in (package.parent, package):
         (folder / "__init__.py").touch()
     (package / "run.py").write_text(
-        "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['OMP_NUM_THREADS']]))"
+        "import json, os, sys\ndef main():\n"
+        "    print(json.dumps([sys.argv[1:], os.environ['OMP_NUM_THREADS']]))"
     )
+    errors = package / "elastic" / "multiprocessing" / "errors"
+    errors.mkdir(parents=True)
+    for folder in (errors.parent.parent, errors.parent, errors):
+        (folder / "__init__.py").write_text("class SignalException(Exception): pass")
+    (errors / "__init__.py").write_text("class ChildFailedError(Exception): pass")
     return runner.having(PYTHONPATH=str(tmp_path / "site"))
 
 
@@ -293,6 +299,13 @@ ONE_PER_NODE = SRUN | {
 }
 
 
+def c10d(nodes: int, endpoint: str, name: str, *, host: int) -> list[str]:
+    return [
+        *("--nnodes", str(nodes), "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint),
+        *("--rdzv-id", name, "--rdzv-conf", f"is_host={host}"),
+    ]
+
+
 @pytest.mark.parametrize("option", [["--nproc-per-node", "2"], ["--nproc_per_node=2"]])
 def test_local_ranks_on_one_machine(torchrun: Runner, option: list[str]) -> None:
     found = torchrun_arguments(torchrun, *option, "train.py", "a b")
@@ -302,14 +315,12 @@ def test_local_ranks_on_one_machine(torchrun: Runner, option: list[str]) -> None
 
 def test_local_ranks_at_a_preset_port(torchrun: Runner) -> None:
     found = torchrun_arguments(torchrun, "--nproc-per-node", "2", "t.py", MASTER_PORT="29876")
-    master = ["--master-addr", "127.0.0.1", "--master-port", "29876"]
-    assert found[2:] == ["--nnodes", "1", "--node-rank", "0", *master, "t.py"]
+    assert found[2:] == [*c10d(1, "127.0.0.1:29876", "sifwright", host=1), "t.py"]
 
 
 def test_local_ranks_on_several_nodes(torchrun: Runner) -> None:
     found = torchrun_arguments(torchrun, "--nproc-per-node", "8", "t.py", **ONE_PER_NODE)
-    master = ["--master-addr", "rack0node1", "--master-port", "12345"]
-    assert found[2:] == ["--nnodes", "3", "--node-rank", "1", *master, "t.py"]
+    assert found[2:] == [*c10d(3, "rack0node1:12345", "4711-2-0", host=0), "t.py"]
 
 
 def test_local_ranks_share_the_cpus(torchrun: Runner) -> None:

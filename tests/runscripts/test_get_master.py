@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import itertools
 import resource
-import runpy
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from launch import hostlist
+from launch import ports as launch_ports
 
 from .conftest import RUNSCRIPTS
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from .conftest import Runner
 
 SCRIPT = "get-master"
-MODULE = runpy.run_path(str(RUNSCRIPTS / SCRIPT))
 
 
 def get(runner: Runner, *arguments: str, **env: str) -> str:
@@ -193,19 +193,19 @@ def expanded(element: Element) -> list[str]:
 )
 def test_generated_hostlists(elements: list[Element], separator: str) -> None:
     hosts = list(itertools.chain.from_iterable(map(expanded, elements)))
-    parsed = MODULE["parse_hostlist"](separator.join(map(written, elements)))
-    assert list(MODULE["expand"](parsed)) == hosts
-    assert MODULE["first_host"](parsed) == hosts[0]
+    parsed = hostlist.parse(separator.join(map(written, elements)))
+    assert list(hostlist.expand(parsed)) == hosts
+    assert hostlist.first_host(parsed) == hosts[0]
 
 
 @settings(max_examples=1000, deadline=None)
 @given(st.text("a1[]-, 0x", max_size=30) | st.text(max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        parsed = MODULE["parse_hostlist"](text)
+        parsed = hostlist.parse(text)
     except ValueError:
         return
-    assert MODULE["first_host"](parsed)
+    assert hostlist.first_host(parsed)
 
 
 # --- address and port -----------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_port_of_a_job_is_the_same_everywhere(runner: Runner) -> None:
 
 def test_ports_of_neighbouring_jobs_differ() -> None:
     keys = [f"{job} {step} 0" for job in range(4_000_000, 4_000_030) for step in range(3)]
-    ports = [MODULE["hashed_port"](key) for key in keys]
+    ports = [launch_ports.hashed_ports(key)[0] for key in keys]
     assert len(set(ports)) >= 85  # of 90; chance alone takes one
     assert set(ports) <= set(range(61001, 65536))
 

@@ -9,13 +9,14 @@ import pytest
 
 from .conftest import RUNSCRIPTS
 
+LAUNCH = sorted((RUNSCRIPTS / "launch").glob("*.py"))
 BASH_SCRIPTS = ("conda-python-simple", "conda-python-distributed")
 
 
 def test_all_are_executable_plain_files() -> None:
     names = {path.name for path in RUNSCRIPTS.iterdir() if path.name != "__pycache__"}
-    assert names == {*BASH_SCRIPTS, "get-master"}
-    assert all(os.access(RUNSCRIPTS / name, os.X_OK) for name in names)
+    assert names >= {*BASH_SCRIPTS, "get-master"}
+    assert all(os.access(RUNSCRIPTS / name, os.X_OK) for name in (*BASH_SCRIPTS, "get-master"))
 
 
 @pytest.mark.parametrize("script", BASH_SCRIPTS)
@@ -36,5 +37,7 @@ def test_options_are_not_in_the_first_line(script: str) -> None:
     assert "set -euo pipefail" in lines
 
 
-def test_get_master_is_python_3_6() -> None:
-    ast.parse((RUNSCRIPTS / "get-master").read_text(), feature_version=(3, 6))
+@pytest.mark.parametrize("file", ["get-master", *(path.name for path in LAUNCH)])
+def test_is_python_3_6(file: str) -> None:
+    path = next(path for path in (*LAUNCH, RUNSCRIPTS / "get-master") if path.name == file)
+    ast.parse(path.read_text(), feature_version=(3, 6))

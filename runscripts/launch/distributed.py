@@ -1,0 +1,172 @@
+"""conda-python-distributed: decide the environment of this rank, meet the others, become Python."""
+
+import os
+import sys
+
+from . import debug, devices, folders, site_environment
+from .errors import LaunchError
+from .hosts import LOOPBACK
+from .launchers import find_launcher, local_size
+from .meeting import Group, meet
+from .ports import launch_name
+from .ranks import NAMES, find_ranks, refuse_empty
+from .threads import threads
+from .variables import is_number, number, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, List, NoReturn, Optional, Tuple
+
+    from .launchers import Launcher
+    from .meeting import Place
+    from .variables import Env
+
+    Command = Tuple[List[str], Env]
+
+OPTIONS = ("--nproc-per-node", "--nproc_per_node")
+MAX_RANKS_DIGITS = 6
+AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "agent.py")
+
+
+def main(arguments: "List[str]") -> "NoReturn":
+    """Become Python, or say in one line why not."""
+    try:
+        words, env = command(arguments, dict(os.environ))
+    except LaunchError as error:
+        sys.stderr.write("conda-python-distributed: {}\n".format(error))
+        sys.exit(error.exit_code)
+    # The very Python that runs this: the environment's, as the activation found it.
+    os.execve(sys.executable, [sys.executable, *words], env)  # noqa: S606  # a shell would not exec
+
+
+def command(arguments: "List[str]", env: "Env") -> "Command":
+    """Return the arguments and the environment of Python; meets the other ranks."""
+    refuse_empty(env)
+    launcher = find_launcher(env)
+    option, equals, value = arguments[0].partition("=") if arguments else ("", "", "")
+    if option not in OPTIONS:
+        return one_rank(env, launcher, arguments)
+    if equals:
+        return local_ranks(env, launcher, value, arguments[1:])
+    return local_ranks(env, launcher, "".join(arguments[1:2]), arguments[2:])
+
+
+# --- one rank per process -------------------------------------------------------------------------
+
+
+def one_rank(env: "Env", launcher: "Optional[Launcher]", arguments: "List[str]") -> "Command":
+    """Set all ranks' variables; Python gets the arguments as they are."""
+    ranks = find_ranks(env, launcher)
+    explain_single_process(env, launcher)
+    preset = "LOCAL_RANK" in env
+    site_environment.apply(env, one_node=ranks.one_node)
+    env.update(ranks.variables())
+    env["OMP_NUM_THREADS"] = threads(env, launcher, 1, ranks.local_world_size)
+
+    def check() -> None:
+        env.update(devices.choose(env, ranks, preset=preset))
+        check_node(env, one_node=ranks.one_node)
+
+    group = Group(ranks.rank, ranks.world_size, ranks.nodes, known=ranks.launcher is not None)
+    settle(env, group, meet(env, group, check))
+    debug.print_line(env, launcher)
+    return arguments, env
+
+
+def explain_single_process(env: "Env", launcher: "Optional[Launcher]") -> None:
+    """A batch script's user may have expected more than one rank."""
+    shell = not launcher and "RANK" not in env and "SLURM_JOB_ID" in env
+    if shell and env.get("SLURM_NTASKS", "1") != "1":
+        message = "conda-python-distributed: one process, not {}: not started by srun"
+        message += " (SLURM_STEP_ID is unset)\n"
+        sys.stderr.write(message.format(shown(env, "SLURM_NTASKS")))
+
+
+def check_node(env: "Env", *, one_node: bool) -> None:
+    """Make sure that this node has what the rank needs; raises `LaunchError`."""
+    folders.check_temporary(env)
+    if devices.vendor(env) == "amd":
+        env.update(folders.miopen_cache(env))
+    if not one_node:
+        from .network import check_interfaces  # noqa: PLC0415  # loads `socket`
+
+        check_interfaces(env)
+
+
+def settle(env: "Env", group: Group, place: "Place") -> None:
+    """Write down where the ranks meet."""
+    env["MASTER_ADDR"], env["MASTER_PORT"] = place.address, str(place.port)
+    if group.nodes > 1 and "GLOO_SOCKET_IFNAME" not in env:
+        from .network import gloo_interface  # noqa: PLC0415  # loads `socket`
+
+        env.update(gloo_interface(place.local))
+
+
+# --- one process per node that starts its ranks ---------------------------------------------------
+
+
+def local_ranks(
+    env: "Env", launcher: "Optional[Launcher]", wanted: str, arguments: "List[str]"
+) -> "Command":
+    """Become the agent of this node: torchrun, with its rendezvous at the common master."""
+    if not is_number(wanted) or wanted == "0" or len(wanted) > MAX_RANKS_DIGITS:
+        raise LaunchError("--nproc-per-node '{}' is not a positive number".format(wanted))
+    refuse_preset_ranks(env)
+    refuse_several_tasks(env, launcher)
+    explain_single_process(env, launcher)
+    node, nodes = (number(env, launcher.rank), number(env, launcher.size)) if launcher else (0, 1)
+    site_environment.apply(env, one_node=nodes == 1)
+    env["OMP_NUM_THREADS"] = threads(env, launcher, int(wanted), 1)
+
+    def check() -> None:
+        devices.check_local_ranks(env, int(wanted))
+        check_node(env, one_node=nodes == 1)
+
+    rendezvous = agents_meet(env, Group(node, nodes, nodes, known=launcher is not None), check)
+    debug.print_line(env, launcher)
+    return [AGENT, "--nproc-per-node", wanted, *rendezvous, *arguments], env
+
+
+def refuse_preset_ranks(env: "Env") -> None:
+    for name in NAMES:
+        if name in env:
+            message = (
+                "{} is preset, but --nproc-per-node numbers the ranks itself: unset it, or leave"
+                " --nproc-per-node away"
+            )
+            raise LaunchError(message.format(shown(env, name)))
+
+
+def refuse_several_tasks(env: "Env", launcher: "Optional[Launcher]") -> None:
+    tasks = local_size(env, launcher) if launcher else 1
+    if tasks != 1:
+        message = (
+            "--nproc-per-node needs one task per node, but there are {} on this one: use srun"
+            " --ntasks-per-node=1"
+        )
+        raise LaunchError(message.format(tasks))
+
+
+def agents_meet(env: "Env", group: Group, check: "Callable[[], None]") -> "List[str]":
+    """Return torchrun's options for the rendezvous of all nodes' agents."""
+    if group.size == 1 and "MASTER_PORT" not in env:
+        check()
+        # torchrun finds a free port itself. By its name the machine might resolve to an address it
+        # lacks.
+        return ["--standalone", "--local-addr", LOOPBACK]
+    place = meet(env, group, check)
+    options = {
+        "--nnodes": str(group.size),
+        "--rdzv-backend": "c10d",
+        "--rdzv-endpoint": "{}:{}".format(place.address, place.port),
+        # Agents of another launch that come to the same port have another name, and stay outside.
+        "--rdzv-id": "-".join(launch_name(env).split()) or "sifwright",
+        # Not left to a comparison of names and addresses, which fails where names resolve oddly.
+        "--rdzv-conf": "is_host={}".format(int(group.rank == 0)),
+    }
+    if place.local:
+        options["--local-addr"] = place.local
+    settle(env, group, place)
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        del env[name]  # the agent's store has an address and port of its own
+    return [word for option in options.items() for word in option]

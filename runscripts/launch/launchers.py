@@ -1,0 +1,183 @@
+"""Who started this process: the variables by which each launcher is known."""
+
+from .errors import LaunchError
+from .variables import below, number, shown, together
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional, Tuple
+
+    from .variables import Env
+
+
+class Launcher:
+    """A launcher's names for what every rank must know; an empty name: it does not say.
+
+    `identity` are the variables that together name one launch, alike on every rank.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ranks: "Tuple[str, str]",
+        local: "Tuple[str, str]",
+        node: str = "",
+        identity: "Tuple[str, ...]" = (),
+    ) -> None:
+        self.name = name
+        self.rank, self.size = ranks
+        self.local_rank, self.local_size = local
+        self.node = node
+        self.identity = identity
+
+
+def _step(size: str) -> Launcher:
+    # Slurm's local size comes from SLURM_STEP_TASKS_PER_NODE. A requeued job keeps its id, and its
+    # old processes may still hold the port.
+    return Launcher(
+        "slurm",
+        ("SLURM_PROCID", size),
+        ("SLURM_LOCALID", ""),
+        "SLURM_NODEID",
+        ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"),
+    )
+
+
+# jsrun sets Open MPI's variables as well; its own say more.
+JSRUN = Launcher(
+    "jsrun",
+    ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
+    ("JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_LOCAL_SIZE"),
+    identity=("LSB_JOBID", "PMIX_NAMESPACE"),
+)
+OPEN_MPI = Launcher(
+    "openmpi",
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    # PMIx, which starts Open MPI's ranks from version 4 on, has a name for each launch.
+    identity=("PMIX_NAMESPACE",),
+)
+PALS = Launcher(
+    "pals",
+    ("PALS_RANKID", "PMI_SIZE"),
+    ("PALS_LOCAL_RANKID", "PMI_LOCAL_SIZE"),
+    "PALS_NODEID",
+    ("PBS_JOBID", "PALS_APID"),
+)
+FLUX = Launcher(
+    "flux",
+    ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    ("FLUX_TASK_LOCAL_ID", ""),
+    identity=("FLUX_JOB_ID",),
+)
+HYDRA = Launcher("mpich", ("PMI_RANK", "PMI_SIZE"), ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"))
+
+
+def find_launcher(env: "Env") -> "Optional[Launcher]":
+    """Return the launcher whose variables describe this process, or None.
+
+    An mpirun inside a Slurm job leaves the variables of the batch script, or of the step that runs
+    its daemons, in the ranks' environment; so does a Flux instance that Slurm started. What was
+    started last comes first. Raises `LaunchError` for half-set variables.
+    """
+    for launcher in (JSRUN, OPEN_MPI, PALS, FLUX):
+        if launcher.rank in env or (launcher.size in env and launcher is not PALS):
+            return checked(env, launcher)
+    if started_by_hydra(env):
+        return checked(env, HYDRA)
+    if in_slurm_step(env):
+        # SLURM_STEP_NUM_TASKS counts this step; SLURM_NTASKS is the whole allocation's in a step
+        # that keeps the environment, as salloc's interactive one (env_array_for_step in env.c).
+        step = "SLURM_STEP_NUM_TASKS" in env
+        return checked(env, _step("SLURM_STEP_NUM_TASKS" if step else "SLURM_NTASKS"))
+    return None
+
+
+def checked(env: "Env", launcher: Launcher) -> Launcher:
+    """Refuse a rank without a size, or one that is not below it."""
+    together(env, launcher.rank, launcher.size)
+    below(env, launcher.rank, launcher.size)
+    return launcher
+
+
+def started_by_hydra(env: "Env") -> bool:
+    """Tell Hydra from `srun --mpi=pmi2`, which sets PMI_RANK and PMI_SIZE but no local numbers."""
+    return ("PMI_RANK" in env or "PMI_SIZE" in env) and (
+        "MPI_LOCALRANKID" in env or not in_slurm_step(env)
+    )
+
+
+def in_slurm_step(env: "Env") -> bool:
+    """Tell whether srun started this process.
+
+    Only srun sets SLURM_STEP_ID. A batch script has SLURM_PROCID=0 and SLURM_NTASKS=16 and is still
+    one process; a shell of salloc has SLURM_NTASKS and no SLURM_PROCID. Both are single processes,
+    or rank 0 would wait for ever for the other fifteen. Without any job, SLURM_PROCID was set by
+    hand: believe it.
+    """
+    if "SLURM_STEP_ID" in env or "SLURM_STEPID" in env:
+        return True
+    if "SLURM_PROCID" not in env:
+        return False
+    if "SLURM_JOB_ID" not in env:
+        return True
+    if env["SLURM_PROCID"] != "0":
+        message = "{} is set without SLURM_STEP_ID: only srun starts such a task, and it sets both"
+        raise LaunchError(message.format(shown(env, "SLURM_PROCID")))
+    return False
+
+
+def local_size(env: "Env", launcher: Launcher) -> int:
+    """Return the number of tasks on this node; raises `LaunchError` if nothing says it."""
+    if "LOCAL_WORLD_SIZE" in env:
+        return number(env, "LOCAL_WORLD_SIZE")
+    if number(env, launcher.size) == 1:
+        return 1
+    if launcher.local_size:
+        return number(env, launcher.local_size)
+    if launcher.name == "flux":
+        return flux_tasks_on_this_node(env, launcher)
+    return slurm_tasks_on_this_node(env, launcher)
+
+
+def flux_tasks_on_this_node(env: "Env", launcher: Launcher) -> int:
+    """Divide evenly, as Flux does; nothing in a task's environment says more."""
+    tasks, nodes = number(env, launcher.size), number(env, "FLUX_JOB_NNODES")
+    if not nodes or tasks % nodes:
+        message = "{} on {} nodes: set LOCAL_WORLD_SIZE to the number of tasks on each node"
+        raise LaunchError(message.format(shown(env, launcher.size), shown(env, "FLUX_JOB_NNODES")))
+    return tasks // nodes
+
+
+def slurm_tasks_on_this_node(env: "Env", launcher: Launcher) -> int:
+    """Take the step's list, else what was asked for, else the only node."""
+    if "SLURM_STEP_TASKS_PER_NODE" in env:
+        node = number(env, "SLURM_NODEID") if "SLURM_NODEID" in env else 0
+        return tasks_of_node(env, node)
+    if "SLURM_NTASKS_PER_NODE" in env:
+        return number(env, "SLURM_NTASKS_PER_NODE")
+    if env.get("SLURM_NNODES", "1") == "1":
+        return number(env, launcher.size)
+    message = (
+        "SLURM_STEP_TASKS_PER_NODE is not set, {}: set LOCAL_WORLD_SIZE to the number of tasks on"
+        " each node"
+    )
+    raise LaunchError(message.format(shown(env, "SLURM_NNODES")))
+
+
+def tasks_of_node(env: "Env", node: int) -> int:
+    """Read the run-length coded list: "2(x3),1" is 2, 2, 2 and 1 tasks."""
+    import re  # noqa: PLC0415  # costs 5 ms
+
+    name = "SLURM_STEP_TASKS_PER_NODE"
+    seen = 0
+    for entry in env[name].split(","):
+        match = re.match(r"([1-9][0-9]{0,8})(?:\(x([1-9][0-9]{0,8})\))?\Z", entry)
+        if not match:
+            message = "{} cannot be read: expected is a list like 2(x3),1".format(shown(env, name))
+            raise LaunchError(message)
+        seen += int(match.group(2) or 1)
+        if node < seen:
+            return int(match.group(1))
+    message = "{} is not among the nodes of {}"
+    raise LaunchError(message.format(shown(env, "SLURM_NODEID"), shown(env, name)))

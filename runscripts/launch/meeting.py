@@ -1,0 +1,202 @@
+"""Where the ranks meet: MASTER_ADDR and MASTER_PORT, agreed on by all of them."""
+
+from . import hosts, ports
+from .errors import LaunchError
+from .variables import is_number, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, List, Optional
+
+    from .reservation import Reservation
+    from .rollcall import Answer, Party
+    from .variables import Env
+
+START_SECONDS = 30  # for all ranks to come; and a second for every node beyond thirty
+
+
+class Group:
+    """The ranks of a launch, or one agent per node; `known` if a launcher started them."""
+
+    def __init__(self, rank: int, size: int, nodes: int, *, known: bool) -> None:
+        self.rank = rank
+        self.size = size
+        self.nodes = nodes
+        self.known = known
+
+
+class Place:
+    """The agreed address and port; `local` is this rank's own address on the way, if known."""
+
+    def __init__(self, address: str, port: int, local: "Optional[str]" = None) -> None:
+        self.address = address
+        self.port = port
+        self.local = local
+
+
+def meet(env: "Env", group: Group, check: "Callable[[], None]") -> Place:
+    """Agree with all ranks on the place, or end with the reason on all of them.
+
+    `check` raises `LaunchError` if this rank cannot start; the others hear of it.
+    """
+    if group.size == 1:
+        check()
+        return Place(env.get("MASTER_ADDR", hosts.LOOPBACK), single_port(env))
+    if not group.known or env.get("SIFWRIGHT_ROLL_CALL") == "0":
+        check()
+        return Place(master(env, group), first_port(env, group))
+    return call_roll(env, group, check)
+
+
+def single_port(env: "Env") -> int:
+    """Nobody else has to come to the same port."""
+    if env.get("MASTER_PORT") or env.get("SLURM_STEP_RESV_PORTS"):
+        return ports.candidates(env)[1][0]
+    return ports.free_port()
+
+
+def first_port(env: "Env", group: Group) -> int:
+    found = ports.candidates(env)[1]
+    if not found:
+        raise ports.without_port(group.size)
+    return found[0]
+
+
+def master(env: "Env", group: Group) -> str:
+    """Return the host of rank 0 as the environment says it; else raises `LaunchError`."""
+    if env.get("MASTER_ADDR"):
+        refuse_loopback(env, group)
+        return env["MASTER_ADDR"]
+    if hosts.has_hosts(env):
+        return hosts.first(env)
+    if group.nodes == 1:
+        return hosts.LOOPBACK
+    message = (
+        "WORLD_SIZE='{}' is more than LOCAL_WORLD_SIZE='{}', and no node list says where rank 0 is:"
+        " set MASTER_ADDR to its host"
+    )
+    raise LaunchError(message.format(group.size, -(-group.size // group.nodes)))
+
+
+def refuse_loopback(env: "Env", group: Group) -> None:
+    """Each node would wait for rank 0 at its own address."""
+    address = env["MASTER_ADDR"]
+    if group.nodes > 1 and (address in ("localhost", "::1") or address.startswith("127.")):
+        message = "{} is every node's own address, but the {} ranks are on several nodes: unset it"
+        raise LaunchError(message.format(shown(env, "MASTER_ADDR"), group.size))
+
+
+# --- the roll call --------------------------------------------------------------------------------
+
+
+def call_roll(env: "Env", group: Group, check: "Callable[[], None]") -> Place:
+    """Hold the roll call. Everything raised before it is raised alike on every rank."""
+    from . import rollcall  # noqa: PLC0415  # loads `socket`: 11 ms that a single process need not pay
+
+    host = master(env, group)
+    variable, own = ports.candidates(env)
+    name = ports.launch_name(env)
+    if not own:
+        raise ports.without_port(group.size)
+    name = name or "{}:{}".format(host, own[0])
+    # A door to meet at where MASTER_PORT itself is taken: then, too, everybody is to hear of it.
+    doors = list(dict.fromkeys(own + ports.hashed_ports(name)))
+    party = rollcall.Party(name, group.rank, group.size, doors, start_seconds(env, group))
+    if group.rank == 0:
+        answer = lead(party, Claim(env, group, host, variable, own), check)
+    else:
+        at = hosts.LOOPBACK if group.nodes == 1 else host
+        answer = rollcall.Guest(party, at).call(problem_of(check))
+    return Place(answer.address, answer.port, answer.local)
+
+
+def start_seconds(env: "Env", group: Group) -> float:
+    """Return how long rank 0 waits for the others, in seconds."""
+    name = "SIFWRIGHT_START_TIMEOUT"
+    if name not in env:
+        return max(START_SECONDS, group.nodes)
+    if not is_number(env[name]) or env[name] == "0":
+        raise LaunchError("{} is not a number of seconds".format(shown(env, name)))
+    return int(env[name])
+
+
+def problem_of(check: "Callable[[], None]") -> str:
+    try:
+        check()
+    except LaunchError as error:
+        return str(error)
+    return ""
+
+
+class Claim:
+    """What rank 0 was told to use: the host, and the ports a variable names."""
+
+    def __init__(
+        self, env: "Env", group: Group, host: str, variable: str, ports_: "List[int]"
+    ) -> None:
+        self.env = env
+        self.group = group
+        self.host = host
+        self.variable = variable
+        self.ports = ports_
+
+
+def lead(party: "Party", claim: Claim, check: "Callable[[], None]") -> "Answer":
+    """Rank 0: stand at the door, say whether and where to meet, keep the port for Python."""
+    from . import rollcall  # noqa: PLC0415
+
+    door = place = rollcall.open_door(party.doors)
+    address, problem = claim.host, ""
+    try:
+        check()
+        place = claimed_port(claim, door)
+        address = claimed_address(claim)
+    except LaunchError as error:
+        problem = str(error)
+    answer = rollcall.Host(party, door).call(problem, rollcall.Answer(address, place.port, None))
+    place.hand_over()
+    if place is not door:
+        door.give_back()
+    return answer
+
+
+def claimed_port(claim: Claim, door: "Reservation") -> "Reservation":
+    """Return the reservation of the port that a variable asks for, or that of the door."""
+    from .reservation import reserve  # noqa: PLC0415
+
+    if not claim.variable or door.port in claim.ports:
+        return door
+    for port in claim.ports:
+        place = reserve(port)
+        if place:
+            return place
+    message = "{} is in use on {}: {}"
+    advice = "unset it, or set it to a free port, for example {}".format(door.port)
+    if claim.variable != "MASTER_PORT":
+        advice = "set MASTER_PORT to a free port, for example {}".format(door.port)
+    text = shown(claim.env, claim.variable)
+    raise LaunchError(message.format(text, hostname(), advice))
+
+
+def hostname() -> str:
+    import socket  # noqa: PLC0415
+
+    return socket.gethostname()
+
+
+def claimed_address(claim: Claim) -> str:
+    """Return the address for everybody, after making sure that it is one of this machine."""
+    from . import network  # noqa: PLC0415
+
+    env, group = claim.env, claim.group
+    if env.get("SIFWRIGHT_INTERFACE") and group.nodes > 1 and "MASTER_ADDR" not in env:
+        return network.address_of_interface(env["SIFWRIGHT_INTERFACE"], "SIFWRIGHT_INTERFACE")
+    if network.is_own(claim.host):
+        return claim.host
+    if group.nodes == 1 and "MASTER_ADDR" not in env:
+        return hosts.LOOPBACK
+    message = (
+        "rank 0 runs on {}, and MASTER_ADDR='{}' is not an address of it ({}): set MASTER_ADDR to"
+        " the host of rank 0"
+    )
+    raise LaunchError(message.format(hostname(), claim.host, network.why_not_own(claim.host)))

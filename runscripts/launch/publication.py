@@ -1,0 +1,77 @@
+"""A port that rank 0 chose, published for the other ranks in a folder that all of them see."""
+
+import os
+import time
+
+from .errors import EX_UNAVAILABLE, LaunchError
+from .variables import is_number, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List, Optional
+
+    from .variables import Env
+
+VARIABLE = "SIFWRIGHT_SHARED_DIR"
+WAIT_SECONDS = 30.0
+PAUSE_SECONDS = 0.05
+
+
+def published_port(env: "Env", launch: str, doors: "List[int]", rank: int) -> int:
+    """Return the port of this launch; rank 0 chooses a free one, once, and the others wait for it.
+
+    The launch's name (job, step, restart) is the file's: what an earlier launch left is never read.
+    """
+    path = "{}/sifwright-port-{}".format(env[VARIABLE], "-".join(launch.split()).replace("/", "-"))
+    if rank == 0 and read(path) is None:
+        publish(env, path, free(doors))
+    deadline = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < deadline:
+        port = read(path)
+        if port is not None:
+            return port
+        time.sleep(PAUSE_SECONDS)
+    message = "rank 0 published no port in {} within {:.0f} s: do all nodes see the same folder?"
+    raise LaunchError(message.format(shown(env, VARIABLE), WAIT_SECONDS), EX_UNAVAILABLE)
+
+
+def free(doors: "List[int]") -> int:
+    """Return the first port that nobody uses; raises `LaunchError`."""
+    from .reservation import is_free  # noqa: PLC0415  # loads `socket`
+
+    for port in doors:
+        if is_free(port):
+            return port
+    message = "none of the ports {} is free: set MASTER_PORT to one that is"
+    raise LaunchError(message.format(", ".join(map(str, doors))), EX_UNAVAILABLE)
+
+
+def read(path: str) -> "Optional[int]":
+    """Return the published port, or None as long as there is none."""
+    try:
+        with open(path, encoding="ascii") as file:
+            text = file.read().strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LaunchError("{} cannot be read: {}".format(path, error.strerror)) from None
+    return int(text) if is_number(text) else None
+
+
+def publish(env: "Env", path: str, port: int) -> None:
+    """Write the file whole; if another did so at the same moment, its port stands."""
+    part = "{}.{}.{}".format(path, os.uname().nodename, os.getpid())
+    try:
+        with open(part, "w", encoding="ascii") as file:
+            file.write("{}\n".format(port))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            pass
+        finally:
+            os.unlink(part)
+    except OSError as error:
+        message = "{} cannot be written: {}".format(shown(env, VARIABLE), error.strerror)
+        raise LaunchError(message) from None

@@ -1,0 +1,99 @@
+"""Holding a port from the roll call until rank 0's Python listens there, and as long as it runs."""
+
+import os
+import socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List, Optional
+
+BACKLOG = 4096  # Linux's own limit (net.core.somaxconn) since 5.4
+
+
+class Reservation:
+    """A port that is ours: `listener` serves the roll call, `held` goes on to Python."""
+
+    def __init__(self, port: int, held: "List[socket.socket]", listener: socket.socket) -> None:
+        self.port = port
+        self.held = held
+        self.listener = listener
+
+    def hand_over(self) -> None:
+        """Stop listening and let the reservation outlive exec.
+
+        The bound socket keeps the port from everybody who does not set SO_REUSEADDR. torch's
+        TCPStore sets it (through libuv), so that it can listen there.
+        """
+        self.listener.close()
+        for one in self.held:
+            one.set_inheritable(True)
+            one.detach()
+
+    def give_back(self) -> None:
+        for one in (self.listener, *self.held):
+            one.close()
+
+
+def reserve(port: int) -> "Optional[Reservation]":
+    """Take a port and listen at it; None if anybody has it."""
+    held: "List[socket.socket]" = []
+    try:
+        held.append(claim(port))
+        held.append(bound(port))
+        listener = bound(port)
+        held.append(listener)
+        listener.listen(BACKLOG)
+    except OSError:
+        for one in held:
+            one.close()
+        return None
+    return Reservation(port, held[:2], listener)
+
+
+def claim(port: int) -> socket.socket:
+    """Take the name that stands for the port among all launches on this machine.
+
+    SO_REUSEADDR lets two of us bind one port as long as neither listens. An abstract name is in the
+    same network namespace as the port, needs no file, and is free again when its process ends.
+    """
+    lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        lock.bind("\0sifwright-port-{}".format(port))
+    except OSError:
+        lock.close()
+        raise
+    return lock
+
+
+def bound(port: int) -> socket.socket:
+    """Return a socket at the port on all addresses, of IPv6 too where the machine has it."""
+    if os.path.exists("/proc/net/if_inet6") and socket.has_ipv6:
+        try:
+            return bound_to(socket.AF_INET6, port)
+        except OSError as error:
+            import errno  # noqa: PLC0415
+
+            if error.errno == errno.EADDRINUSE:
+                raise
+    return bound_to(socket.AF_INET, port)
+
+
+def bound_to(family: int, port: int) -> socket.socket:
+    one = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        one.bind(("", port))
+    except OSError:
+        one.close()
+        raise
+    return one
+
+
+def is_free(port: int) -> bool:
+    """Tell whether nobody has a port now."""
+    found = reserve(port)
+    if found:
+        found.give_back()
+    return found is not None
