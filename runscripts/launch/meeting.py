@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .rollcall import Answer, Party
     from .variables import Env
 
-START_SECONDS = 30  # for all ranks to come; and a second for every node beyond thirty
+START_SECONDS = 25  # for all ranks to come; a second per node where there are more nodes
 
 
 class Group:

@@ -20,19 +20,18 @@ from .reservation import reserve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO, Dict, List, Optional, Tuple
+    from typing import BinaryIO, Dict, List, Optional, Set, Tuple
 
     from .reservation import Reservation
 
 PROTOCOL = "sifwright-1"
 HELLO_FIELDS = 6
 MAX_LINE = 2048  # bytes
-HELLO_SECONDS = (
-    2.0  # for one connection to be made, and for its first line: a local network's worst
-)
+CONNECT_SECONDS = 2.0  # for a connection to be made, and for rank 0's first word
+HELLO_SECONDS = 0.5  # for a rank's first line, which it sends at once
 GRACE_SECONDS = 5.0  # rank 0 gives up first, so that its reason reaches everybody
 NOTICE_SECONDS = 10.0  # until rank 0 says for whom it waits
-AFTER_PROBLEM_SECONDS = 3.0  # for the others to come and hear of it, once one rank cannot start
+AFTER_PROBLEM_SECONDS = 5.0  # for the others to come and hear of it, once one rank cannot start
 SHOWN_RANKS = 12
 EVERY_DOOR = 4  # so often all doors are tried
 
@@ -134,7 +133,7 @@ class Host:
         """Wait for all ranks and tell them; raises `LaunchError` with the first problem."""
         if problem:
             self.problems.append("rank 0 on {}: {}".format(hostname(), problem))
-        while len(self.guests) < self.party.size - 1 and self.left() > 0:
+        while len(self.guests) + len(self.doubles) < self.party.size - 1 and self.left() > 0:
             self.welcome()
         self.find_departed()
         reason = self.reason()
@@ -245,25 +244,33 @@ class Guest:
         self.host = host
         self.deadline = time.monotonic() + party.seconds + GRACE_SECONDS
         self.last = "nothing was tried"
+        self.strange: "Set[int]" = set()  # doors where somebody else answered, or nobody spoke
 
     def call(self, problem: str) -> Answer:
         """Go to rank 0 and do as it says; raises `LaunchError` if it is not found or says stop."""
         pause, attempt = 0.005, 0
         while time.monotonic() < self.deadline:
-            # Nobody at the first door: mostly rank 0 has not started yet, seldom it is elsewhere.
-            doors = self.party.doors if attempt % EVERY_DOOR == 1 else self.party.doors[:1]
-            found = self.find(doors, problem)
+            found = self.find(self.doors(attempt), problem)
             if found:
                 return self.wait(*found)
             time.sleep(min(pause, max(0.0, self.deadline - time.monotonic())))
             pause, attempt = min(pause * 1.5, 0.5), attempt + 1
         raise LaunchError(self.explanation(), EX_UNAVAILABLE)
 
+    def doors(self, attempt: int) -> "List[int]":
+        """Return the doors to try now.
+
+        Nobody at the first one: mostly rank 0 has not started yet, seldom it is elsewhere.
+        """
+        if not self.strange and attempt % EVERY_DOOR != 1:
+            return self.party.doors[:1]
+        return sorted(self.party.doors, key=lambda port: port in self.strange)
+
     def find(self, doors: "List[int]", problem: str) -> "Optional[Tuple[socket.socket, BinaryIO]]":
         """Return a connection to rank 0 of this launch, if it stands at one of the doors."""
         for port in doors:
             try:
-                connection = socket.create_connection((self.host, port), HELLO_SECONDS)
+                connection = socket.create_connection((self.host, port), CONNECT_SECONDS)
             except ConnectionRefusedError:
                 self.last = "nobody answers at its port {}: rank 0 has not started, or has ended"
                 self.last = self.last.format(self.party.doors[0])
@@ -276,6 +283,9 @@ class Guest:
                 return connection, lines
             self.last = "somebody else answers at its port {}".format(port)
             connection.close()
+            if port not in self.strange:
+                self.strange.add(port)
+                return self.find(self.doors(0), problem)
         return None
 
     def is_known(self, connection: socket.socket, lines: "BinaryIO", problem: str) -> bool:

@@ -26,11 +26,10 @@ def read(env: "Env") -> "Iterator[Tuple[str, str, str]]":
     """Yield section, name and value of each line."""
     section = ""
     for line in lines(env):
-        if line.startswith("[") and line.endswith("]"):
+        if line.startswith("[") and line[1:-1] in SECTIONS and line.endswith("]"):
             section = line[1:-1]
-        name, equals, value = line.partition("=")
-        if line.startswith("[") and section in SECTIONS:
             continue
+        name, equals, value = line.partition("=")
         if not equals or section not in SECTIONS or not name.replace("_", "").isalnum():
             message = "line '{}' of the site environment file {} cannot be read"
             raise LaunchError(message.format(line[:100], env.get(VARIABLE, DEFAULT)))

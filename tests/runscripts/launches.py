@@ -1,0 +1,106 @@
+"""Whole launches without a scheduler: what srun would set, real processes, real ports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .conftest import RUNSCRIPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What training does at its start, without torch: rank 0 listens where torch's TCPStore would, the
+# others connect, and all learn who is there.
+MEET = """
+import os, socket, sys
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+at = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+name = os.environ["LAUNCH"]
+if rank == 0:
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("", at[1]))
+        server.listen()
+        met = {name}
+        guests = [server.accept()[0] for _ in range(size - 1)]
+        met |= {guest.recv(100).decode() for guest in guests}
+        for guest in guests:
+            guest.sendall(",".join(sorted(met)).encode())
+        print(",".join(sorted(met)))
+else:
+    for attempt in range(1000):
+        try:
+            guest = socket.create_connection(at)
+            break
+        except ConnectionRefusedError:
+            __import__("time").sleep(0.01)
+    guest.sendall(name.encode())
+    print(guest.recv(1000).decode())
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How one rank ended."""
+
+    rank: int
+    status: int
+    stdout: str
+    stderr: str
+
+
+@dataclass
+class Launch:
+    """One launch of `size` ranks on this machine, as step `step` of job `job`."""
+
+    job: int
+    size: int = 2
+    step: int = 0
+    env: dict[str, str] = field(default_factory=dict)
+    rank_env: dict[int, dict[str, str]] = field(default_factory=dict)
+    processes: dict[int, subprocess.Popen[str]] = field(default_factory=dict)
+
+    def environment(self, rank: int) -> dict[str, str]:
+        step = {
+            "PATH": "/usr/bin:/bin",
+            "WITH_CONDA": f"source {Path(sys.prefix)}/bin/activate",
+            "LAUNCH": f"{self.job}.{self.step}",
+            "SIFWRIGHT_SITE_ENVIRONMENT": "",
+            "SLURM_JOB_ID": str(self.job),
+            "SLURM_STEP_ID": str(self.step),
+            "SLURM_PROCID": str(rank),
+            "SLURM_LOCALID": str(rank),
+            "SLURM_NODEID": "0",
+            "SLURM_STEP_NUM_TASKS": str(self.size),
+            "SLURM_STEP_TASKS_PER_NODE": str(self.size),
+        }
+        return step | self.env | self.rank_env.get(rank, {})
+
+    def start(self, *ranks: int, code: str = MEET) -> Launch:
+        for rank in ranks or range(self.size):
+            self.processes[rank] = subprocess.Popen(
+                [RUNSCRIPTS / "conda-python-distributed", "-c", code],
+                env=self.environment(rank),
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        return self
+
+    def end(self, seconds: float = 60) -> list[Ended]:
+        """Wait for all ranks that were started; one that hangs fails the test."""
+        return sorted(self._ended(seconds), key=lambda ended: ended.rank)
+
+    def _ended(self, seconds: float) -> Iterator[Ended]:
+        try:
+            for rank, process in self.processes.items():
+                stdout, stderr = process.communicate(timeout=seconds)
+                yield Ended(rank, process.returncode, stdout, stderr)
+        finally:
+            for process in self.processes.values():
+                process.kill()
+                process.communicate()

@@ -1,0 +1,254 @@
+"""What the image's site file, the node's GPUs and its disk make of a rank's environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+from launch import debug, devices
+
+from .test_conda_python_distributed import SCRIPT, SRUN
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    from .conftest import Runner
+
+SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
+# Task 1 of 4 on one node.
+ONE_NODE = {
+    "SLURM_JOB_ID": "4711",
+    "SLURM_STEP_ID": "2",
+    "SLURM_PROCID": "1",
+    "SLURM_STEP_NUM_TASKS": "4",
+    "SLURM_LOCALID": "1",
+    "SLURM_NODEID": "0",
+    "SLURM_STEP_TASKS_PER_NODE": "4",
+    "SLURM_STEP_NODELIST": "nid001",
+}
+SITE = """# Site lumi
+[always]
+SIFWRIGHT_VENDOR=amd
+NCCL_CROSS_NIC=1
+[one-node]
+NCCL_NET=Socket
+[several-nodes]
+NCCL_NET=AWS Libfabric = "x" $HOME
+"""
+
+
+def environment(runner: Runner, **env: str) -> dict[str, str]:
+    result = runner.having(**env).run(SCRIPT, "-c", SHOW)
+    assert (result.returncode, result.stderr) == (0, "")
+    return dict(json.loads(result.stdout))
+
+
+def refused(runner: Runner, **env: str) -> str:
+    result: subprocess.CompletedProcess[str] = runner.having(**env).run(SCRIPT, "-c", SHOW)
+    assert (result.returncode, result.stdout) == (78, "")
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+# --- the site environment file --------------------------------------------------------------------
+
+
+@pytest.fixture
+def at_site(runner: Runner, tmp_path: Path) -> Runner:
+    (tmp_path / "site-environment").write_text(SITE)
+    file = str(tmp_path / "site-environment")
+    return runner.having(SIFWRIGHT_SITE_ENVIRONMENT=file, TMPDIR=str(tmp_path))
+
+
+def test_section_of_one_node(at_site: Runner) -> None:
+    found = environment(at_site, **ONE_NODE)
+    assert (found["NCCL_NET"], found["NCCL_CROSS_NIC"]) == ("Socket", "1")
+
+
+def test_section_of_several_nodes_and_values_verbatim(at_site: Runner) -> None:
+    assert environment(at_site, **SRUN)["NCCL_NET"] == 'AWS Libfabric = "x" $HOME'
+
+
+def test_set_only_if_unset(at_site: Runner) -> None:
+    found = environment(at_site, **SRUN, NCCL_NET="Socket", NCCL_CROSS_NIC="")
+    assert (found["NCCL_NET"], found["NCCL_CROSS_NIC"]) == ("Socket", "")
+
+
+@pytest.mark.parametrize("line", ["NCCL_NET", "[sometimes]", "=1", "[always", "A B=1"])
+def test_unreadable_site_file(runner: Runner, tmp_path: Path, line: str) -> None:
+    file = tmp_path / "site"
+    file.write_text(f"[always]\n{line}\n")
+    message = refused(runner, SIFWRIGHT_SITE_ENVIRONMENT=str(file))
+    assert f"line '{line}' of the site environment file {file}" in message
+
+
+def test_site_file_that_is_not_there(runner: Runner) -> None:
+    message = refused(runner, SIFWRIGHT_SITE_ENVIRONMENT="/no/such/file")
+    assert "SIFWRIGHT_SITE_ENVIRONMENT='/no/such/file' does not exist" in message
+
+
+# --- GPUs -----------------------------------------------------------------------------------------
+
+AMD, NVIDIA = {"SIFWRIGHT_VENDOR": "amd"}, {"SIFWRIGHT_VENDOR": "nvidia"}
+HIP, ROCR, CUDA = "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
+OWN = {"SIFWRIGHT_GPU_VISIBILITY": "own"}
+
+
+@pytest.mark.parametrize(
+    ("env", "local_rank", "changed"),
+    [
+        pytest.param(NVIDIA | {CUDA: "0,1,2,3"}, "1", {}, id="all of the node's"),
+        pytest.param(NVIDIA | {CUDA: "3"}, "0", {}, id="one per task"),
+        pytest.param(NVIDIA | {CUDA: "GPU-1a,GPU-2b,GPU-3c,GPU-4d"}, "1", {}, id="by UUID"),
+        pytest.param(NVIDIA | {CUDA: "NoDevFiles"}, "1", {}, id="Slurm gave none"),
+        pytest.param(NVIDIA | {CUDA: ""}, "1", {}, id="hidden on purpose"),
+        pytest.param({"SIFWRIGHT_VENDOR": "cpu", CUDA: "0"}, "1", {}, id="no GPUs at this site"),
+        pytest.param(AMD | {ROCR: "0,1,2,3"}, "1", {}, id="ROCm"),
+        pytest.param(AMD | {ROCR: "2"}, "0", {}, id="ROCm, one per task"),
+        pytest.param(AMD | {ROCR: "4,5,6,7", HIP: "0,1,2,3"}, "1", {}, id="HIP numbers ROCR's"),
+        pytest.param(AMD | {HIP: "7"}, "0", {}, id="HIP, one per task"),
+        pytest.param(NVIDIA | {CUDA: "0,1", "LOCAL_RANK": "0"}, "0", {}, id="a preset value wins"),
+        pytest.param(NVIDIA | OWN | {CUDA: "4,5,6,7"}, "0", {CUDA: "5"}, id="own, CUDA"),
+        pytest.param(AMD | OWN | {ROCR: "4,5,6,7"}, "0", {ROCR: "5"}, id="own, ROCm"),
+        pytest.param(
+            AMD | OWN | {ROCR: "4,5,6,7", HIP: "3,2,1,0"}, "0", {HIP: "2"}, id="own, innermost"
+        ),
+        pytest.param(AMD | OWN | {ROCR: "6"}, "0", {ROCR: "6"}, id="own is what there is"),
+    ],
+)
+def test_local_rank_names_the_own_device(
+    runner: Runner, tmp_path: Path, env: dict[str, str], local_rank: str, changed: dict[str, str]
+) -> None:
+    found = environment(runner, **ONE_NODE, **env, TMPDIR=str(tmp_path))
+    assert (found["LOCAL_RANK"], found["LOCAL_WORLD_SIZE"]) == (local_rank, "4")
+    for name in (HIP, ROCR, CUDA):
+        assert found.get(name) == changed.get(name, env.get(name))
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (NVIDIA | {CUDA: "0,1"}, "LOCAL_WORLD_SIZE='4' ranks on this node, but 2 visible GPUs"),
+        (NVIDIA | {CUDA: "0,1"}, "CUDA_VISIBLE_DEVICES='0,1'"),
+        (NVIDIA | {CUDA: "0,1,-1,2,3"}, "but 2 visible GPUs"),
+        (NVIDIA | {CUDA: "0", "SLURM_GPUS_ON_NODE": "1"}, "but 1 visible GPU (CUDA_VISIBLE"),
+        (NVIDIA | {CUDA: "0,1", "LOCAL_RANK": "2"}, "LOCAL_RANK='2' is beyond the 2 visible GPUs"),
+        (AMD | {ROCR: "3", HIP: "3"}, "HIP_VISIBLE_DEVICES='3' asks for number 3"),
+        (AMD | {ROCR: "0,1,2"}, "but 3 visible GPUs (ROCR_VISIBLE_DEVICES='0,1,2')"),
+    ],
+)
+def test_too_few_devices(runner: Runner, env: dict[str, str], message: str) -> None:
+    assert message in refused(runner, **ONE_NODE, **env)
+
+
+def test_more_local_ranks_than_devices(runner: Runner) -> None:
+    env = NVIDIA | {CUDA: "0,1"}
+    result = runner.having(**env).run(SCRIPT, "--nproc-per-node", "3", "t.py")
+    assert result.returncode == 78
+    assert "--nproc-per-node '3' is more than the 2 visible GPUs" in result.stderr
+
+
+def test_amd_devices_are_the_nodes_with_compute_units(tmp_path: Path) -> None:
+    """The driver's topology of a LUMI node in short: CPUs first, and one GPU that is not ours."""
+    for node, units in enumerate(["0", "0", "440", "440", "440"]):
+        folder = tmp_path / str(node)
+        folder.mkdir()
+        (folder / "properties").write_text(f"cpu_cores_count 16\nsimd_count {units}\n")
+    (tmp_path / "4" / "properties").unlink()
+    assert devices.amd_nodes(str(tmp_path)) == 2
+    assert devices.amd_nodes(str(tmp_path / "none")) == 0
+
+
+# --- folders --------------------------------------------------------------------------------------
+
+
+def test_miopen_cache_is_per_job_and_kept(runner: Runner, tmp_path: Path) -> None:
+    def cache(**env: str) -> str:
+        found = environment(runner, **ONE_NODE | AMD | {"TMPDIR": str(tmp_path)} | env)
+        assert found["MIOPEN_USER_DB_PATH"] == found["MIOPEN_CUSTOM_CACHE_DIR"]
+        return found["MIOPEN_USER_DB_PATH"]
+
+    folder = tmp_path / f"sifwright-miopen-{os.getuid()}-4711"
+    assert cache() == str(folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    (folder / "compiled").touch()
+    assert cache(SLURM_STEP_ID="3", SLURM_PROCID="0", SLURM_LOCALID="0") == str(folder)
+    assert cache(SLURM_JOB_ID="4712") != str(folder)
+    assert (folder / "compiled").exists()
+
+
+def test_preset_miopen_cache_stays(runner: Runner, tmp_path: Path) -> None:
+    env = ONE_NODE | AMD | {"TMPDIR": str(tmp_path), "MIOPEN_USER_DB_PATH": "/mine"}
+    found = environment(runner, **env)
+    assert found["MIOPEN_USER_DB_PATH"] == "/mine"
+    assert "MIOPEN_CUSTOM_CACHE_DIR" not in found
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_miopen_cache_laid_by_somebody_else(runner: Runner, tmp_path: Path) -> None:
+    link = tmp_path / f"sifwright-miopen-{os.getuid()}-4711"
+    link.symlink_to("/etc")
+    assert "belongs to somebody else" in refused(runner, **ONE_NODE, **AMD, TMPDIR=str(tmp_path))
+
+
+def test_no_gpus_no_miopen_cache(runner: Runner, tmp_path: Path) -> None:
+    found = environment(runner, **ONE_NODE, SIFWRIGHT_VENDOR="cpu", TMPDIR=str(tmp_path))
+    assert not [name for name in found if name.startswith("MIOPEN")]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_temporary_folder_that_cannot_be_written(runner: Runner) -> None:
+    message = refused(runner, TMPDIR="/proc")
+    assert "TMPDIR='/proc' cannot be written on " in message
+
+
+def test_temporary_folder_that_is_not_in_the_container(runner: Runner) -> None:
+    """As Python's tempfile: a folder of the host that is not bound is passed over."""
+    assert environment(runner, TMPDIR="/no/such/folder")["RANK"] == "0"
+
+
+# --- network and debugging ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"])
+def test_interface_that_does_not_exist(runner: Runner, name: str) -> None:
+    message = refused(runner, **SRUN, **{name: "hsn"})
+    assert f"{name}='hsn' names no network interface of " in message
+    assert " lo" in message
+
+
+@pytest.mark.parametrize("value", ["lo", "=lo", "^eth", "hsn,lo", "l"])
+def test_interface_that_exists(runner: Runner, value: str) -> None:
+    assert environment(runner, **SRUN, NCCL_SOCKET_IFNAME=value)["NCCL_SOCKET_IFNAME"] == value
+
+
+def test_loopback_is_no_master_for_several_nodes(runner: Runner) -> None:
+    message = refused(runner, **SRUN, MASTER_ADDR="127.0.0.1")
+    assert "MASTER_ADDR='127.0.0.1' is every node's own address" in message
+
+
+def test_debug_line_shows_what_matters(runner: Runner, tmp_path: Path) -> None:
+    (tmp_path / "librccl-net.so").touch()
+    env = ONE_NODE | AMD | {ROCR: "4,5,6,7", "LD_LIBRARY_PATH": str(tmp_path)}
+    result = runner.having(**env, TMPDIR=str(tmp_path), SIFWRIGHT_DEBUG="1").run(SCRIPT, "-c", "")
+    (line,) = result.stderr.splitlines()
+    for text in (
+        f"host={os.uname().nodename} pid=",
+        "LOCAL_RANK=1",
+        "MASTER_ADDR=nid001",
+        "devices=4,5,6,7",
+        f"cpus={debug.ranges(os.sched_getaffinity(0))}",
+        f"plugins={tmp_path}/librccl-net.so",
+    ):
+        assert text in line
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], ""), ([3], "3"), ([0, 1, 2, 5, 7, 8], "0-2,5,7-8")]
+)
+def test_ranges(numbers: list[int], text: str) -> None:
+    assert debug.ranges(numbers) == text

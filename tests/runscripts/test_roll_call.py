@@ -1,0 +1,209 @@
+"""All ranks of a launch meet before any starts: no mixing, no hang, one reason for all."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from launch.ports import hashed_ports
+
+from .launches import Launch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .launches import Ended
+
+SHOW = "import os; print(os.environ['MASTER_ADDR'], os.environ['MASTER_PORT'])"
+
+
+def doors(job: int, step: int = 0) -> list[int]:
+    return hashed_ports(f"{job} {step} 0")
+
+
+@contextmanager
+def listening(port: int, address: str = "") -> Iterator[socket.socket]:
+    """Somebody else's program, as most servers are: no SO_REUSEPORT, SO_REUSEADDR set."""
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind((address, port))
+        server.listen()
+        yield server
+
+
+def reasons(ended: list[Ended]) -> str:
+    """The reason all ranks give; nobody may have started Python."""
+    assert all(rank.stdout == "" for rank in ended)
+    assert all(rank.status != 0 for rank in ended)
+    texts = {rank.stderr for rank in ended}
+    assert len(texts) == 1, texts
+    return texts.pop()
+
+
+def check_met(launch: Launch) -> None:
+    for rank in launch.end():
+        assert (rank.status, rank.stderr) == (0, ""), (launch.job, launch.step)
+        assert rank.stdout == f"{launch.job}.{launch.step}\n"
+
+
+def test_all_ranks_get_the_same_place() -> None:
+    ended = Launch(4711, size=4).start(3, 1, 0, 2, code=SHOW).end()
+    assert {rank.stdout for rank in ended} == {f"127.0.0.1 {doors(4711)[0]}\n"}
+    assert {rank.stderr for rank in ended} == {""}
+
+
+def test_32_jobs_and_8_steps_at_once_do_not_mix() -> None:
+    """R11. Every fourth port is somebody else's, and pairs of launches hash to one port."""
+    twins = same_first_port(4)
+    jobs = [Launch(job) for job in [*itertools.chain(*twins), *range(100, 132 - 2 * len(twins))]]
+    steps = [Launch(900, step=step) for step in range(8)]
+    with ExitStack() as strangers:
+        for launch in [*jobs[2::4], *steps[::4]]:
+            strangers.enter_context(listening(doors(launch.job, launch.step)[0]))
+        for launch in (launches := jobs + steps):
+            launch.start()
+        for launch in launches:
+            check_met(launch)
+    assert len(launches) == 40
+
+
+def same_first_port(pairs: int) -> list[tuple[int, int]]:
+    """Find pairs of jobs whose names give the same first port."""
+    seen: dict[int, int] = {}
+    found: list[tuple[int, int]] = []
+    for job in itertools.count(10_000):
+        port = doors(job)[0]
+        if port in seen:
+            found.append((seen.pop(port), job))
+        if len(found) == pairs:
+            return found
+        seen[port] = job
+    raise AssertionError
+
+
+def test_port_is_kept_until_python_listens_there() -> None:
+    """While rank 0 still imports, a second launch of the same port must go elsewhere."""
+    (first, second) = same_first_port(1)[0]
+    slow = "import time; time.sleep(1)\n" + SHOW
+    one = Launch(first).start(code=slow)
+    time.sleep(0.5)
+    two = Launch(second).start(code=SHOW)
+    assert {rank.stdout.split()[1] for rank in two.end()} == {str(doors(second)[1])}
+    assert {rank.stdout.split()[1] for rank in one.end()} == {str(doors(first)[0])}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"sifwright-1\tsomebody else\t1\t2\thost\t\n",
+        b"sifwright-1\t77 0 0\t1\t2\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x00" * 5000,
+        b"",
+    ],
+)
+def test_strangers_are_sent_away(words: bytes) -> None:
+    launch = Launch(77).start(0)
+    stranger = connected(doors(77)[0])
+    stranger.sendall(words)
+    if words.endswith(b"\n"):
+        assert stranger.recv(100) == b"stranger\n"
+    launch.start(1)
+    check_met(launch)
+    stranger.close()
+
+
+def connected(port: int) -> socket.socket:
+    for _ in range(500):
+        try:
+            return socket.create_connection(("127.0.0.1", port), 5)
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+    raise AssertionError(port)
+
+
+def test_rank_that_never_comes_is_named() -> None:
+    began = time.monotonic()
+    ended = Launch(78, size=4, env={"SIFWRIGHT_START_TIMEOUT": "2"}).start(0, 1, 3).end()
+    assert "rank 2 of 4 did not come within 2 s" in reasons(ended)
+    assert {rank.status for rank in ended} == {69}
+    assert time.monotonic() - began < 10
+
+
+def test_rank_0_that_never_comes_is_named() -> None:
+    ended = Launch(79, size=3, env={"SIFWRIGHT_START_TIMEOUT": "1"}).start(1, 2).end()
+    for rank in ended:
+        assert "did not reach rank 0 at MASTER_ADDR='127.0.0.1'" in rank.stderr
+        assert "rank 0 has not started, or has ended" in rank.stderr
+    assert {rank.status for rank in ended} == {69}
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_one_ranks_problem_stops_all_at_once(failing: int) -> None:
+    began = time.monotonic()
+    problem = {failing: {"TMPDIR": "/proc/self/fd"}}
+    reason = reasons(Launch(80, size=3, rank_env=problem).start().end())
+    assert f"rank {failing} on " in reason
+    assert "TMPDIR='/proc/self/fd' cannot be written" in reason
+    assert time.monotonic() - began < 10
+
+
+def test_port_in_use_is_named_with_its_variable() -> None:
+    with listening(0) as server:
+        port = str(server.getsockname()[1])
+        reason = reasons(Launch(81, size=3, env={"MASTER_PORT": port}).start().end())
+    assert f"MASTER_PORT='{port}' is in use on " in reason
+    assert f"for example {doors(81)[0]}" in reason
+
+
+def test_port_in_use_on_one_address_only() -> None:
+    with listening(0, "127.0.0.1") as server:
+        port = str(server.getsockname()[1])
+        assert "is in use" in reasons(Launch(82, env={"MASTER_PORT": port}).start().end())
+
+
+def test_preset_port_is_used() -> None:
+    with listening(0) as server:
+        port = str(server.getsockname()[1])
+    ended = Launch(83, env={"MASTER_PORT": port}).start(code=SHOW).end()
+    assert {rank.stdout for rank in ended} == {f"127.0.0.1 {port}\n"}
+
+
+def test_reserved_ports_one_of_which_is_free() -> None:
+    with listening(0) as taken, listening(0) as free:
+        numbers = [server.getsockname()[1] for server in (taken, free)]
+        free.close()
+        env = {"SLURM_STEP_RESV_PORTS": f"{numbers[0]},{numbers[1]}"}
+        ended = Launch(84, env=env).start(code=SHOW).end()
+    assert {rank.stdout for rank in ended} == {f"127.0.0.1 {numbers[1]}\n"}
+
+
+def test_two_tasks_of_one_rank_are_named() -> None:
+    launch = Launch(85, size=3, rank_env={2: {"SLURM_PROCID": "1"}})
+    assert "rank 1 on " in (reason := reasons(launch.start().end()))
+    assert "is there twice" in reason
+
+
+def test_ranks_that_disagree_about_their_number() -> None:
+    four = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_TASKS_PER_NODE": "4"}
+    launch = Launch(86, size=3, rank_env={2: four})
+    assert "says there are 4 ranks, not 3" in reasons(launch.start().end())
+
+
+def test_rank_that_dies_while_the_others_come() -> None:
+    launch = Launch(87, size=3).start(0, 1)
+    time.sleep(1)
+    dead = launch.processes.pop(1)
+    dead.kill()
+    dead.communicate()
+    assert "rank 1 ended before the start" in reasons(launch.start(2).end())
+
+
+@pytest.mark.parametrize("seconds", ["0", "soon", "-1"])
+def test_timeout_that_is_no_number(seconds: str) -> None:
+    reason = reasons(Launch(88, env={"SIFWRIGHT_START_TIMEOUT": seconds}).start().end())
+    assert f"SIFWRIGHT_START_TIMEOUT='{seconds}' is not a number of seconds" in reason
