@@ -67,8 +67,12 @@ def one_rank(env: "Env", launcher: "Optional[Launcher]", arguments: "List[str]")
         env.update(devices.choose(env, ranks, preset=preset))
         check_node(env, one_node=ranks.one_node)
 
-    group = Group(ranks.rank, ranks.world_size, ranks.nodes, known=ranks.launcher is not None)
-    settle(env, group, meet(env, group, check))
+    neighbours, known = ranks.local_world_size, ranks.launcher is not None
+    group = Group(ranks.rank, ranks.world_size, neighbours, known=known)
+    place = meet(env, group, check)
+    settle(env, group, place)
+    if place.node is not None:
+        env.setdefault("GROUP_RANK", str(place.node))
     debug.print_line(env, launcher)
     return arguments, env
 
@@ -122,7 +126,7 @@ def local_ranks(
         devices.check_local_ranks(env, int(wanted))
         check_node(env, one_node=nodes == 1)
 
-    rendezvous = agents_meet(env, Group(node, nodes, nodes, known=launcher is not None), check)
+    rendezvous = agents_meet(env, Group(node, nodes, 1, known=launcher is not None), check)
     debug.print_line(env, launcher)
     return [AGENT, "--nproc-per-node", wanted, *rendezvous, *arguments], env
 

@@ -68,11 +68,12 @@ def read_list(env: "Env", nodelist: "Optional[str]", reader: "Callable[..., T]")
 
 def other_hosts(env: "Env") -> "List[str]":
     """Return the hosts of a PBS or LSF job."""
-    for name in NODE_FILES:
-        if name in env:
-            return unique(env, name, read_file(env, name))
+    name = next((name for name in NODE_FILES if name in env), "LSB_MCPU_HOSTS")
     # "host1 4 host2 4": hosts and their slots in turn.
-    return unique(env, "LSB_MCPU_HOSTS", env["LSB_MCPU_HOSTS"].split()[::2])
+    listed = read_file(env, name) if name in NODE_FILES else env[name].split()[::2]
+    found = unique(env, name, listed)
+    # jsrun's jobs begin with the node of the batch script, where no rank runs.
+    return found[1:] if "JSM_NAMESPACE_RANK" in env and len(found) > 1 else found
 
 
 def read_file(env: "Env", name: str) -> "List[str]":

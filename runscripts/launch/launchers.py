@@ -57,6 +57,7 @@ OPEN_MPI = Launcher(
     # PMIx, which starts Open MPI's ranks from version 4 on, has a name for each launch.
     identity=("PMIX_NAMESPACE",),
 )
+# HPE's mpiexec. PALS_NRANKS and PALS_PPN are what a user asked mpiexec for, not what it did.
 PALS = Launcher(
     "pals",
     ("PALS_RANKID", "PMI_SIZE"),
@@ -68,9 +69,15 @@ FLUX = Launcher(
     "flux",
     ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
     ("FLUX_TASK_LOCAL_ID", ""),
-    identity=("FLUX_JOB_ID",),
+    # The path names the instance too, in which the job's id is unique.
+    identity=("FLUX_JOB_ID_PATH", "FLUX_JOB_ID"),
 )
-HYDRA = Launcher("mpich", ("PMI_RANK", "PMI_SIZE"), ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"))
+HYDRA = Launcher(
+    "mpich",
+    ("PMI_RANK", "PMI_SIZE"),
+    ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    "HYDRA_BSTRAP_NODE_ID",  # Intel MPI's
+)
 
 
 def find_launcher(env: "Env") -> "Optional[Launcher]":
@@ -80,17 +87,40 @@ def find_launcher(env: "Env") -> "Optional[Launcher]":
     its daemons, in the ranks' environment; so does a Flux instance that Slurm started. What was
     started last comes first. Raises `LaunchError` for half-set variables.
     """
-    for launcher in (JSRUN, OPEN_MPI, PALS, FLUX):
-        if launcher.rank in env or (launcher.size in env and launcher is not PALS):
+    for launcher in (JSRUN, OPEN_MPI, FLUX):
+        if launcher.rank in env or launcher.size in env:
             return checked(env, launcher)
-    if started_by_hydra(env):
+    # `srun --mpi=pmi2` sets PMI_RANK and PMI_SIZE as well, but no local numbers.
+    if HYDRA.local_rank in env and (HYDRA.rank in env or HYDRA.size in env):
         return checked(env, HYDRA)
     if in_slurm_step(env):
         # SLURM_STEP_NUM_TASKS counts this step; SLURM_NTASKS is the whole allocation's in a step
         # that keeps the environment, as salloc's interactive one (env_array_for_step in env.c).
         step = "SLURM_STEP_NUM_TASKS" in env
         return checked(env, _step("SLURM_STEP_NUM_TASKS" if step else "SLURM_NTASKS"))
+    # After Slurm, whose plugin for HPE Cray EX (--mpi=cray_shasta) sets PALS_* too.
+    if PALS.rank in env:
+        return checked(env, PALS if PALS.size in env else pals_without_size(env))
+    if HYDRA.rank in env or HYDRA.size in env:
+        return checked(env, HYDRA)
     return None
+
+
+def pals_without_size(env: "Env") -> Launcher:
+    """Put the size into the environment, which PALS on some machines (Aurora) does not do.
+
+    Not from PALS_NRANKS: that is what a user asked of some mpiexec.
+    """
+    from .hosts import other_hosts  # noqa: PLC0415  # seldom needed
+
+    size = 0
+    if "PALS_LOCAL_SIZE" in env and "PBS_NODEFILE" in env:
+        size = number(env, "PALS_LOCAL_SIZE") * len(other_hosts(env))
+    if size <= number(env, "PALS_RANKID"):
+        message = "{} is set without PMI_SIZE, and nothing else says how many ranks there are"
+        raise LaunchError(message.format(shown(env, "PALS_RANKID")))
+    env["PMI_SIZE"] = str(size)
+    return PALS
 
 
 def checked(env: "Env", launcher: Launcher) -> Launcher:
@@ -98,13 +128,6 @@ def checked(env: "Env", launcher: Launcher) -> Launcher:
     together(env, launcher.rank, launcher.size)
     below(env, launcher.rank, launcher.size)
     return launcher
-
-
-def started_by_hydra(env: "Env") -> bool:
-    """Tell Hydra from `srun --mpi=pmi2`, which sets PMI_RANK and PMI_SIZE but no local numbers."""
-    return ("PMI_RANK" in env or "PMI_SIZE" in env) and (
-        "MPI_LOCALRANKID" in env or not in_slurm_step(env)
-    )
 
 
 def in_slurm_step(env: "Env") -> bool:
@@ -133,6 +156,8 @@ def local_size(env: "Env", launcher: Launcher) -> int:
         return number(env, "LOCAL_WORLD_SIZE")
     if number(env, launcher.size) == 1:
         return 1
+    if launcher is PALS and "PALS_LOCAL_SIZE" in env:
+        return number(env, "PALS_LOCAL_SIZE")  # newer PALS set it, and no PMI_LOCAL_SIZE
     if launcher.local_size:
         return number(env, launcher.local_size)
     if launcher.name == "flux":

@@ -18,20 +18,30 @@ START_SECONDS = 25  # for all ranks to come; a second per node where there are m
 class Group:
     """The ranks of a launch, or one agent per node; `known` if a launcher started them."""
 
-    def __init__(self, rank: int, size: int, nodes: int, *, known: bool) -> None:
+    def __init__(self, rank: int, size: int, neighbours: int, *, known: bool) -> None:
         self.rank = rank
         self.size = size
-        self.nodes = nodes
+        self.neighbours = neighbours  # on this node, this one included
         self.known = known
+
+    @property
+    def nodes(self) -> int:
+        """About as many as there are: nodes need not have equally many."""
+        return -(-self.size // self.neighbours)
 
 
 class Place:
-    """The agreed address and port; `local` is this rank's own address on the way, if known."""
+    """The agreed address and port.
 
-    def __init__(self, address: str, port: int, local: "Optional[str]" = None) -> None:
+    `local` is this rank's own address on the way there and `node` the number of its node, each None
+    where no roll call told.
+    """
+
+    def __init__(self, address: str, port: int) -> None:
         self.address = address
         self.port = port
-        self.local = local
+        self.local: "Optional[str]" = None
+        self.node: "Optional[int]" = None
 
 
 def meet(env: "Env", group: Group, check: "Callable[[], None]") -> Place:
@@ -75,13 +85,17 @@ def master(env: "Env", group: Group) -> str:
         "WORLD_SIZE='{}' is more than LOCAL_WORLD_SIZE='{}', and no node list says where rank 0 is:"
         " set MASTER_ADDR to its host"
     )
-    raise LaunchError(message.format(group.size, -(-group.size // group.nodes)))
+    raise LaunchError(message.format(group.size, group.neighbours))
 
 
 def refuse_loopback(env: "Env", group: Group) -> None:
     """Each node would wait for rank 0 at its own address."""
     address = env["MASTER_ADDR"]
-    if group.nodes > 1 and (address in ("localhost", "::1") or address.startswith("127.")):
+    if (
+        group.known
+        and group.nodes > 1
+        and (address in ("localhost", "::1") or address.startswith("127."))
+    ):
         message = "{} is every node's own address, but the {} ranks are on several nodes: unset it"
         raise LaunchError(message.format(shown(env, "MASTER_ADDR"), group.size))
 
@@ -91,7 +105,9 @@ def refuse_loopback(env: "Env", group: Group) -> None:
 
 def call_roll(env: "Env", group: Group, check: "Callable[[], None]") -> Place:
     """Hold the roll call. Everything raised before it is raised alike on every rank."""
-    from . import rollcall  # noqa: PLC0415  # loads `socket`: 11 ms that a single process need not pay
+    # Here: they load `socket`, 11 ms that a single process need not pay.
+    from .follower import Follower  # noqa: PLC0415
+    from .rollcall import Party  # noqa: PLC0415
 
     host = master(env, group)
     variable, own = ports.candidates(env)
@@ -101,13 +117,17 @@ def call_roll(env: "Env", group: Group, check: "Callable[[], None]") -> Place:
     name = name or "{}:{}".format(host, own[0])
     # A door to meet at where MASTER_PORT itself is taken: then, too, everybody is to hear of it.
     doors = list(dict.fromkeys(own + ports.hashed_ports(name)))
-    party = rollcall.Party(name, group.rank, group.size, doors, start_seconds(env, group))
+    party = Party(name, group.rank, group.size, doors, start_seconds(env, group))
     if group.rank == 0:
         answer = lead(party, Claim(env, group, host, variable, own), check)
     else:
         at = hosts.LOOPBACK if group.nodes == 1 else host
-        answer = rollcall.Guest(party, at).call(problem_of(check))
-    return Place(answer.address, answer.port, answer.local)
+        answer = Follower(party, at).call(problem_of(check))
+    place = Place(answer.address, answer.port)
+    place.local = answer.local
+    # Hosts of one name would count as one node.
+    place.node = answer.node if answer.neighbours == group.neighbours else None
+    return place
 
 
 def start_seconds(env: "Env", group: Group) -> float:
@@ -143,9 +163,10 @@ class Claim:
 
 def lead(party: "Party", claim: Claim, check: "Callable[[], None]") -> "Answer":
     """Rank 0: stand at the door, say whether and where to meet, keep the port for Python."""
-    from . import rollcall  # noqa: PLC0415
+    from .leader import Leader, open_door  # noqa: PLC0415
+    from .rollcall import Answer  # noqa: PLC0415
 
-    door = place = rollcall.open_door(party.doors)
+    door = place = open_door(party.doors)
     address, problem = claim.host, ""
     try:
         check()
@@ -153,7 +174,7 @@ def lead(party: "Party", claim: Claim, check: "Callable[[], None]") -> "Answer":
         address = claimed_address(claim)
     except LaunchError as error:
         problem = str(error)
-    answer = rollcall.Host(party, door).call(problem, rollcall.Answer(address, place.port, None))
+    answer = Leader(party, door).call(problem, Answer(address, place.port))
     place.hand_over()
     if place is not door:
         door.give_back()

@@ -2,9 +2,10 @@
 
 from zlib import crc32
 
+from . import hydra
 from .errors import LaunchError
 from .hosts import started_by_mpirun
-from .launchers import FLUX, JSRUN, OPEN_MPI, PALS
+from .launchers import FLUX, HYDRA, JSRUN, OPEN_MPI, PALS
 from .variables import is_number, shown
 
 TYPE_CHECKING = False
@@ -26,10 +27,13 @@ SLURM = ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT")
 
 def launch_name(env: "Env") -> str:
     """Name this launch alike on every rank and unlike any other launch; empty if unknown."""
-    for launcher in (JSRUN, OPEN_MPI, PALS, FLUX):
+    for launcher in (JSRUN, OPEN_MPI, FLUX):
         if launcher.rank in env:
             return joined(env, launcher.identity)
-    for names in (SLURM, PALS.identity, FLUX.identity, JSRUN.identity):
+    name = hydra.launch() if HYDRA.local_rank in env else ""
+    if name:
+        return name
+    for names in (SLURM, PALS.identity, JSRUN.identity):
         if names[0] in env:
             return joined(env, names)
     return ""

@@ -2,7 +2,7 @@
 
 from .errors import LaunchError
 from .launchers import local_size
-from .variables import below, number, shown, together
+from .variables import below, is_number, number, shown, together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,11 +33,6 @@ class Ranks:
     @property
     def one_node(self) -> bool:
         return self.world_size == self.local_world_size
-
-    @property
-    def nodes(self) -> int:
-        """About as many as there are: nodes need not have equally many tasks."""
-        return -(-self.world_size // self.local_world_size)
 
     def variables(self) -> "Dict[str, str]":
         values = (
@@ -84,6 +79,8 @@ def check_preset(env: "Env", launcher: "Optional[Launcher]") -> "Optional[Launch
     would take the same rank.
     """
     together(env, "RANK", "WORLD_SIZE")
+    if "TORCHELASTIC_RUN_ID" in env:  # below torchrun, which has met already
+        return None
     preset = number(env, "RANK"), number(env, "WORLD_SIZE")
     if not launcher or preset == (number(env, launcher.rank), number(env, launcher.size)):
         return launcher
@@ -130,18 +127,23 @@ def numbers_by_hand(env: "Env", values: "Dict[str, int]") -> "Dict[str, int]":
 def group_number(
     env: "Env", launcher: "Optional[Launcher]", values: "Dict[str, int]"
 ) -> "Dict[str, int]":
-    """Return GROUP_RANK, the number of the node, if it is known.
-
-    mpirun does not say it; it follows where the ranks fill node after node, and otherwise the
-    variable stays unset rather than wrong.
-    """
+    """Return GROUP_RANK, the node's number, if it is known; mpirun leaves it to the roll call."""
     if "GROUP_RANK" in env:
         return {"GROUP_RANK": number(env, "GROUP_RANK")}
-    if launcher and launcher.node:
-        return {"GROUP_RANK": number(env, launcher.node) if launcher.node in env else 0}
-    if values["RANK"] % values["LOCAL_WORLD_SIZE"] == values["LOCAL_RANK"]:
-        return {"GROUP_RANK": values["RANK"] // values["LOCAL_WORLD_SIZE"]}
+    if launcher and launcher.node in env:
+        return {"GROUP_RANK": number(env, launcher.node)}
+    if values["WORLD_SIZE"] == values["LOCAL_WORLD_SIZE"]:
+        return {"GROUP_RANK": 0}
+    if launcher and launcher.name == "flux":
+        return flux_node(env)
     return {}
+
+
+def flux_node(env: "Env") -> "Dict[str, int]":
+    """Take the node's number from …/jobtmp-NUMBER-JOB (make_job_path() in flux-core's tmpdir.c)."""
+    words = env.get("FLUX_JOB_TMPDIR", "").rpartition("/")[2].split("-")
+    known = words[0] == "jobtmp" and len(words) > 1 and is_number(words[1])
+    return {"GROUP_RANK": int(words[1])} if known else {}
 
 
 def check(values: "Dict[str, int]") -> None:

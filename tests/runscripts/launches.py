@@ -12,6 +12,7 @@ from .conftest import RUNSCRIPTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Self
 
 # What training does at its start, without torch: rank 0 listens where torch's TCPStore would, the
 # others connect, and all learn who is there.
@@ -94,6 +95,15 @@ class Launch:
     def end(self, seconds: float = 60) -> list[Ended]:
         """Wait for all ranks that were started; one that hangs fails the test."""
         return sorted(self._ended(seconds), key=lambda ended: ended.rank)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what a failing test left behind."""
+        for process in self.processes.values():
+            process.kill()
+            process.communicate()
 
     def _ended(self, seconds: float) -> Iterator[Ended]:
         try:

@@ -65,7 +65,7 @@ def test_32_jobs_and_8_steps_at_once_do_not_mix() -> None:
         for launch in [*jobs[2::4], *steps[::4]]:
             strangers.enter_context(listening(doors(launch.job, launch.step)[0]))
         for launch in (launches := jobs + steps):
-            launch.start()
+            strangers.enter_context(launch).start()
         for launch in launches:
             check_met(launch)
     assert len(launches) == 40
