@@ -1,0 +1,91 @@
+"""Fixtures of the tests that run the examples in the real image."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import ROOT, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TIMEOUT = 120
+TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+
+
+@dataclass
+class Container:
+    """Runs commands in the image: /examples is the checkout's, /work an empty folder."""
+
+    words: list[str]
+    work: Path
+    processes: ExitStack = field(default_factory=ExitStack)
+
+    def run(self, *command: object) -> subprocess.CompletedProcess[str]:
+        return run([*self.words, *command], timeout=TIMEOUT, env=clean_environment())
+
+    def start(self, *command: object, **environment: object) -> subprocess.Popen[str]:
+        """Start it in the background; the fixture ends it if the test has not."""
+        words = [*self.words, *map(str, command)]
+        variables = clean_environment() | {
+            f"APPTAINERENV_{name}": str(value) for name, value in environment.items()
+        }
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=variables)
+        self.processes.enter_context(ended(process))
+        return process
+
+    def start_ranks(self, size: int, *command: object) -> list[subprocess.Popen[str]]:
+        """Start one container per rank, as a launcher would, told apart by the environment."""
+        meet = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        sizes = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size}
+        return [
+            self.start(*command, **meet, **sizes, RANK=rank, LOCAL_RANK=rank)
+            for rank in range(size)
+        ]
+
+    def has(self, module: str) -> bool:
+        """Tell whether the image's Python finds it, without loading it."""
+        script = f"import importlib.util as i; raise SystemExit(not i.find_spec({module!r}))"
+        return self.run("conda-python-simple", "-c", script).returncode == 0
+
+
+def clean_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in TORCHRUN}
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
+    """Leave no process and no open pipe behind, however the test ended."""
+    with process:
+        try:
+            yield
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+
+
+@pytest.fixture
+def container(engine: str, image: Path, tmp_path: Path) -> Iterator[Container]:
+    work = tmp_path / "work"
+    work.mkdir()
+    binds = ["--bind", f"{ROOT}/examples:/examples:ro", "--bind", f"{work}:/work", "--pwd", "/work"]
+    words = [engine, "--quiet", "exec", "--containall", "--no-home", *binds, str(image)]
+    container = Container(words=words, work=work)
+    with container.processes:
+        yield container
