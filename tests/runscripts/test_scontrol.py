@@ -1,0 +1,114 @@
+"""R10: the whole host list as Slurm itself expands it, `scontrol show hostnames`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from launch import hostlist
+
+from .test_get_master import HOSTLISTS, RANGE, TEXT, Element, expanded, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CONFIGURATION = """ClusterName=test
+SlurmctldHost=localhost
+NodeName=localhost
+PartitionName=test Nodes=ALL
+"""
+END = "end-of-answer"
+EXAMPLES = 5000
+# Text after the last bracket is for newer versions of Slurm than Debian 12's 22.05: see below.
+PARTS = st.lists(st.lists(RANGE, min_size=1, max_size=3) | TEXT, min_size=1, max_size=4)
+ELEMENTS = PARTS.map(lambda parts: parts if any(map(is_bracket, parts)) else parts[:1]).filter(
+    lambda parts: (is_bracket(parts[-1]) or len(parts) == 1) and len(expanded(parts)) < 3000
+)
+
+
+def is_bracket(part: object) -> bool:
+    return not isinstance(part, str)
+
+
+class Scontrol:
+    """One `scontrol` that answers question after question; it needs a configuration, no daemon."""
+
+    def __init__(self, program: str, folder: Path) -> None:
+        (folder / "slurm.conf").write_text(CONFIGURATION)
+        self.process = subprocess.Popen(
+            [program],
+            # readline repeats what it reads: without wrapping it, that is a line to leave out.
+            env={"SLURM_CONF": str(folder / "slurm.conf"), "TERM": "dumb", "COLUMNS": "100000"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def hosts(self, text: str) -> list[str]:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(f"show hostnames {text}\nshow hostnames {END}\n")
+        self.process.stdin.flush()
+        lines = iter(self.process.stdout.readline, "")
+        answer = (line.rstrip("\n") for line in lines)
+        found: list[str] = []
+        for line in answer:
+            if line == END:
+                return found
+            if not line.startswith("scontrol: "):
+                found.append(line)
+        raise AssertionError(text)
+
+    def end(self) -> None:
+        self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def scontrol(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scontrol]:
+    program = shutil.which("scontrol")
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI installs Slurm, but there is no scontrol: tools/install-cluster")
+        pytest.skip("scontrol is not installed: tools/install-cluster")
+    found = Scontrol(program, tmp_path_factory.mktemp("scontrol"))
+    yield found
+    found.end()
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+@given(elements=st.lists(ELEMENTS, min_size=1, max_size=3))
+def test_generated_lists(scontrol: Scontrol, elements: list[Element]) -> None:
+    text = ",".join(map(written, elements))
+    parsed = hostlist.parse(text)
+    hosts = list(hostlist.expand(parsed))
+    assert hosts == scontrol.hosts(text)
+    assert hostlist.first_host(parsed) == hosts[0]
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(element=ELEMENTS.filter(lambda parts: is_bracket(parts[-1])), suffix=TEXT)
+def test_text_after_the_last_bracket(scontrol: Scontrol, element: Element, suffix: str) -> None:
+    """Newer Slurm takes it: the list without it, and the text at the end of every host."""
+    hosts = list(hostlist.expand(hostlist.parse(written(element) + suffix)))
+    assert hosts == [host + suffix for host in scontrol.hosts(written(element))]
+
+
+def test_hard_lists(scontrol: Scontrol) -> None:
+    """The corpus of test_get_master.py, as far as this version of Slurm reads it on one line."""
+    asked = {text: hosts.split() for text, hosts in HOSTLISTS.items() if text.split() == [text]}
+    answers = {text: scontrol.hosts(text) for text in asked}
+    differing = {text for text, hosts in asked.items() if answers[text] not in (hosts, [])}
+    assert differing == set()
+    assert sum(map(bool, answers.values())) > len(asked) // 2
