@@ -1,0 +1,115 @@
+"""get-master where no Slurm says the hosts, where ports are taken, and on another network."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from launch.ports import hashed_ports
+
+from .test_get_master import get, refused
+from .test_roll_call import listening
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Runner
+
+JOB = {"SLURM_JOB_ID": "424242", "SLURM_STEP_ID": "1"}
+DOORS = hashed_ports("424242 1 0")
+HOSTNAME = os.uname().nodename
+
+
+def nodefile(folder: Path, text: str) -> dict[str, str]:
+    (folder / "nodes").write_text(text)
+    return {"PBS_NODEFILE": str(folder / "nodes")}
+
+
+def test_hosts_of_a_pbs_job(runner: Runner, tmp_path: Path) -> None:
+    env = nodefile(tmp_path, "deg01.hsn.example.org\ndeg01.hsn.example.org\ndeg02\ndeg02\n")
+    assert get(runner, **env) == "deg01.hsn.example.org"
+    assert get(runner, "--hosts", **env) == "deg01.hsn.example.org\ndeg02"
+
+
+def test_hosts_of_an_lsf_job(runner: Runner) -> None:
+    env = {"LSB_MCPU_HOSTS": "batch2 1 h22n07 42 h22n08 42 "}
+    assert get(runner, "--hosts", **env) == "batch2\nh22n07\nh22n08"
+    assert get(runner, **env, JSM_NAMESPACE_RANK="3") == "h22n07"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "names no host"), ("n1\n$(id)\n", "'$(id)' is not the name of a host"), ("-n1", "'-n1'")],
+)
+def test_unreadable_node_file(runner: Runner, tmp_path: Path, text: str, message: str) -> None:
+    code, error = refused(runner, **nodefile(tmp_path, text))
+    assert (code, message in error, "PBS_NODEFILE=" in error) == (65, True, True)
+
+
+def test_node_file_that_is_not_in_the_container(runner: Runner) -> None:
+    code, error = refused(runner, PBS_NODEFILE="/var/spool/pbs/aux/1.pbs")
+    assert code == 65
+    assert "PBS_NODEFILE='/var/spool/pbs/aux/1.pbs' cannot be read" in error
+    assert "bind that file into the container" in error
+
+
+# --- ports ----------------------------------------------------------------------------------------
+
+
+def test_rank_0_refuses_a_port_in_use_and_the_others_do_not_guess(runner: Runner) -> None:
+    with listening(DOORS[0]):
+        code, error = refused(runner, "--port", **JOB, SLURM_PROCID="0")
+        assert code == 78
+        assert f"port {DOORS[0]} of this launch is in use on {HOSTNAME}: set MASTER_PORT" in error
+        assert get(runner, "--port", **JOB, SLURM_PROCID="1") == str(DOORS[0])
+
+
+def test_published_port(runner: Runner, tmp_path: Path) -> None:
+    """The others wait for rank 0, which takes a free one; asked again, the answer is the same."""
+    shared = runner.having(**JOB, SIFWRIGHT_SHARED_DIR=str(tmp_path))
+    other = shared.having(SLURM_PROCID="1").start("get-master", "--port")
+    with listening(DOORS[0]):
+        time.sleep(0.3)
+        assert other.poll() is None
+        assert get(shared, "--port", SLURM_PROCID="0") == str(DOORS[1])
+        with other:
+            assert other.stdout
+            assert other.stdout.read() == f"{DOORS[1]}\n"
+    assert get(shared, "--port", SLURM_PROCID="0") == str(DOORS[1])
+    assert get(shared, "--port", SLURM_PROCID="0", SLURM_RESTART_COUNT="1") != str(DOORS[1])
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_published_by_several_at_once(runner: Runner, tmp_path: Path) -> None:
+    shared = runner.having(**JOB, SIFWRIGHT_SHARED_DIR=str(tmp_path), SLURM_PROCID="0")
+    processes = [shared.start("get-master", "--port") for _ in range(8)]
+    assert len({process.communicate(timeout=60)[0] for process in processes}) == 1
+
+
+def test_folder_to_publish_in_that_cannot_be_written(runner: Runner) -> None:
+    env = JOB | {"SLURM_PROCID": "0", "SIFWRIGHT_SHARED_DIR": "/proc"}
+    code, error = refused(runner, "--port", **env)
+    assert code == 78
+    assert "SIFWRIGHT_SHARED_DIR='/proc' cannot be written" in error
+
+
+# --- the network ----------------------------------------------------------------------------------
+
+
+def test_own_address_on_an_interface(runner: Runner) -> None:
+    assert get(runner, "--interface", "lo", "localhost") == "127.0.0.1"
+
+
+def test_interface_that_does_not_exist(runner: Runner) -> None:
+    code, error = refused(runner, "--interface", "hsn0", "localhost")
+    assert code == 78
+    assert f"--interface='hsn0' names no network interface of {HOSTNAME}" in error
+
+
+def test_host_that_is_not_on_the_network(runner: Runner) -> None:
+    code, error = refused(runner, "--interface", "lo", "no-such-host.invalid")
+    assert code == 78
+    assert "no-such-host-lo.invalid" in error
+    assert "none of the names" in error
