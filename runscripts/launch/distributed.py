@@ -4,7 +4,7 @@ import os
 import sys
 
 from . import debug, devices, folders, site_environment
-from .errors import LaunchError
+from .errors import EX_UNAVAILABLE, LaunchError
 from .hosts import LOOPBACK
 from .launchers import find_launcher, local_size
 from .meeting import Group, meet
@@ -33,10 +33,18 @@ def main(arguments: "List[str]") -> "NoReturn":
     try:
         words, env = command(arguments, dict(os.environ))
     except LaunchError as error:
-        sys.stderr.write("conda-python-distributed: {}\n".format(error))
-        sys.exit(error.exit_code)
+        fail(str(error), error.exit_code)
+    except OSError as error:  # of the machine: no socket, no descriptor left
+        fail(str(error), EX_UNAVAILABLE)
+    except KeyboardInterrupt:
+        fail("stopped while waiting for the other ranks", 128 + 2)  # as a shell says SIGINT
     # The very Python that runs this: the environment's, as the activation found it.
     os.execve(sys.executable, [sys.executable, *words], env)  # noqa: S606  # a shell would not exec
+
+
+def fail(message: str, status: int) -> "NoReturn":
+    sys.stderr.write("conda-python-distributed: {}\n".format(message))
+    sys.exit(status)
 
 
 def command(arguments: "List[str]", env: "Env") -> "Command":

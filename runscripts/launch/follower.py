@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .rollcall import Party
 
 CONNECT_SECONDS = 2.0  # for a connection to be made, and for rank 0's first word
+RESOLVE_SECONDS = 3.0  # for a name server that hiccups
 GRACE_SECONDS = 5.0  # rank 0 gives up first, so that its reason reaches everybody
 EVERY_DOOR = 4  # so often all doors are tried
 
@@ -24,19 +25,25 @@ class Follower:
         self.party = party
         self.host = host
         self.deadline = time.monotonic() + party.seconds + GRACE_SECONDS
+        self.began = time.monotonic()
         self.last = "nothing was tried"
+        self.unresolved = 0.0  # since when
         self.strange: "Set[int]" = set()  # doors where somebody else answered, or nobody spoke
 
     def call(self, problem: str) -> Answer:
         """Go to rank 0 and do as it says; raises `LaunchError` if it is not found or says stop."""
         pause, attempt = 0.005, 0
-        while time.monotonic() < self.deadline:
+        while time.monotonic() < self.deadline and not self.is_hopeless():
             found = self.find(self.doors(attempt), problem)
             if found:
                 return self.wait(*found)
             time.sleep(min(pause, max(0.0, self.deadline - time.monotonic())))
             pause, attempt = min(pause * 1.5, 0.5), attempt + 1
         raise LaunchError(self.explanation(), EX_UNAVAILABLE)
+
+    def is_hopeless(self) -> bool:
+        """A name that cannot be resolved for some seconds is wrong, not late."""
+        return bool(self.unresolved) and time.monotonic() - self.unresolved > RESOLVE_SECONDS
 
     def doors(self, attempt: int) -> "List[int]":
         """Return the doors to try now.
@@ -58,6 +65,8 @@ class Follower:
                 continue
             except OSError as error:
                 self.last = describe(error)
+                if isinstance(error, socket.gaierror):
+                    self.unresolved = self.unresolved or time.monotonic()
                 return None  # no door of that host will do better
             lines = connection.makefile("rb")
             if self.is_known(connection, lines, problem):
@@ -91,7 +100,7 @@ class Follower:
 
     def explanation(self) -> str:
         message = "rank {} on {} did not reach rank 0 at MASTER_ADDR='{}' within {:.0f} s: {}"
-        seconds = self.party.seconds + GRACE_SECONDS
+        seconds = time.monotonic() - self.began
         return message.format(self.party.rank, hostname(), self.host, seconds, self.last)
 
 

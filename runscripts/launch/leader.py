@@ -1,5 +1,6 @@
 """Rank 0's side of the roll call."""
 
+import resource
 import sys
 import time
 from socket import timeout as TimedOut  # noqa: N812  # an exception, which 3.10 renamed
@@ -18,9 +19,26 @@ if TYPE_CHECKING:
 
 HELLO_FIELDS = 6
 ACCEPT_SECONDS = 0.25
+OTHER_DESCRIPTORS = 100
 NOTICE_SECONDS = 10.0  # until it says for whom it waits
 AFTER_PROBLEM_SECONDS = 5.0  # for the others to come and hear of it, once one rank cannot start
 SHOWN_RANKS = 12
+
+
+class descriptors:  # noqa: N801  # used like contextlib's functions, which take time to load
+    """Allow a connection to every rank while the roll call lasts; Python gets the limit it had."""
+
+    def __init__(self, ranks: int) -> None:
+        self.limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        soft, hard = self.limits
+        wanted = max(soft, ranks + OTHER_DESCRIPTORS)
+        self.wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+
+    def __enter__(self) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self.wanted, self.limits[1]))
+
+    def __exit__(self, *_: object) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, self.limits)
 
 
 class Leader:
@@ -50,6 +68,10 @@ class Leader:
 
     def call(self, problem: str, answer: "Answer") -> "Answer":
         """Wait for all ranks and tell them; raises `LaunchError` with the problem."""
+        with descriptors(self.party.size):
+            return self.hold(problem, answer)
+
+    def hold(self, problem: str, answer: "Answer") -> "Answer":
         if problem:
             self.problems.append("rank 0 on {}: {}".format(hostname(), problem))
         while len(self.guests) + len(self.doubles) < self.party.size - 1 and self.left() > 0:

@@ -60,7 +60,7 @@ def meet(env: "Env", group: Group, check: "Callable[[], None]") -> Place:
 
 def single_port(env: "Env") -> int:
     """Nobody else has to come to the same port."""
-    if env.get("MASTER_PORT") or env.get("SLURM_STEP_RESV_PORTS"):
+    if env.get("MASTER_PORT") or ports.has_reserved_ports(env):
         return ports.candidates(env)[1][0]
     return ports.free_port()
 

@@ -60,10 +60,20 @@ def candidates(env: "Env") -> "Tuple[str, List[int]]":
     """
     if env.get("MASTER_PORT"):
         return "MASTER_PORT", [checked_port(env, "MASTER_PORT", env["MASTER_PORT"])]
-    if env.get("SLURM_STEP_RESV_PORTS") and not started_by_mpirun(env):
+    if has_reserved_ports(env):
         return "SLURM_STEP_RESV_PORTS", reserved_ports(env, "SLURM_STEP_RESV_PORTS")
     name = launch_name(env)
     return "", hashed_ports(name) if name else []
+
+
+def has_reserved_ports(env: "Env") -> bool:
+    """Tell whether srun reserved ports for the ranks.
+
+    On HPE Cray EX they are for MPI's own start (PMI_CONTROL_PORT is one of them), which listens
+    there after us; and what mpirun leaves behind are those of the step of its daemons.
+    """
+    taken = "PMI_CONTROL_PORT" in env or started_by_mpirun(env)
+    return bool(env.get("SLURM_STEP_RESV_PORTS")) and not taken
 
 
 def reserved_ports(env: "Env", name: str) -> "List[int]":
@@ -80,9 +90,8 @@ def reserved_ports(env: "Env", name: str) -> "List[int]":
 def hashed_ports(name: str) -> "List[int]":
     """Return the ports that follow from a launch's name."""
     size = LAST_PORT - FIRST_PORT + 1
-    numbers = [
-        crc32(name.encode() + b" %d" % index if index else name.encode()) for index in range(TRIES)
-    ]
+    data = name.encode("utf-8", "surrogateescape")
+    numbers = [crc32(data + b" %d" % index if index else data) for index in range(TRIES)]
     return list(dict.fromkeys(FIRST_PORT + number % size for number in numbers))
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO, List, Optional, Tuple
 
 PROTOCOL = "sifwright-1"
-MAX_LINE = 2048  # bytes
+MAX_LINE = 8192  # bytes
+MAX_FIELD = 1000  # characters
 HELLO_SECONDS = 0.5  # for a rank's first line, which it sends at once
 
 
@@ -54,7 +55,8 @@ class Answer:
 
 
 def clean(text: str) -> str:
-    return " ".join(text.split())
+    """Return a text that fits a field: in one line, without tabs, not too long."""
+    return " ".join(text.split())[:MAX_FIELD]
 
 
 def hostname() -> str:
@@ -73,7 +75,7 @@ def read_line(lines: "BinaryIO") -> "List[str]":
 def send(connection: socket.socket, *fields: str) -> bool:
     line = "\t".join(clean(field) for field in fields) + "\n"
     try:
-        connection.sendall(line.encode())
+        connection.sendall(line.encode("utf-8", "replace"))
     except OSError:
         return False
     return True

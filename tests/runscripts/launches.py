@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .conftest import RUNSCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Self
 
 # What training does at its start, without torch: rank 0 listens where torch's TCPStore would, the
@@ -81,11 +81,14 @@ class Launch:
         }
         return step | self.env | self.rank_env.get(rank, {})
 
-    def start(self, *ranks: int, code: str = MEET) -> Launch:
+    def start(
+        self, *ranks: int, code: str = MEET, before: Callable[[], None] | None = None
+    ) -> Launch:
         for rank in ranks or range(self.size):
             self.processes[rank] = subprocess.Popen(
                 [RUNSCRIPTS / "conda-python-distributed", "-c", code],
                 env=self.environment(rank),
+                preexec_fn=before,  # noqa: PLW1509  # there are no threads here
                 text=True,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

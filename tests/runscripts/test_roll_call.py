@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import resource
+import signal
 import socket
 import time
 from contextlib import ExitStack, contextmanager
@@ -207,3 +209,41 @@ def test_rank_that_dies_while_the_others_come() -> None:
 def test_timeout_that_is_no_number(seconds: str) -> None:
     reason = reasons(Launch(88, env={"SIFWRIGHT_START_TIMEOUT": seconds}).start().end())
     assert f"SIFWRIGHT_START_TIMEOUT='{seconds}' is not a number of seconds" in reason
+
+
+def test_many_ranks_with_few_descriptors() -> None:
+    """Rank 0 keeps a connection to each: it takes more for a while, and Python has what it had."""
+    count = "import os, resource; print(os.environ['WORLD_SIZE'], *resource.getrlimit(7))"
+    launch = Launch(89, size=12)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft = 10  # fewer than there are ranks
+
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    with launch.start(code=count, before=few):
+        ended = launch.end()
+    assert {(rank.stdout, rank.stderr) for rank in ended} == {(f"12 {soft} {hard}\n", "")}
+
+
+def test_name_that_cannot_be_resolved() -> None:
+    """At once on every rank: nobody waits for a host that does not exist."""
+    began = time.monotonic()
+    env = {"MASTER_ADDR": "no-such-host.invalid", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}
+    first, second = (
+        Launch(90, env=env, rank_env={1: {"SLURM_NODEID": "1", "SLURM_LOCALID": "0"}}).start().end()
+    )
+    for rank in (first, second):
+        assert rank.status != 0
+        assert "MASTER_ADDR='no-such-host.invalid'" in rank.stderr
+        assert "cannot be resolved" in rank.stderr
+    assert time.monotonic() - began < 15
+
+
+def test_ctrl_c_while_waiting() -> None:
+    launch = Launch(92).start(0)
+    connected(doors(92)[0]).close()
+    launch.processes[0].send_signal(signal.SIGINT)
+    (rank,) = launch.end()
+    assert rank.status == 130
+    assert rank.stderr.endswith("stopped while waiting for the other ranks\n")
