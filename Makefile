@@ -12,21 +12,27 @@ MAKEFLAGS += --no-builtin-rules
 # An empty IMAGE is the default image of the site.
 SITE ?= local
 IMAGE ?=
+NODES ?=
 SET ?=
+SCRIPT ?=
+JOB ?=
 PYTEST ?=
 V ?=
 # What a user types is data. make would expand `$(shell …)` in it, and the shell `$(…)`: so each is
 # taken unexpanded, once, and reaches the recipes through the environment only.
 override SITE := $(value SITE)
 override IMAGE := $(value IMAGE)
+override NODES := $(value NODES)
 override SET := $(value SET)
+override SCRIPT := $(value SCRIPT)
+override JOB := $(value JOB)
 override PYTEST := $(value PYTEST)
 override V := $(value V)
-export SITE IMAGE SET PYTEST V
+export SITE IMAGE NODES SET SCRIPT JOB PYTEST V
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help sif plan def list check test lint bench clean venv venv-dev apptainer
+.PHONY: help sif plan def list jobscript check check-comm test lint bench clean venv venv-plot venv-dev apptainer cluster
 
 help: ## Show this list
 	@printf 'usage: make TARGET [SITE=local] [IMAGE=…] [SET="layer.option=value …"] [V=1]\n\n'
@@ -45,10 +51,16 @@ def: venv ## Write the definition file to standard output
 list: venv ## List the sites, images and layers
 	@.venv/bin/sifwright list
 
+jobscript: venv ## Print the batch script that runs SCRIPT="train.py …" on NODES=2 (JOB="--account x …")
+	@tools/write-jobscript
+
 check: venv ## Say whether this machine can build images, and how to mend what is missing
 	@tools/run-sifwright check
 
-test: venv-dev apptainer lint ## Run all checks and tests (PYTEST="-k name": only these tests)
+check-comm: venv-plot apptainer ## Time the collectives in the image, and prove the network they use (NODES=: of an allocation)
+	@tools/run-sifwright check-comm
+
+test: venv-dev apptainer cluster lint ## Run all checks and tests (PYTEST="-k name": only these tests)
 	@xargs .venv/bin/python -m pytest <<<"$$PYTEST"
 
 lint: venv-dev ## Run ruff, mypy and shellcheck
@@ -72,8 +84,14 @@ clean: ## Remove build/ with every image in it; .venv stays
 venv:
 	@tools/make-venv
 
+venv-plot:
+	@tools/make-venv --plot
+
 venv-dev:
 	@tools/make-venv --dev
 
 apptainer:
 	@tools/install-apptainer --best-effort
+
+cluster:
+	@tools/install-cluster

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sifwright import crosscheck, headers, schema, scripts, yamlfile
+from sifwright import crosscheck, headers, schema, scripts, siteenvironment, siteheader, yamlfile
 from sifwright.errors import CatalogError, Problem
 from sifwright.model import Catalog, Image, Layer, LayerFile, Site
 
@@ -32,7 +32,7 @@ def load(defs: Path, project: Path) -> Catalog:
     """
     reader = _Reader(defs=defs, project=project)
     catalog = Catalog(
-        sites=reader.yaml_folder("sites", "site", headers.site),
+        sites=reader.yaml_folder("sites", "site", siteheader.site),
         images=reader.yaml_folder("images", "image", headers.image),
         layers=reader.layers(),
         versions=headers.versions(reader.document(defs / "versions.yaml", "versions") or {}),
@@ -149,6 +149,8 @@ class _Reader:
         yield from self.tree(folder / "files", folder)
         yield from self.tree(folder / "patches", folder)
         for name in data.get("include", ()):
+            if name == siteenvironment.FILE:
+                continue  # made when the plan is resolved
             if not (self.project / name).is_dir():
                 self.add(self.project / name, "no such folder", f"'{folder.name}' includes it.")
             yield from self.tree(self.project / name, self.project)

@@ -38,7 +38,13 @@ COMMANDS = (
     ),
     ("test", "run the tests of all layers in the SIF that was built", ("image", "output", "talk")),
     ("check", "say what this machine lacks for building an image", ("image", "set", "output")),
+    (
+        "check-comm",
+        "time the collectives in the image, and prove the network they use",
+        ("image", "output", "comm", "json"),
+    ),
     ("labels", "print the labels of a SIF", ("sif", "json")),
+    ("jobscript", "write the batch script that trains on N nodes of a site", ("job",)),
 )
 
 
@@ -110,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     for name, text, groups in COMMANDS:
         command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-        command.set_defaults(command=f"{name}_command")
+        command.set_defaults(command=f"{name.replace('-', '_')}_command")
         for group in groups:
             _ARGUMENTS[group](command)
     return top
@@ -169,8 +175,44 @@ def _sif(command: argparse.ArgumentParser) -> None:
     command.add_argument("sif", metavar="SIF", help="the image file")
 
 
+def _comm(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--nodes", type=int, default=0, help="nodes to use (all of the allocation)")
+    add("--ranks-per-node", type=int, default=0, metavar="N", help="ranks per node (one per GPU)")
+    add("--backend", default="", choices=("gloo", "mpi", "nccl"), help="default: nccl with GPUs")
+    add("--min-size", default="1K", metavar="SIZE", help="smallest size in bytes, or K, M, G (1K)")
+    add("--max-size", default="512M", metavar="SIZE", help="largest size (512M)")
+    add("--launch", default="", metavar="COMMAND", help="start a rank per task with this instead")
+
+
+def _job(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--site", required=True, metavar="SITE", help="a site of 'sifwright list'")
+    add("--nodes", required=True, type=int, metavar="N", help="nodes of the job")
+    add(
+        "--launcher",
+        default="",
+        help="srun, mpiexec, mpirun, flux or torchrun; default: the site's",
+    )
+    add("--engine", default="", choices=("container", "native"), help="default: the site's")
+    add("--image", default="", metavar="IMAGE", help="which built image; default: the site's")
+    add("--sif", default="", metavar="PATH", help="the SIF; default: $SIF, else what was built")
+    add("--environment", default="", metavar="DIR", help="virtual environment of engine native")
+    add("--tasks-per-node", type=int, metavar="N", help="ranks on each node; default: one per GPU")
+    add("--time", default="", metavar="HH:MM:SS", help="wall time; default: the site's")
+    add("--account", default="", metavar="PROJECT", help="project that pays for the job")
+    add("--name", default="", help="name of the job; default: the script's")
+    add("--signal", default="", metavar="NAME@SECONDS", help="signal sent before the time is up")
+    add("--output", default="", metavar="FILE", help="file to write; default: standard output")
+    add(
+        "arguments", nargs="+", metavar="SCRIPT", help="-- and the Python script with its arguments"
+    )
+
+
 _ARGUMENTS = {
+    "job": _job,
     "kind": _kind,
+    "comm": _comm,
     "image": _image,
     "set": _set,
     "explain": _explain,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright import catalog, machine
-from sifwright.errors import UsageError
+from sifwright.errors import TestError, UsageError
 from sifwright.output import Output
 from sifwright.paths import project_folder
 from sifwright.plan import resolve
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "build_command",
+    "check_comm_command",
     "check_command",
+    "jobscript_command",
     "labels_command",
     "list_command",
     "plan_command",
@@ -87,14 +89,7 @@ def test_command(arguments: Namespace) -> None:
 
     arguments.settings = []
     plan = _resolve(arguments)
-    output = _output(arguments, plan)
-    if not output.link.exists():
-        raise UsageError.of(
-            "there is no image yet",
-            where=str(output.link),
-            fix=f"sifwright build {plan.site.name} {plan.image.name}",
-        )
-    test_image(output, _progress(arguments))
+    test_image(_built(arguments, plan), _progress(arguments))
 
 
 def check_command(arguments: Namespace) -> None:
@@ -103,6 +98,33 @@ def check_command(arguments: Namespace) -> None:
     plan = _resolve(arguments)
     engine = preflight.check(plan, machine.values(), _output(arguments, plan).folder)
     _say(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
+
+
+def check_comm_command(arguments: Namespace) -> None:
+    from sifwright import comm, comm_plot, comm_table  # noqa: PLC0415  # pulls in ssl and the engine
+
+    arguments.settings = []
+    request, plan = comm.request(arguments), _resolve(arguments)
+    output, console = _built(arguments, plan), _console()
+    show = _ignore if arguments.json else _say_at_once
+    result = comm.check_comm(plan.site, output, request, show)
+    if arguments.json:
+        _print_json(result.document)
+    else:
+        console.print(comm_table.summary(result.document))
+        _say(f"network: {result.verdict.state}: {result.verdict.text}")
+        _say(f"results: {' '.join(map(str, result.files))}")
+        if not comm_plot.can_plot():
+            _say("no picture: matplotlib is not installed (pip install 'sifwright[plot]')")
+    if found := comm.problems(result):
+        raise TestError(*found)
+
+
+def jobscript_command(arguments: Namespace) -> None:
+    from sifwright import jobcommand  # noqa: PLC0415  # the others need none of it
+
+    for line in jobcommand.run(_load(arguments), arguments):
+        _say(line)
 
 
 def labels_command(arguments: Namespace) -> None:
@@ -130,6 +152,18 @@ def _resolve(arguments: Namespace) -> Plan:
 def _output(arguments: Namespace, plan: Plan) -> Output:
     folder = Path(arguments.output) / plan.site.name / plan.image.name
     return Output(folder=folder, name=plan.image.name)
+
+
+def _built(arguments: Namespace, plan: Plan) -> Output:
+    """The folder of an image that was built; an error if it was not."""
+    output = _output(arguments, plan)
+    if not output.link.exists():
+        raise UsageError.of(
+            "there is no image yet",
+            where=str(output.link),
+            fix=f"sifwright build {plan.site.name} {plan.image.name}",
+        )
+    return output
 
 
 def _progress(arguments: Namespace) -> Progress:
@@ -161,6 +195,14 @@ def _console() -> Console:
 
 def _print_json(data: object) -> None:
     sys.stdout.write(json.dumps(data, indent=1) + "\n")
+
+
+def _ignore(_line: str) -> None: ...
+
+
+def _say_at_once(line: str) -> None:
+    _say(line)
+    sys.stdout.flush()
 
 
 def _say(line: str) -> None:

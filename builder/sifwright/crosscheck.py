@@ -6,6 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sifwright import sitecheck
 from sifwright.errors import Problem
 from sifwright.options import find_option, refuse_value
 from sifwright.schema import did_you_mean
@@ -44,6 +45,7 @@ def problems(catalog: Catalog, place: Callable[[str, Path], str]) -> Iterator[Pr
             yield Problem(where=at(("image",)), what=what, fix=fix)
         for name, values in site.options.items():
             yield from _value_problems(name, values, catalog, at, ("options", name))
+        yield from sitecheck.problems(site, at)
 
 
 def _value_problems(

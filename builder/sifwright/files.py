@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["publish", "relink", "sha256"]
+__all__ = ["publish", "relink", "sha256", "write"]
 
 
 def publish(finished: Path, path: Path) -> None:
@@ -21,6 +19,15 @@ def publish(finished: Path, path: Path) -> None:
         os.fsync(file.fileno())
     finished.replace(path)
     _sync_folder(path.parent)
+
+
+def write(path: Path, data: bytes, *, mode: int) -> None:
+    """Write a small file with that mode; killed at any moment, the old one is still there."""
+    with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=path.parent) as folder:
+        finished = Path(folder) / "file"
+        finished.write_bytes(data)
+        finished.chmod(mode)
+        publish(finished, path)
 
 
 def relink(link: Path, target: str, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from sifwright import siteenvironment
 from sifwright.model import (
     Bootstrap,
     Download,
@@ -14,27 +15,13 @@ from sifwright.model import (
     LayerFile,
     Lookup,
     Option,
-    Site,
     VersionRule,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["image", "layer", "site", "versions"]
-
-
-def site(name: str, data: dict[str, Any]) -> Site:
-    return Site(
-        name=name,
-        description=data["description"],
-        vendor=data["vendor"],
-        scheduler=data["scheduler"],
-        launcher=data["launcher"],
-        image=data["image"],
-        compression=data.get("sif", {}).get("compression", "zstd"),
-        options=data.get("options", {}),
-    )
+__all__ = ["image", "layer", "versions"]
 
 
 def image(name: str, data: dict[str, Any]) -> Image:
@@ -66,6 +53,7 @@ def layer(
         downloads=tuple(Download(**item) for item in data.get("downloads", ())),
         disk_mb=data.get("disk_mb", 0),
         env=tuple(_env_rule(*item) for item in data.get("env", {}).items()),
+        site_environment=siteenvironment.FILE in data.get("include", ()),
     )
 
 

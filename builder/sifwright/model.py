@@ -11,11 +11,16 @@ __all__ = [
     "Catalog",
     "Download",
     "EnvRule",
+    "Environment",
     "Image",
     "ImageLayer",
+    "JobFacts",
+    "LauncherOptions",
     "Layer",
     "LayerFile",
     "Lookup",
+    "Modules",
+    "Node",
     "Option",
     "OptionValue",
     "Plan",
@@ -100,7 +105,10 @@ class LayerFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Layer:
-    """A reusable piece of an image: a header (layer.yaml), a script, a test and files."""
+    """A reusable piece of an image: a header (layer.yaml), a script, a test and files.
+
+    `site_environment`: its steps carry one more file, made from the site.
+    """
 
     name: str
     summary: str
@@ -117,11 +125,70 @@ class Layer:
     disk_mb: int = 0
     env: tuple[EnvRule, ...] = ()
     files: tuple[LayerFile, ...] = ()
+    site_environment: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Node:
+    """One node of a site, and the CPUs of a task with one GPU; 0 where the site does not say."""
+
+    gpus: int = 0
+    cpus: int = 0
+    cpus_per_task: int = 0
+    cpu_masks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Modules:
+    """What is loaded for each engine. Paths may name variables of the job: `$NAME`."""
+
+    init: str = ""
+    purge: Literal["", "plain", "force"] = ""
+    container: tuple[str, ...] = ()
+    native: tuple[str, ...] = ()
+    library_path: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobFacts:
+    """What the scheduler asks of a job; `time` is the default wall time, HH:MM:SS.
+
+    A directive that is True has no value. Where `task_directives` is false, only the launcher may
+    be given numbers of tasks and CPUs.
+    """
+
+    needs_account: bool = False
+    time: str = ""
+    directives: Mapping[str, str | bool] = field(default_factory=dict)
+    task_directives: bool = True
+    gpu_directive: Literal["", "gpus-per-node", "gres"] = ""
+    select: Mapping[str, str] = field(default_factory=dict)
+    resv_ports: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LauncherOptions:
+    """Words a site wants on its launcher's command line."""
+
+    task_per_gpu: tuple[str, ...] = ()
+    task_per_node: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Environment:
+    """Variables for the ranks, each set only if unset, by the launches they are for."""
+
+    always: Mapping[str, str] = field(default_factory=dict)
+    one_node: Mapping[str, str] = field(default_factory=dict)
+    several_nodes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Site:
-    """The facts of one machine that images, modules and jobs are made from."""
+    """The facts of one machine that images, modules and jobs are made from.
+
+    `network_expect` must all appear in the NCCL or RCCL debug output of launches on several nodes.
+    """
 
     name: str
     description: str
@@ -131,6 +198,22 @@ class Site:
     image: str
     compression: Literal["zstd", "gzip"]
     options: Mapping[str, Mapping[str, OptionValue]]
+    arch: str = ""
+    other_launchers: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ("container", "native")
+    node: Node = field(default_factory=Node)
+    gpu_visibility: Literal["", "own", "all"] = ""
+    interface: str = ""
+    network_expect: tuple[str, ...] = ()
+    rdzv_get_disabled: bool = False
+    container_program: str = "apptainer"
+    binds: tuple[str, ...] = ()
+    cache: str = ""
+    proxies: Mapping[str, str] = field(default_factory=dict)
+    modules: Modules = field(default_factory=Modules)
+    job: JobFacts = field(default_factory=JobFacts)
+    launch: Mapping[str, LauncherOptions] = field(default_factory=dict)
+    environment: Environment = field(default_factory=Environment)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -175,10 +258,11 @@ class Value:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """A layer with its options decided. `id` also stands for every step before it."""
+    """A layer with its options and files decided. `id` also stands for every step before it."""
 
     layer: Layer
     options: Mapping[str, Value]
+    files: tuple[LayerFile, ...]
     id: str
 
 

@@ -6,9 +6,9 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, TypeVar
 
-from sifwright import compatibility
+from sifwright import compatibility, siteenvironment
 from sifwright.errors import PlanError, Problem, UsageError, quoted
-from sifwright.model import Plan, Step, Value
+from sifwright.model import LayerFile, Plan, Step, Value
 from sifwright.options import find_option, parse_text, refuse_value
 from sifwright.schema import did_you_mean
 
@@ -39,7 +39,7 @@ def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequenc
     values = [_values(layer, site, image, overrides) for layer in layers]
     facts, problems = compatibility.check(catalog, site, layers, values)
     _refuse(problems)
-    return Plan(site=site, image=image, steps=tuple(_steps(layers, values)), facts=facts)
+    return Plan(site=site, image=image, steps=tuple(_steps(site, layers, values)), facts=facts)
 
 
 def choose(known: Mapping[str, T], name: str, kind: str) -> T:
@@ -151,21 +151,30 @@ def _missing(catalog: Catalog, layer: Layer, need: str, where: str) -> Problem:
     )
 
 
-def _steps(layers: list[Layer], values: list[dict[str, Value]]) -> Iterator[Step]:
+def _steps(site: Site, layers: list[Layer], values: list[dict[str, Value]]) -> Iterator[Step]:
     previous = ""
     for layer, options in zip(layers, values, strict=True):
-        previous = _step_id(previous, layer, options)
-        yield Step(layer=layer, options=options, id=previous)
+        files = (*layer.files, *_site_files(site, layer))
+        previous = _step_id(previous, layer, options, files)
+        yield Step(layer=layer, options=options, files=files, id=previous)
 
 
-def _step_id(previous: str, layer: Layer, options: dict[str, Value]) -> str:
+def _site_files(site: Site, layer: Layer) -> Iterator[LayerFile]:
+    if layer.site_environment:
+        data = siteenvironment.text(site).encode()
+        yield LayerFile(path=siteenvironment.FILE, data=data, executable=False)
+
+
+def _step_id(
+    previous: str, layer: Layer, options: dict[str, Value], files: Sequence[LayerFile]
+) -> str:
     """Hash all that decides what a step makes; summaries, checks and tests do not."""
     facts = {
         "previous": previous,
         "bootstrap": [(b.keyword, b.literal, b.option) for b in layer.bootstrap],
         "env": [(rule.name, rule.action, rule.value) for rule in layer.env],
         "install": _digest(layer.install.encode()),
-        "files": [(file.path, file.executable, _digest(file.data)) for file in layer.files],
+        "files": [(file.path, file.executable, _digest(file.data)) for file in files],
         "options": {name: value.value for name, value in sorted(options.items())},
     }
     return _digest(json.dumps(facts, sort_keys=True).encode())

@@ -136,8 +136,16 @@ def _words(error: ValidationError, text: str) -> tuple[str, str]:
         missing = [key for key in wanted if key not in instance]
         return f"missing: {', '.join(missing)}", "Add it."
     if rule == "pattern":
-        return f"{quoted(instance)} does not fit", f"It must match {wanted}"
+        return f"{quoted(instance)} does not fit", _form(error)
     return _rarer_words(error)
+
+
+def _form(error: ValidationError) -> str:
+    """What a text must look like: by examples, where the schema has some."""
+    rules: Any = error.schema
+    if examples := rules.get("examples"):
+        return f"For example: {', '.join(examples)}"
+    return f"It must match {error.validator_value}"
 
 
 def _rarer_words(error: ValidationError) -> tuple[str, str]:

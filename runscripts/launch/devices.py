@@ -126,7 +126,8 @@ def device(env: "Env", ranks: "Ranks", *, preset: bool) -> "Tuple[Optional[Tuple
         return None, 0
     if count < wanted:
         raise LaunchError(too_few(env, found, wanted))
-    if env.get("SIFWRIGHT_GPU_VISIBILITY") == "own":
+    # A task that is alone on its node may use all of its devices.
+    if env.get("SIFWRIGHT_GPU_VISIBILITY") == "own" and wanted > 1:
         name = found.variable or VISIBILITY[vendor(env)][-1]
         return (name, found.names[ranks.local_rank]), 0
     return None, ranks.local_rank

@@ -19,6 +19,7 @@ from tests.core.broken import (
     setting,
     write,
 )
+from tests.core.job_cases import JOBS, SITES
 
 COMMAND_LINE = {
     "command-missing": case(command=()),
@@ -202,3 +203,4 @@ TOGETHER = {
     ),
 }
 CASES = COMMAND_LINE | YAML | KEYS | VALUES | REFERENCES | FILES | SCRIPTS | TOGETHER
+CASES |= SITES | JOBS

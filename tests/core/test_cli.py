@@ -29,6 +29,7 @@ PURE = [
     ("plan", "here", "--explain"),
     ("plan", "here", "--json"),
     ("render", "here", *MIRROR),
+    ("jobscript", "--site", "here", "--nodes", "1", "--", "train.py"),
 ]
 
 

@@ -57,6 +57,16 @@ def test_its_error_is_what_is_printed(run_cli: Cli) -> None:
     assert said.err in README
 
 
+def test_its_job_script_is_what_is_printed(run_cli: Cli) -> None:
+    """Line by line, in order; '…' stands for those that are left out."""
+    (command, shown) = re.findall(r"\$ sifwright (jobscript .*)\n((?:.*\n)*?)```", README)[0]
+    result = run_cli("--project", CHECKOUT, *command.split())
+    assert (result.code, result.err) == (0, "")
+    lines = iter(result.out.splitlines())
+    assert all(line in lines for line in shown.splitlines() if line != "…")
+    assert shown.endswith(result.out.splitlines()[-1] + "\n")
+
+
 def test_its_commands_and_targets_exist() -> None:
     targets = set(re.findall(r"\bmake ([a-z]+)", README))
     makefile = (CHECKOUT / "Makefile").read_text()

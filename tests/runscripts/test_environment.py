@@ -145,6 +145,11 @@ def test_too_few_devices(runner: Runner, env: dict[str, str], message: str) -> N
     assert message in refused(runner, **ONE_NODE, **env)
 
 
+def test_task_alone_on_its_node_keeps_all_devices(runner: Runner) -> None:
+    found = environment(runner, **NVIDIA, **OWN, **{CUDA: "0,1,2,3"})
+    assert (found["LOCAL_RANK"], found[CUDA]) == ("0", "0,1,2,3")
+
+
 def test_more_local_ranks_than_devices(runner: Runner) -> None:
     env = NVIDIA | {CUDA: "0,1"}
     result = runner.having(**env).run(SCRIPT, "--nproc-per-node", "3", "t.py")

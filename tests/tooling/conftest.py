@@ -11,7 +11,10 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 # What an outer `make test` hands down would steer the inner make.
-FROM_OUTER_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "SITE", "IMAGE", "SET", "PYTEST", "V")
+FROM_OUTER_MAKE = (
+    *("MAKEFLAGS", "MFLAGS", "MAKELEVEL"),
+    *("SITE", "IMAGE", "NODES", "SET", "SCRIPT", "JOB", "PYTEST", "V"),
+)
 
 
 class Run(Protocol):

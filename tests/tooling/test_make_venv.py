@@ -129,3 +129,21 @@ def test_unknown_argument_is_refused(run: Run) -> None:
     done = run("tools/make-venv", "--wrong")
     assert done.returncode == 1
     assert "unknown argument '--wrong'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wanted", "installed", "expected"),
+    [
+        ("run", "", "run"),
+        ("plot", "run", "plot"),
+        ("run", "plot", "plot"),
+        ("plot", "dev", "dev"),
+        ("run", "dev", "dev"),
+        ("dev", "plot", "dev"),
+    ],
+)
+def test_an_extra_is_not_given_up(
+    run: Run, checkout: Path, wanted: str, installed: str, expected: str
+) -> None:
+    call = f"source {checkout}/tools/make-venv; larger '{wanted}' '{installed}'"
+    assert run("bash", "-c", call).stdout == f"{expected}\n"

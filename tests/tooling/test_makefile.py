@@ -44,7 +44,8 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
     assert shown.returncode == 0
     listed = {line.split()[0] for line in shown.stdout.splitlines() if line.startswith("  ")}
     assert listed == {
-        *("help", "sif", "plan", "def", "list", "check", "test", "lint", "bench", "clean"),
+        *("help", "sif", "plan", "def", "list", "check", "check-comm", "test", "lint", "bench"),
+        *("clean", "jobscript"),
     }
 
 
@@ -56,6 +57,7 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
         ("plan", ["plan", "local", "", "--explain"]),
         ("list", ["list"]),
         ("check", ["check", "local", ""]),
+        ("check-comm", ["check-comm", "local", ""]),
     ],
 )
 def test_target_runs_its_command(run: Run, copy: Path, target: str, expected: list[str]) -> None:
@@ -73,6 +75,12 @@ def test_choices_reach_the_command(run: Run, copy: Path) -> None:
     ]
 
 
+def test_nodes_are_for_check_comm(run: Run, copy: Path) -> None:
+    for target, expected in {"check-comm": ["--nodes", "2"], "check": []}.items():
+        assert run("make", target, "NODES=2", cwd=copy).returncode == 0
+        assert arguments(copy)[3:] == expected
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -87,6 +95,56 @@ def test_set_is_split_at_blanks_outside_quotes(
 ) -> None:
     assert run("make", "plan", f"SET={text}", cwd=copy).returncode == 0
     assert arguments(copy)[4:] == [f"--set={word}" for word in words]
+
+
+def test_a_job_script_is_asked_for_word_by_word(run: Run, copy: Path) -> None:
+    asked = (
+        "SITE=lumi",
+        "NODES=2",
+        "JOB=--account 'a b'",
+        """SCRIPT=train.py "it's" -- $(id) ;x""",
+    )
+    assert run("make", "jobscript", *asked, cwd=copy).returncode == 0
+    assert arguments(copy) == [
+        *("jobscript", "--site", "lumi", "--image", "", "--nodes", "2", "--account", "a b"),
+        *("--", "train.py", "it's", "--", "$(id)", ";x"),
+    ]
+    assert run("make", "jobscript", "SCRIPT=train.py", cwd=copy).returncode == 0
+    assert arguments(copy)[1:] == [
+        *("--site", "local", "--image", "", "--nodes", "1", "--", "train.py"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ((), 'SCRIPT is empty: make jobscript SCRIPT="train.py --epochs 3"'),
+        (("SCRIPT= ",), "SCRIPT is empty"),
+        (("SCRIPT=a 'b",), "SCRIPT has a quote without its partner: a 'b"),
+        (("SCRIPT=a", "JOB='b"), "JOB has a quote without its partner: 'b"),
+    ],
+)
+def test_a_job_script_that_cannot_be_asked_for(
+    run: Run, copy: Path, asked: tuple[str, ...], said: str
+) -> None:
+    done = run("make", "jobscript", *asked, cwd=copy)
+    assert done.returncode == 2
+    assert f"sifwright: {said}" in done.stderr
+    assert not (copy / ".venv/bin/argv").exists()
+
+
+@pytest.mark.parametrize("name", ["SCRIPT", "JOB", "NODES"])
+def test_hostile_jobs_run_nothing(run: Run, copy: Path, name: str) -> None:
+    before = everything_in(copy)
+    for text in HOSTILE:
+        asked = {"SCRIPT": "train.py", name: text}
+        words = [f"{key}={value}" for key, value in asked.items()]
+        done = run("make", "jobscript", *words, cwd=copy)
+        assert done.returncode == 0, done.stderr
+        found = arguments(copy)
+        expected = [text] if name == "NODES" else text.replace("\\", "").split()
+        assert [word for word in found if word in expected] == expected
+    assert everything_in(copy) == before
 
 
 HOSTILE = [
@@ -115,7 +173,7 @@ def test_hostile_set_runs_nothing(run: Run, copy: Path, text: str, how: str) -> 
     assert everything_in(copy) == before
 
 
-@pytest.mark.parametrize("name", ["SITE", "IMAGE", "V", "PYTEST"])
+@pytest.mark.parametrize("name", ["SITE", "IMAGE", "NODES", "V", "PYTEST"])
 @pytest.mark.parametrize("text", ["$(touch owned)", "$(shell touch owned)", "`touch owned`;'"])
 def test_hostile_choice_runs_nothing(run: Run, copy: Path, name: str, text: str) -> None:
     before = everything_in(copy)

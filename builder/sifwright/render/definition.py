@@ -153,9 +153,9 @@ def _exports(step: Step) -> tuple[str, ...]:
 
 def _step_files(step: Step) -> Iterator[str]:
     folder = f"/.sifwright/layers/{step.layer.name}"
-    parents = {f"{folder}/{file.path}".rpartition("/")[0] for file in step.layer.files}
+    parents = {f"{folder}/{file.path}".rpartition("/")[0] for file in step.files}
     yield shell.make_folders({folder, *parents})
-    for file in step.layer.files:
+    for file in step.files:
         yield from _file_pieces(f"{folder}/{file.path}", file.data, executable=file.executable)
     yield from _file_pieces(f"{folder}/install.sh", step.layer.install.encode())
 

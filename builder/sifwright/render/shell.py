@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
     from sifwright.model import EnvRule, Value
 
-__all__ = ["assignments", "export", "make_folders", "write_file"]
+__all__ = ["assignments", "export", "make_folders", "path", "quote", "write_file"]
+
+_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def assignments(options: Mapping[str, Value]) -> str:
@@ -31,6 +34,26 @@ def export(rule: EnvRule) -> str:
     if rule.action == "default":
         return f'[ -n "${{{rule.name}+set}}" ] || export {rule.name}={value}'
     return f"export {rule.name}={value}"
+
+
+def quote(value: str) -> str:
+    """A value as one word of bash, on one line whatever it holds."""
+    if value.isprintable():
+        return shlex.quote(value)
+    return f"$'{''.join(map(_escaped, value))}'"
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable() and character not in "'\\":
+        return character
+    # As bytes, so that it is the same in every locale, and what was not UTF-8 comes out again.
+    return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogateescape"))
+
+
+def path(value: str) -> str:
+    """A path of a site's facts; `$NAME` is the job's, and unset or empty ends the job."""
+    checked = _VARIABLE.sub(r"${\1:?}", value)
+    return f'"{checked}"'
 
 
 def make_folders(paths: Iterable[str]) -> str:

@@ -1,6 +1,11 @@
 #!/bin/bash
-# Put the run scripts where LUMI's images have them.
+# Put the run scripts where LUMI's images have them, and the site's environment where they read it.
 set -euo pipefail
 
-mkdir /runscripts
+mkdir /runscripts /etc/sifwright
 cp -r runscripts/. /runscripts/
+cp site-environment /etc/sifwright/site-environment
+
+# The image is read-only, so that Python could not keep bytecode later; unchecked, so that it depends
+# on no time stamp.
+python -m compileall -q --invalidation-mode unchecked-hash /runscripts

@@ -13,3 +13,7 @@ conda-python-simple -c 'raise SystemExit(42)' || status=$?
 ((status == 42))
 
 [[ $(conda-python-distributed -c 'import os; print(os.environ["RANK"], os.environ["WORLD_SIZE"])') == "0 1" ]]
+
+# What they read: the site's environment, and bytecode that the read-only image could not keep later.
+[[ $(head -n 1 /etc/sifwright/site-environment) == "# Site "* ]]
+compgen -G "/runscripts/*/__pycache__/*.pyc" >/dev/null

@@ -1,0 +1,100 @@
+"""Render a job as a batch script: one template for each scheduler, all on one base."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sifwright import siteenvironment
+from sifwright.errors import PlanError, quoted
+from sifwright.render import launch, shell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import jinja2
+
+    from sifwright.job import Job
+
+__all__ = ["script"]
+
+# What every scheduler takes from a directive as it stands there.
+_WORD = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\] -]+")
+
+
+def script(job: Job) -> str:
+    """The text of the batch script, ready to be submitted."""
+    return _template(job.site.scheduler).render(
+        job=job,
+        shape=_shape(job),
+        directives=list(_directives(job)),
+        modules=list(_modules(job)),
+        variables=siteenvironment.variables(job.site, job.request.nodes),
+        launch=launch.command(job),
+    )
+
+
+@cache
+def _template(scheduler: str) -> jinja2.Template:
+    import jinja2  # noqa: PLC0415  # 25 ms that other commands need not pay
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("sifwright"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  # shell, not HTML; each value goes through a filter below
+    )
+    environment.filters |= {
+        "sh": shell.quote,
+        "path": shell.path,
+        "word": _word,
+        "seconds": _seconds,
+    }
+    return environment.get_template(f"job/{scheduler}.sh.j2")
+
+
+def _word(value: str) -> str:
+    """A value for a directive; schemas and rules let no other reach this."""
+    if _WORD.fullmatch(value):
+        return value
+    fix = "Use letters, digits and plain punctuation."
+    raise PlanError.of(f"{quoted(value)} cannot stand in a directive", where="job script", fix=fix)
+
+
+def _seconds(time: str) -> int:
+    hours, minutes, seconds = map(int, time.split(":"))
+    return (hours * 60 + minutes) * 60 + seconds
+
+
+def _shape(job: Job) -> str:
+    nodes = f"{job.request.nodes} node{'s' if job.request.nodes > 1 else ''}"
+    ranks = f"{job.ranks} rank{'s' if job.ranks > 1 else ''}"
+    return f"{nodes}, {ranks} on each{', started by torchrun' if job.torchrun else ''}"
+
+
+def _directives(job: Job) -> Iterator[str]:
+    for name, value in job.site.job.directives.items():
+        dashes, between = ("-", " ") if len(name) == 1 else ("--", "=")
+        if value is True:
+            yield f"{dashes}{name}"
+        elif value:
+            yield f"{dashes}{name}{between}{value}"
+
+
+def _modules(job: Job) -> Iterator[str]:
+    modules = job.site.modules
+    names = modules.native if job.engine == "native" else modules.container
+    if not names:
+        return
+    if modules.init:
+        yield "# shellcheck source=/dev/null"
+        yield f"command -v module >/dev/null || source {shell.path(modules.init)}"
+    if modules.purge:
+        yield "module --force purge" if modules.purge == "force" else "module purge"
+    yield f"module load {' '.join(map(shell.quote, names))}"
+    if modules.library_path and job.engine == "native":
+        path = shell.path(modules.library_path)
+        yield f'export LD_LIBRARY_PATH={path}"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"'

@@ -1,0 +1,170 @@
+"""Process groups of the benchmark: torch's own backends, and MPI through mpi4py."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import distributed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class RefusedError(Exception):
+    """What was asked for cannot run here; the same on every rank."""
+
+
+class RankError(RefusedError):
+    """This rank cannot run, whatever the others can."""
+
+
+class TorchGroup:
+    """torch.distributed; its backend nccl is RCCL where torch was built for AMD GPUs."""
+
+    def __init__(self, backend: str, timeout: float) -> None:
+        self.device = gpu() if backend == "nccl" else torch.device("cpu")
+        distributed.init_process_group(
+            backend,
+            timeout=dt.timedelta(seconds=timeout),
+            device_id=self.device if backend == "nccl" else None,
+        )
+        self.rank, self.ranks = distributed.get_rank(), distributed.get_world_size()
+        self.backend = self.library = backend
+        if backend == "nccl":
+            name = "RCCL" if torch.version.hip else "NCCL"
+            self.library = f"{name} {'.'.join(map(str, torch.cuda.nccl.version()))}"
+
+    def run(self, operation: str, sent: torch.Tensor, result: torch.Tensor) -> None:
+        """Do one operation and wait for its end."""
+        if operation == "all_reduce":
+            distributed.all_reduce(result)
+        elif operation == "broadcast":
+            distributed.broadcast(result, src=0)
+        else:
+            self._two_buffers(operation)(result, sent)
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    @staticmethod
+    def _two_buffers(operation: str) -> Callable[[torch.Tensor, torch.Tensor], object]:
+        """The function's name up to torch 2.12 is deprecated in 2.13."""
+        old = {"all_gather": "all_gather_into_tensor", "reduce_scatter": "reduce_scatter_tensor"}
+        newer = getattr(distributed, operation + "_single", None)
+        function: Callable[[torch.Tensor, torch.Tensor], object]
+        function = newer or getattr(distributed, old[operation])
+        return function
+
+    def lacks(self, operation: str) -> str:
+        """Why the backend cannot do an operation; empty if it can. The same on every rank."""
+        whole, part = (
+            torch.zeros(self.ranks, device=self.device),
+            torch.zeros(1, device=self.device),
+        )
+        buffers = (whole, part) if operation == "reduce_scatter" else (part, whole)
+        try:
+            self.run(operation, *buffers)
+        except (NotImplementedError, RuntimeError) as error:
+            if re.search("not support|unsupported|not implemented", str(error), re.IGNORECASE):
+                return str(error).splitlines()[0]
+            raise
+        return ""
+
+    def largest(self, values: list[float]) -> list[float]:
+        """The largest of each value among all ranks."""
+        tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
+        distributed.all_reduce(tensor, op=distributed.ReduceOp.MAX)
+        return [float(value) for value in tensor.tolist()]
+
+    def texts(self, text: str) -> list[str]:
+        """A short text of every rank; torch's own all_gather_object needs numpy."""
+        data = torch.tensor(list(text.encode().ljust(256)[:256]), dtype=torch.uint8)
+        parts = [torch.empty_like(data, device=self.device) for _ in range(self.ranks)]
+        distributed.all_gather(parts, data.to(self.device))
+        return [bytes(part.tolist()).decode(errors="replace").strip() for part in parts]
+
+    def close(self) -> None:
+        """Leave in order: ranks that just end can make the others abort."""
+        distributed.destroy_process_group()
+
+
+class MpiGroup:
+    """The image's MPI through mpi4py, on tensors in main memory."""
+
+    def __init__(self) -> None:
+        self.mpi, self.backend = import_mpi(), "mpi"
+        self.world, self.device = self.mpi.COMM_WORLD, torch.device("cpu")
+        self.rank, self.ranks = self.world.rank, self.world.size
+        name, version = self.mpi.get_vendor()
+        self.library = f"{name} {'.'.join(map(str, version))}"
+
+    def run(self, operation: str, sent: torch.Tensor, result: torch.Tensor) -> None:
+        """Do one operation and wait for its end."""
+        if operation == "all_reduce":
+            self.world.Allreduce(self.mpi.IN_PLACE, result)
+        elif operation == "broadcast":
+            self.world.Bcast(result, root=0)
+        elif operation == "all_gather":
+            self.world.Allgather(sent, result)
+        else:
+            self.world.Reduce_scatter_block(sent, result)
+
+    def lacks(self, _operation: str) -> str:
+        """MPI has them all."""
+        return ""
+
+    def largest(self, values: list[float]) -> list[float]:
+        """The largest of each value among all ranks."""
+        return [max(column) for column in zip(*self.world.allgather(values), strict=True)]
+
+    def texts(self, text: str) -> list[str]:
+        """A short text of every rank."""
+        return list(self.world.allgather(text))
+
+    def close(self) -> None:
+        """mpi4py leaves MPI at exit."""
+
+
+def import_mpi() -> Any:  # noqa: ANN401  # a module
+    """mpi4py's MPI, for torch's wheels have no backend mpi."""
+    try:
+        return importlib.import_module("mpi4py.MPI")
+    except (ImportError, RuntimeError) as error:
+        raise RefusedError(
+            "backend mpi: this torch was built without MPI, as all wheels are, and mpi4py does not"
+            " work in this image ({}): use --backend gloo or nccl, or add mpi4py".format(error)
+        ) from error
+
+
+def gpu() -> torch.device:
+    """The device that LOCAL_RANK names among those this process sees."""
+    local, visible = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if not distributed.is_nccl_available() or not visible:
+        raise RefusedError(
+            f"backend nccl: torch {torch.__version__} sees no GPU here: start the container with"
+            " --nv or --rocm on a node with GPUs and an image for them, or use --backend gloo"
+        )
+    if local >= visible:
+        raise RankError(f"LOCAL_RANK='{local}', but only {visible} GPUs are visible")
+    torch.cuda.set_device(local)
+    return torch.device("cuda", local)
+
+
+def open_group(backend: str, timeout: float) -> TorchGroup | MpiGroup:
+    """Join the others; `timeout` in seconds."""
+    backend = backend or ("nccl" if torch.cuda.is_available() else "gloo")
+    needs_mpi = backend == "mpi" and not distributed.is_mpi_available()
+    group = MpiGroup() if needs_mpi else TorchGroup(backend, timeout)
+    started = int(os.environ.get("WORLD_SIZE", group.ranks))
+    if group.ranks != started:
+        raise RefusedError(f"MPI has {group.ranks} ranks, but WORLD_SIZE='{started}': use mpiexec")
+    if group.ranks == 1:
+        raise RefusedError(
+            "one rank has nobody to talk to: start several with srun, mpiexec or"
+            " conda-python-distributed --nproc-per-node 2"
+        )
+    return group

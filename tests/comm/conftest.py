@@ -1,0 +1,156 @@
+"""Logs from public sources, and a site whose launcher and engine are stand-ins."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sifwright.comm_log import Process
+from tests.conftest import ROOT, run
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping, Sequence
+
+LOGS = Path(__file__).parent / "logs"
+SITE = """\
+description: Two nodes with a GPU each
+vendor: nvidia
+scheduler: slurm
+launcher: srun
+image: pytorch
+options: {pytorch-wheel: {variant: cu126}}
+node: {gpus: 1}
+network: {expect: [NET/OFI, efa]}
+"""
+# Runs the command that follows srun's options, once.
+SRUN = """\
+#!/bin/bash
+printf '%s\\n' "$@" >"$STAND_IN/srun"
+while [[ $1 == -* ]]; do shift; done
+exec "$@"
+"""
+# Leaves in the bound folder what collectives.py and NCCL would.
+APPTAINER = """\
+#!/bin/bash
+case $1 in
+  --version) echo 'apptainer version 1.4.5'; exit ;;
+  build) echo ' --mksquashfs-args'; exit ;;
+esac
+for word; do [[ $word == *:/mnt ]] && folder=${word%:/mnt}; done
+printf '%s\\n' "$@" >"$STAND_IN/apptainer"
+cp "$STAND_IN/leaves/"* "$folder" 2>/dev/null
+cat "$STAND_IN/says"
+exit "$(<"$STAND_IN/status")"
+"""
+
+
+def log(name: str) -> str:
+    """A log of the corpus, without the line that names its source."""
+    source, _, text = (LOGS / f"{name}.log").read_text().partition("\n")
+    assert source.startswith("# "), f"{name}: the first line names the source"
+    return text
+
+
+def ranks(*places: str) -> list[Process]:
+    """Processes from `host:pid`."""
+    pairs = (place.split(":") for place in places)
+    return [Process(host, int(pid)) for host, pid in pairs]
+
+
+def row(**other: object) -> dict[str, object]:
+    return {
+        "operation": "all_reduce",
+        "bytes": 1024,
+        "iterations": 3,
+        "seconds_median": 1e-5,
+        "seconds_min": 1e-5,
+        "algorithm_bandwidth": 0.1024,
+        "bus_bandwidth": 0.1024,
+        "wrong_elements": 0,
+        **other,
+    }
+
+
+def measured(processes: Sequence[Process], *rows: Mapping[str, object]) -> dict[str, Any]:
+    """What collectives.py writes."""
+    hosts = sorted({process.host for process in processes})
+    return {
+        "format": 1,
+        "torch": "2.13.0",
+        "backend": "nccl",
+        "library": "NCCL 2.27.5",
+        "device": "GPU",
+        "world_size": len(processes),
+        "nodes": len(hosts),
+        "hosts": hosts,
+        "ranks": [process._asdict() for process in processes],
+        "rows": list(rows) or [row(), row(bytes=2048)],
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A project with site `two`, in an allocation of two nodes."""
+
+    folder: Path
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "build" / "two" / "pytorch"
+
+    def leaves(self, document: object, text: str, says: str = "", status: int = 0) -> None:
+        """What the benchmark will leave, print and return."""
+        (self.folder / "leaves").mkdir(exist_ok=True)
+        if document is not None:
+            (self.folder / "leaves" / "comm.json").write_text(json.dumps(document))
+        (self.folder / "leaves" / "nccl.a.1.log").write_text(text)
+        (self.folder / "says").write_text(says)
+        (self.folder / "status").write_text(str(status))
+
+    def check(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        settings = {
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "STAND_IN": str(self.folder),
+            "SLURM_JOB_ID": "1",
+            "SLURM_JOB_NUM_NODES": "2",
+            **env,
+        }
+        command = [sys.executable, "-m", "sifwright", "--project", self.folder / "project"]
+        return run(
+            [*command, "check-comm", "two", *words],
+            cwd=self.folder,
+            env={**_outside_jobs(), **settings},
+        )
+
+    def seen(self, program: str) -> list[str]:
+        """The arguments that a stand-in got."""
+        return (self.folder / program).read_text().splitlines()
+
+
+def _outside_jobs() -> dict[str, str]:
+    jobs = ("SLURM_", "PBS_", "FLUX_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(jobs)}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    shutil.copytree(ROOT / "defs", tmp_path / "project" / "defs")
+    (tmp_path / "project" / "runscripts").mkdir()
+    (tmp_path / "project" / "defs" / "sites" / "two.yaml").write_text(SITE)
+    (tmp_path / "bin").mkdir()
+    for name, text in (("srun", SRUN), ("apptainer", APPTAINER)):
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    made = Site(folder=tmp_path)
+    made.results.mkdir(parents=True)
+    (made.results / "image.sif").touch()
+    made.leaves(None, "")
+    return made

@@ -1,0 +1,145 @@
+"""What is started at a site, and what is said where nothing can be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.version import Version
+
+from sifwright import catalog, comm_launch
+from sifwright.comm_launch import Shape
+from sifwright.engines.apptainer import Apptainer
+from sifwright.errors import MachineError, UsageError
+from sifwright.model import LauncherOptions, Node, Site
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLURM = {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "3"}
+FLUX = "flux run --nodes=3 --ntasks=6"
+ENGINE = Apptainer(
+    program="/usr/bin/apptainer",
+    product="apptainer",
+    version=Version("1.4.5"),
+    takes_squashfs_arguments=True,
+)
+
+
+@pytest.fixture(scope="module")
+def local() -> Site:
+    return catalog.load(ROOT / "defs", ROOT).sites["local"]
+
+
+@pytest.fixture
+def slurm(local: Site) -> Site:
+    node = Node(gpus=2, cpus_per_task=7, cpu_masks=("0xfe", "0xfe00"))
+    return replace(
+        local, name="s", scheduler="slurm", launcher="srun", node=node, rdzv_get_disabled=True
+    )
+
+
+def test_without_a_scheduler_two_ranks_are_started_here(local: Site) -> None:
+    assert comm_launch.shape(local, 0, 0, {}) == Shape(nodes=1, ranks_per_node=2)
+    assert comm_launch.shape(local, 1, 5, {}) == Shape(nodes=1, ranks_per_node=5)
+    assert comm_launch.launcher(local, Shape(nodes=1, ranks_per_node=2)) == []
+
+
+def test_without_a_scheduler_there_is_one_node(local: Site) -> None:
+    with pytest.raises(UsageError, match=r"--nodes 2: site local has no scheduler"):
+        comm_launch.shape(local, 2, 0, {})
+
+
+def test_the_whole_allocation_with_a_rank_per_gpu(slurm: Site) -> None:
+    assert comm_launch.shape(slurm, 0, 0, SLURM) == Shape(nodes=3, ranks_per_node=2)
+    assert comm_launch.shape(slurm, 2, 1, SLURM) == Shape(nodes=2, ranks_per_node=1)
+
+
+def test_nodes_of_a_pbs_job_are_in_its_file(slurm: Site, tmp_path: Path) -> None:
+    file = tmp_path / "nodes"
+    file.write_text("a\na\nb\nb\n")
+    pbs = replace(slurm, scheduler="pbs", launcher="mpiexec")
+    environ = {"PBS_JOBID": "1", "PBS_NODEFILE": str(file)}
+    assert comm_launch.shape(pbs, 0, 0, environ) == Shape(nodes=2, ranks_per_node=2)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "variable", "example"),
+    [
+        ("slurm", "SLURM_JOB_ID", "salloc --nodes=2 --ntasks-per-node=2"),
+        ("pbs", "PBS_JOBID", "qsub -I -l select=2:mpiprocs=2"),
+        ("flux", "FLUX_JOB_ID", "flux alloc -N 2"),
+    ],
+)
+def test_outside_an_allocation_the_way_in_is_told(
+    slurm: Site, scheduler: str, variable: str, example: str
+) -> None:
+    with pytest.raises(MachineError) as caught:
+        comm_launch.shape(replace(slurm, scheduler=scheduler), 0, 0, {})
+    (problem,) = caught.value.problems
+    assert problem.what == f"not inside an allocation: {variable} is not set"
+    assert example in problem.fix
+    assert "sifwright jobscript" in problem.fix
+
+
+def test_what_the_site_does_not_say_must_be_given(slurm: Site) -> None:
+    with pytest.raises(UsageError, match=r"does not say how many GPUs"):
+        comm_launch.shape(replace(slurm, node=Node()), 0, 0, SLURM)
+    with pytest.raises(UsageError, match=r"does not say how many nodes"):
+        comm_launch.shape(slurm, 0, 0, {"SLURM_JOB_ID": "1"})
+
+
+def test_srun_gets_what_the_site_wants(slurm: Site) -> None:
+    wanted = LauncherOptions(task_per_gpu=("--gpus-per-task=1",))
+    command = comm_launch.launcher(
+        replace(slurm, launch={"srun": wanted}), Shape(nodes=3, ranks_per_node=2)
+    )
+    assert command == [
+        *("srun", "--export=ALL", "--nodes=3", "--ntasks=6", "--ntasks-per-node=2"),
+        *("--cpus-per-task=7", "--cpu-bind=mask_cpu:0xfe,0xfe00", "--network=disable_rdzv_get"),
+        *("--kill-on-bad-exit=1", "--gpus-per-task=1"),
+    ]
+
+
+def test_masks_of_other_numbers_of_ranks_are_left_out(slurm: Site) -> None:
+    command = comm_launch.launcher(slurm, Shape(nodes=1, ranks_per_node=1))
+    assert not any("mask_cpu" in word for word in command)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mpiexec", "mpiexec -n 6 -ppn 2 --disable_rdzv_get"),
+        ("mpirun", "mpirun -np 6 --bind-to none --map-by ppr:2:node"),
+        ("flux", f"{FLUX} --cores-per-task=7 --gpus-per-task=1 --setattr=rdzv_get_en=0"),
+    ],
+)
+def test_other_launchers(slurm: Site, name: str, expected: str) -> None:
+    command = comm_launch.launcher(replace(slurm, launcher=name), Shape(nodes=3, ranks_per_node=2))
+    assert " ".join(command) == expected
+
+
+def test_the_container_binds_what_is_there(
+    slurm: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THERE", str(tmp_path))
+    monkeypatch.delenv("NOWHERE", raising=False)
+    site = replace(slurm, vendor="amd", binds=("/nowhere", "$THERE:/there", "$NOWHERE"))
+    command = comm_launch.container(ENGINE, site, tmp_path / "x.sif", tmp_path, ["p.py"])
+    assert command == [
+        *("/usr/bin/apptainer", "exec", "--rocm", "--bind", f"{tmp_path}:/there"),
+        *("--bind", f"{tmp_path}:/mnt", f"{tmp_path}/x.sif", "conda-python-distributed", "p.py"),
+    ]
+
+
+@pytest.mark.parametrize(("vendor", "flag"), [("amd", "--rocm"), ("nvidia", "--nv")])
+def test_the_container_sees_the_gpus(slurm: Site, tmp_path: Path, vendor: str, flag: str) -> None:
+    site = replace(slurm, vendor=vendor)  # type: ignore[arg-type]
+    assert flag in comm_launch.container(ENGINE, site, tmp_path, tmp_path, [])
+
+
+def test_every_site_can_start_it() -> None:
+    for site in catalog.load(ROOT / "defs", ROOT).sites.values():
+        assert isinstance(comm_launch.launcher(site, Shape(nodes=2, ranks_per_node=4)), list)

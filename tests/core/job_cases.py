@@ -1,0 +1,101 @@
+"""Mistakes in the facts of a site and in what is asked of its job scripts, by name."""
+
+from tests.core.broken import SITE, TOOL, Case, append, case, replace, write
+
+GPU_SITE = """\
+description: A cluster to test with
+vendor: nvidia
+arch: sm_80
+scheduler: slurm
+launcher: srun
+image: small
+node: {gpus: 4, cpus: 64, cpus-per-task: 16, cpu-masks: ["0xf", "0xf0", "0xf00", "0xf000"]}
+job: {account: required}
+environment:
+  always: {NCCL_CROSS_NIC: "1"}
+"""
+SCRIPT = ("--", "train.py")
+
+
+def _facts(old: str, new: str) -> Case:
+    """A site that is good but for that."""
+    return case(write(SITE, GPU_SITE), replace(SITE, old, new))
+
+
+def _job(*words: str, nodes: str = "2", facts: str = GPU_SITE) -> Case:
+    command = ("jobscript", "--site", "here", "--nodes", nodes, *words)
+    return case(write(SITE, facts), command=command)
+
+
+def _paid(*words: str, nodes: str = "2", facts: str = GPU_SITE) -> Case:
+    return _job("--account", "ada", *words, *SCRIPT, nodes=nodes, facts=facts)
+
+
+_LOCAL = "description: One machine\nvendor: cpu\nscheduler: local\nlauncher: local\nimage: small\n"
+_ALWAYS = '  always: {NCCL_CROSS_NIC: "1"}\n'
+SITES = {
+    "site-alt-read": _facts(_ALWAYS, "  several-nodes: {FI_CXI_RDZV_PROTO: alt_read}\n"),
+    "site-arch": _facts("arch: sm_80", "arch: gfx90a"),
+    "site-arch-form": _facts("arch: sm_80", "arch: A100"),
+    "site-arch-of-cpu": case(append(SITE, "arch: sm_80\nnode: {gpus: 1}\n")),
+    "site-bind": _facts("job: ", "container: {binds: [opt/cray, '/a,/b', '/a:/b:ro']}\njob: "),
+    "site-cache": _facts("job: ", "cache: '/scratch/$(id)/${USER}'\njob: "),
+    "site-cache-home": _facts("job: ", "cache: ~/.cache\njob: "),
+    "site-cpu-masks": _facts(', "0xf000"', ""),
+    "site-cpu-masks-form": _facts('"0xf000"', "0xf000"),
+    "site-cpus": _facts("cpus-per-task: 16", "cpus-per-task: 17"),
+    "site-directive": _facts("account: required", "directives: {partition: 'a b', Qos_1: x}"),
+    "site-directive-number": _facts("account: required", "directives: {nice: 10}"),
+    "site-environment-name": _facts(_ALWAYS, "  always: {SIFWRIGHT_SITE: other, 1A: x}\n"),
+    "site-environment-own": _facts(_ALWAYS, "  always: {SIFWRIGHT_SITE: other}\n"),
+    "site-environment-twice": _facts(_ALWAYS, _ALWAYS + '  one-node: {NCCL_CROSS_NIC: "0"}\n'),
+    "site-environment-number": _facts('"1"', "1"),
+    "site-environment-lines": _facts('"1"', '"1\\n[always]"'),
+    "site-environment-group": _facts("  always:", "  allways:"),
+    "site-gpus": _facts("gpus: 4", "gpus: 0"),
+    "site-launcher": _facts("launcher: srun", "launcher: flux\nother-launchers: [mpirun]"),
+    "site-launcher-unknown": _facts("launcher: srun", "launcher: srum"),
+    "site-launcher-other": _facts("launcher: srun", "launcher: srun\nother-launchers: [flux]"),
+    "site-module": _facts("job: ", "modules: {native: ['cuda 12', -x]}\njob: "),
+    "site-scheduler-facts": case(
+        append(SITE, 'job: {select: {ncpus: "4"}, gpu-directive: gres, resv-ports: true}\n')
+    ),
+    "site-time": _facts("account: required", "time: 30 minutes"),
+    "include-site-environment": case(append(TOOL, "include: [site-environment, runscript]\n")),
+}
+JOBS = {
+    "job-account-missing": _job(*SCRIPT),
+    "job-account-form": _job("--account", "a b", *SCRIPT),
+    "job-argument-missing": _job("--account", "ada"),
+    "job-argument-empty": _job("--account", "ada", "--", ""),
+    "job-argument-nul": _paid("--name", "x", "a\0b"),
+    "job-engine-unknown": _paid("--engine", "docker"),
+    "job-engine-of-site": _paid("--engine", "container", facts=f"{GPU_SITE}engines: [native]\n"),
+    "job-environment-form": _paid("--environment", "/my venv"),
+    "job-environment-missing": _paid("--engine", "native"),
+    "job-environment-of-container": _paid("--engine", "container", "--environment", "/venv"),
+    "job-gpus-unknown": _paid(facts=GPU_SITE.replace("node: {gpus: 4", "#")),
+    "job-image-unknown": _paid("--image", "smal"),
+    "job-launcher-of-site": _paid("--launcher", "mpirun"),
+    "job-launcher-unknown": _paid("--launcher", "srum"),
+    "job-local-nodes": _job(*SCRIPT, facts=_LOCAL),
+    "job-local-words": _paid("--time", "01:00:00", "--name", "x", nodes="1", facts=_LOCAL),
+    "job-name-form": _paid("--name", "x\n#SBATCH --uid=0"),
+    "job-nodes": _paid(nodes="0"),
+    "job-nodes-negative": _paid(nodes="-1"),
+    "job-nodes-text": _paid(nodes="two"),
+    "job-nodes-many": _paid(nodes="1" * 30),
+    "job-ranks": _paid("--tasks-per-node", "0"),
+    "job-ranks-of-site": _paid("--tasks-per-node", "5"),
+    "job-sif-of-native": _paid("--environment", "/venv", "--sif", "x.sif"),
+    "job-sif-option": _paid("--sif=-x.sif"),
+    "job-signal-form": _paid("--signal", "10"),
+    "job-signal-of-pbs": _paid(
+        *("--signal", "USR1@120"),
+        facts=_LOCAL.replace("local", "pbs", 1).replace("launcher: local", "launcher: mpiexec"),
+    ),
+    "job-site-missing": case(command=("jobscript", "--nodes", "1", *SCRIPT)),
+    "job-site-unknown": case(command=("jobscript", "--site", "hree", "--nodes", "1", *SCRIPT)),
+    "job-time-form": _paid("--time", "90"),
+    "job-several": _job("--tasks-per-node", "9", "--time", "1h", "--", "", nodes="0"),
+}
