@@ -45,6 +45,8 @@ class Bench:
         self.sif.touch()
         (self.nasty / "conda-python-distributed").touch()
         (self.venv / "bin" / "activate").touch()
+        self.nodes = folder / "nodes"
+        self.nodes.write_text("deg1.example.org\ndeg1.example.org\ndeg2.example.org\n")
         for name in RECORDED:
             (self.bin / name).write_text(RECORDER)
             (self.bin / name).chmod(0o755)
@@ -68,6 +70,7 @@ class Bench:
                 "RECORD": str(self.record),
                 "USER": "ada",
                 "PBS_O_WORKDIR": str(self.empty),
+                "PBS_NODEFILE": str(self.nodes),
                 "BASH_FUNC_module%%": MODULE,
                 **env,
             },

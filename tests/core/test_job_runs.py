@@ -212,7 +212,31 @@ def test_flux_sends_a_signal_to_the_script_too(bench: Bench, real: Catalog) -> N
     """Which must wait for its ranks rather than end before they have saved their work."""
     text = bench.render(real.sites["el-capitan"], signal="USR1@60", environment=str(bench.venv))
     (bench.bin / "flux").write_text('#!/bin/bash\nkill -USR1 "$PPID"\nsleep 0.2\nexit 7\n')
-    assert bench.run(text, launcher="flux").code == 7
+    assert bench.run(text, launcher="flux", MASTER_ADDR="preset").code == 7
+
+
+@pytest.mark.parametrize(("preset", "expected"), [({}, "el1"), ({"MASTER_ADDR": "mine"}, "mine")])
+def test_flux_is_asked_for_the_host_of_rank_0(
+    bench: Bench, real: Catalog, preset: dict[str, str], expected: str
+) -> None:
+    """It tells no task; see flux-hostlist(1)."""
+    text = bench.render(real.sites["el-capitan"], environment=str(bench.venv))
+    answer = '[[ "$*" != "hostlist --nth=0 instance" ]] || { echo el1; exit; }'
+    recorder = (bench.bin / "flux").read_text()
+    (bench.bin / "flux").write_text(recorder.replace("\n", f"\n{answer}\n", 1))
+    assert bench.run(text, launcher="flux", **preset).env["MASTER_ADDR"] == expected
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"), [({}, "deg1.example.org"), ({"MASTER_ADDR": "mine"}, "mine")]
+)
+def test_pbs_names_the_host_of_rank_0(
+    bench: Bench, real: Catalog, preset: dict[str, str], expected: str
+) -> None:
+    """The container need not see the node file then."""
+    site = replace(real.sites["derecho"], cache="", modules=Modules())
+    text = bench.render(site, account="project")
+    assert bench.run(text, launcher="mpiexec", **preset).env["MASTER_ADDR"] == expected
 
 
 def test_pbs_starts_where_it_was_submitted(bench: Bench, real: Catalog) -> None:

@@ -9,6 +9,9 @@
 # Site derecho: 2 nodes, 4 ranks on each. Written by sifwright; submit it with qsub.
 set -euo pipefail
 cd "$PBS_O_WORKDIR" # PBS starts jobs in the home directory
+# Rank 0's host; in a container, or on another node, the file may not be there.
+[[ -v MASTER_ADDR ]] || MASTER_ADDR=$(head -n 1 "$PBS_NODEFILE")
+export MASTER_ADDR
 
 # Modules; their code may read variables that are not set.
 set +u

@@ -9,6 +9,10 @@
 # Site el-capitan: 2 nodes, 4 ranks on each. Written by sifwright; submit it with flux batch.
 set -euo pipefail
 
+# Rank 0's host, which Flux tells no task (flux-hostlist(1): the hosts of this batch job's instance)
+[[ -v MASTER_ADDR ]] || MASTER_ADDR=$(flux hostlist --nth=0 instance)
+export MASTER_ADDR
+
 # The run scripts and the virtual environment
 RUNSCRIPTS=${RUNSCRIPTS:-} # a module of the image sets it
 [[ -n $RUNSCRIPTS ]] || RUNSCRIPTS=/project/runscripts
