@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from built import IMAGE, SITE, plan
 from facts import processor_seconds
 from figures import Figure, Result, Skipped, ratio
 from memory import Sampler
 
-from sifwright import catalog, host_checks, machine, preflight, runner
+from sifwright import host_checks, machine, preflight, runner
 from sifwright.errors import MachineError
-from sifwright.plan import resolve
 from sifwright.progress import QuietProgress, Timer
 from sifwright.watcher import Watcher
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "import_torch"]
 
-SITE, IMAGE = "local", "pytorch"
 SIZE_RATIO = 0.96
 OURS, PLAIN = "sifwright", "apptainer"
 Steps = dict[str, float]
@@ -89,10 +88,8 @@ def import_torch(settings: Settings) -> Result:
 
 def _program(settings: Settings) -> str:
     """The engine, if this machine can build the image."""
-    found = catalog.load(settings.project / "defs", settings.project)
-    plan = resolve(found, SITE, IMAGE, [])
     try:
-        return preflight.check(plan, machine.values(), settings.folder).program
+        return preflight.check(plan(settings), machine.values(), settings.folder).program
     except MachineError as error:
         raise Skipped(str(error).replace("\n", " ")) from error
 

@@ -1,4 +1,4 @@
-"""One picture of all results: how much of each goal is used, and ratios to plain Apptainer."""  # noqa: INP001  # run.py's folder is on sys.path
+"""One picture of all results: how much of each goal is used, and ratios to the usual way."""  # noqa: INP001  # run.py's folder is on sys.path
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
 
 def plot(figures: Sequence[Figure], machine: Mapping[str, Any], target: Path) -> None:
     """Write target.png and target.svg."""
-    times = [figure for figure in figures if figure.unit != "ratio" and figure.goal]
+    times = [figure for figure in figures if figure.unit != "ratio" and figure.goal is not None]
     ratios = [figure for figure in figures if figure.unit == "ratio"]
     panels = [rows for rows in (times, ratios) if rows]
     heights = [len(rows) + 1.2 for rows in panels]
@@ -48,7 +48,7 @@ def plot(figures: Sequence[Figure], machine: Mapping[str, Any], target: Path) ->
 
 
 def _times(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401  # matplotlib has no types here
-    axes.set_title("Time, as a share of its goal", loc="left", fontweight="bold")
+    axes.set_title("As a share of the goal", loc="left", fontweight="bold")
     goals = [figure.goal or 1 for figure in rows]
     _bars(axes, rows, goals)
     for place, figure in enumerate(rows):
@@ -59,7 +59,7 @@ def _times(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401  # matplo
 
 
 def _ratios(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401
-    title = "sifwright against plain apptainer build of the same definition file, gzip"
+    title = "Against plain apptainer (gzip), env:// and torchrun"
     axes.set_title(title, loc="left", fontweight="bold")
     _bars(axes, rows, [1.0] * len(rows))
     for place, figure in enumerate(rows):
@@ -68,7 +68,7 @@ def _ratios(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401
         goal = f", goal ≤ {figure.goal:g}" if figure.goal else ""
         _label(axes, place, max(_end(figure, 1), figure.goal or 0), f"{figure.median:.2f}{goal}")
     axes.axvline(1, color="grey", linewidth=1, linestyle="--")
-    axes.set_xlabel("ratio, median of the pairs  (dashed: the same as plain; bold: the goal)")
+    axes.set_xlabel("ratio, median of the pairs  (dashed: the same; bold: the goal)")
 
 
 def _bars(axes: Any, rows: Sequence[Figure], scales: Sequence[float]) -> None:  # noqa: ANN401

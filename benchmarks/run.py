@@ -4,6 +4,7 @@
     make bench
     .venv/bin/python benchmarks/run.py --quick              without building an image
     .venv/bin/python benchmarks/run.py --only build --pairs 3
+    .venv/bin/python benchmarks/run.py --only launch        in the image that `make sif` built
 
 No test asserts a time: machines differ. What is compared ran in turn in one run (A B A B), and the
 figure is the median of the ratios.
@@ -22,9 +23,11 @@ from typing import Any
 from facts import machine
 from figures import Figure, Result, Settings, Skipped
 from images import build, import_torch
+from launching import eight_ranks, engine_lines, wrapper
 from planning import cli_start, plan_render, render_1000
 from plot import plot
 from rich.console import Console
+from slurm_launch import first_all_reduce
 from table import table
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -35,8 +38,13 @@ BENCHMARKS = {
     "render-1000": render_1000,
     "build": build,
     "import-torch": import_torch,
+    "launch-wrapper": wrapper,
+    "launch-lines": engine_lines,
+    "launch-slurm": first_all_reduce,
+    "launch-8-ranks": eight_ranks,
 }
 SLOW = ("build", "import-torch")
+GROUPS = {"launch": [name for name in BENCHMARKS if name.startswith("launch-")]}
 
 
 def main() -> None:
@@ -51,7 +59,7 @@ def main() -> None:
     )
     FOLDER.mkdir(parents=True, exist_ok=True)
     results = _earlier()
-    names = arguments.only or [n for n in BENCHMARKS if not (arguments.quick and n in SLOW)]
+    names = _names(arguments)
     for name in names:
         console.print(f"{name} …")
         results["benchmarks"][name] = _run(name, settings)
@@ -63,10 +71,17 @@ def main() -> None:
     console.print(f"written: {FOLDER.relative_to(PROJECT)}/results.json, .png, .svg")
 
 
+def _names(arguments: argparse.Namespace) -> list[str]:
+    if arguments.only:
+        return [name for word in arguments.only for name in GROUPS.get(word, [word])]
+    return [name for name in BENCHMARKS if not (arguments.quick and name in SLOW)]
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    choices = [*BENCHMARKS, *GROUPS]
     parser.add_argument(
-        "--only", action="append", choices=BENCHMARKS, metavar="NAME", help=", ".join(BENCHMARKS)
+        "--only", action="append", choices=choices, metavar="NAME", help=", ".join(choices)
     )
     parser.add_argument("--quick", action="store_true", help="fewer runs, and build no image")
     parser.add_argument("--pairs", type=int, default=1, help="builds of each kind (1)")

@@ -11,24 +11,47 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import FrameType, ModuleType
     from typing import Iterator, NoReturn, Optional
 
 FORWARDED = (signal.SIGUSR1, signal.SIGUSR2)
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+HANDLER = "_terminate_process_handler"
 SIGNAL_STATUS = 128  # a shell's exit status for the end by signal n: 128 + n
 
 
 def ranks() -> "Iterator[int]":
     """Yield the process ids of the ranks, which are the agent's children."""
     for thread in os.listdir("/proc/self/task"):
-        with open("/proc/self/task/{}/children".format(thread), encoding="ascii") as children:
-            yield from map(int, children.read().split())
+        try:
+            with open("/proc/self/task/{}/children".format(thread), encoding="ascii") as children:
+                yield from map(int, children.read().split())
+        except OSError:  # the thread has ended just now
+            continue
 
 
 def forward(number: int, _frame: "Optional[FrameType]") -> None:
     for rank in ranks():
         with contextlib.suppress(ProcessLookupError):  # it ended just now
             os.kill(rank, number)
+
+
+def heed_once(api: "ModuleType") -> None:
+    """Let torch heed the first signal to stop only.
+
+    A batch job gets each signal twice, from Slurm and through Apptainer, and the second one would
+    end torch in the middle of stopping the ranks.
+    """
+    stop = getattr(api, HANDLER, None)  # there is no public way
+    if stop is None:
+        return
+
+    def first(number: int, frame: "Optional[FrameType]") -> None:
+        for other in STOPPING:
+            signal.signal(other, signal.SIG_IGN)
+        stop(number, frame)
+
+    setattr(api, HANDLER, first)
 
 
 def status_of(code: int) -> int:
@@ -41,9 +64,10 @@ def main() -> "NoReturn":
     for number in FORWARDED:
         signal.signal(number, forward)
     from torch.distributed import run  # noqa: PLC0415  # after the handlers: it takes a second
-    from torch.distributed.elastic.multiprocessing import SignalException  # noqa: PLC0415
+    from torch.distributed.elastic.multiprocessing import SignalException, api  # noqa: PLC0415
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError  # noqa: PLC0415
 
+    heed_once(api)
     try:
         run.main()
     except ChildFailedError as error:

@@ -113,6 +113,12 @@ def choose(env: "Env", ranks: "Ranks", *, preset: bool) -> "Dict[str, str]":
     return dict(hidden, LOCAL_RANK=str(number))
 
 
+def to_compare(env: "Env") -> str:
+    """Return LOCAL_RANK where no two ranks of a node may have the same: it sees several GPUs."""
+    found = visible(env)
+    return env["LOCAL_RANK"] if found and len(found.names) > 1 else ""
+
+
 def device(env: "Env", ranks: "Ranks", *, preset: bool) -> "Tuple[Optional[Tuple[str, str]], int]":
     """Return what to hide the others' devices with, if asked to, and the number of the own one."""
     found = visible(env)

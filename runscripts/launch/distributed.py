@@ -6,7 +6,7 @@ import sys
 from . import debug, devices, folders, site_environment
 from .errors import EX_UNAVAILABLE, LaunchError
 from .hosts import LOOPBACK
-from .launchers import find_launcher, local_size
+from .launchers import find_launcher, local_size, refuse_lost_environment
 from .meeting import Group, meet
 from .ports import launch_name
 from .ranks import NAMES, find_ranks, refuse_empty
@@ -64,6 +64,8 @@ def command(arguments: "List[str]", env: "Env") -> "Command":
 
 def one_rank(env: "Env", launcher: "Optional[Launcher]", arguments: "List[str]") -> "Command":
     """Set all ranks' variables; Python gets the arguments as they are."""
+    if not launcher and "RANK" not in env:
+        refuse_lost_environment(env)
     ranks = find_ranks(env, launcher)
     explain_single_process(env, launcher)
     preset = "LOCAL_RANK" in env
@@ -71,12 +73,14 @@ def one_rank(env: "Env", launcher: "Optional[Launcher]", arguments: "List[str]")
     env.update(ranks.variables())
     env["OMP_NUM_THREADS"] = threads(env, launcher, 1, ranks.local_world_size)
 
-    def check() -> None:
-        env.update(devices.choose(env, ranks, preset=preset))
-        check_node(env, one_node=ranks.one_node)
-
     neighbours, known = ranks.local_world_size, ranks.launcher is not None
     group = Group(ranks.rank, ranks.world_size, neighbours, known=known)
+
+    def check() -> None:
+        env.update(devices.choose(env, ranks, preset=preset))
+        group.device = devices.to_compare(env)
+        check_node(env, one_node=ranks.one_node)
+
     place = meet(env, group, check)
     settle(env, group, place)
     if place.node is not None:

@@ -34,7 +34,7 @@ def check_temporary(env: "Env") -> None:
             os.close(descriptor)
             os.unlink(path)
     except OSError as error:
-        where = shown(env, "TMPDIR") if env.get("TMPDIR") == folder else "TMPDIR (unset, so /tmp)"
+        where = shown(env, "TMPDIR") + ("" if env.get("TMPDIR") == folder else ", so /tmp,")
         message = "{} cannot be written on {} ({}): set TMPDIR to a folder with space"
         raise LaunchError(message.format(where, os.uname().nodename, error.strerror)) from None
 
@@ -46,13 +46,14 @@ def miopen_cache(env: "Env") -> "Dict[str, str]":
     kernels anew takes minutes. Not in the home directory: databases shared between nodes over a
     network file system get malformed (MIOpen#1878). Nobody removes anything: the other may use it.
     """
-    if any(name in env for name in MIOPEN):
+    unset = [name for name in MIOPEN if name not in env]
+    if not unset:
         return {}
     job = next((env[name] for name in JOBS if env.get(name)), "no-job")
     safe = "".join(c if c.isalnum() else "-" for c in job)
     folder = "{}/sifwright-miopen-{}-{}".format(temporary(env), os.getuid(), safe)
     make_private(env, folder)
-    return dict.fromkeys(MIOPEN, folder)
+    return dict.fromkeys(unset, folder)
 
 
 def make_private(env: "Env", folder: str) -> None:

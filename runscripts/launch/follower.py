@@ -4,42 +4,51 @@ import socket
 import time
 
 from .errors import EX_UNAVAILABLE, LaunchError
-from .rollcall import PROTOCOL, Answer, address_of, hostname, read_line, send
+from .rollcall import PROTOCOL, Answer, Wire, hostname
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO, List, Optional, Set, Tuple
+    from typing import Dict, List, Optional, Set
 
     from .rollcall import Party
 
-CONNECT_SECONDS = 2.0  # for a connection to be made, and for rank 0's first word
+CONNECT_SECONDS = 2.0
+WORD_SECONDS = 0.3  # for rank 0's first word, before other doors are tried as well
 RESOLVE_SECONDS = 3.0  # for a name server that hiccups
 GRACE_SECONDS = 5.0  # rank 0 gives up first, so that its reason reaches everybody
 EVERY_DOOR = 4  # so often all doors are tried
 
 
 class Follower:
-    """The side of every other rank."""
+    """The side of every other rank.
+
+    A door where somebody listens and says nothing may be rank 0's, busy, or a stranger's: the
+    connection stays open and is asked again, while the other doors are tried.
+    """
 
     def __init__(self, party: "Party", host: str) -> None:
         self.party = party
         self.host = host
-        self.deadline = time.monotonic() + party.seconds + GRACE_SECONDS
         self.began = time.monotonic()
+        self.deadline = self.began + party.seconds + GRACE_SECONDS
         self.last = "nothing was tried"
         self.unresolved = 0.0  # since when
-        self.strange: "Set[int]" = set()  # doors where somebody else answered, or nobody spoke
+        self.silent: "Dict[int, Wire]" = {}  # by port
+        self.strange: "Set[int]" = set()
 
-    def call(self, problem: str) -> Answer:
+    def call(self) -> Answer:
         """Go to rank 0 and do as it says; raises `LaunchError` if it is not found or says stop."""
-        pause, attempt = 0.005, 0
-        while time.monotonic() < self.deadline and not self.is_hopeless():
-            found = self.find(self.doors(attempt), problem)
-            if found:
-                return self.wait(*found)
-            time.sleep(min(pause, max(0.0, self.deadline - time.monotonic())))
+        pause, attempt = 0.001, 0
+        while self.left() > 0 and not self.is_hopeless():
+            wire = self.find(attempt)
+            if wire:
+                return self.wait(wire)
+            time.sleep(min(pause, max(0.0, self.left())))
             pause, attempt = min(pause * 1.5, 0.5), attempt + 1
         raise LaunchError(self.explanation(), EX_UNAVAILABLE)
+
+    def left(self) -> float:
+        return self.deadline - time.monotonic()
 
     def is_hopeless(self) -> bool:
         """A name that cannot be resolved for some seconds is wrong, not late."""
@@ -50,53 +59,76 @@ class Follower:
 
         Nobody at the first one: mostly rank 0 has not started yet, seldom it is elsewhere.
         """
-        if not self.strange and attempt % EVERY_DOOR != 1:
+        if not self.silent and not self.strange and attempt % EVERY_DOOR != 1:
             return self.party.doors[:1]
-        return sorted(self.party.doors, key=lambda port: port in self.strange)
+        doors = [port for port in self.party.doors if port not in self.silent]
+        return sorted(doors, key=lambda port: port in self.strange)
 
-    def find(self, doors: "List[int]", problem: str) -> "Optional[Tuple[socket.socket, BinaryIO]]":
-        """Return a connection to rank 0 of this launch, if it stands at one of the doors."""
-        for port in doors:
+    def find(self, attempt: int) -> "Optional[Wire]":
+        """Return the connection to rank 0 of this launch, if it is at one of the doors."""
+        for port, wire in list(self.silent.items()):
+            if self.is_known(port, wire, 0):
+                return wire
+        for port in self.doors(attempt):
             try:
-                connection = socket.create_connection((self.host, port), CONNECT_SECONDS)
-            except ConnectionRefusedError:
-                self.last = "nobody answers at its port {}: rank 0 has not started, or has ended"
-                self.last = self.last.format(self.party.doors[0])
-                continue
+                met = self.knock(port)
+                self.unresolved = 0.0
             except OSError as error:
-                self.last = describe(error)
-                if isinstance(error, socket.gaierror):
-                    self.unresolved = self.unresolved or time.monotonic()
-                return None  # no door of that host will do better
-            lines = connection.makefile("rb")
-            if self.is_known(connection, lines, problem):
-                return connection, lines
-            self.last = "somebody else answers at its port {}".format(port)
-            connection.close()
-            if port not in self.strange:
-                self.strange.add(port)
-                return self.find(self.doors(0), problem)
+                self.note(port, error)
+                return None  # no door of that host will do better now
+            if met and self.is_known(port, met, WORD_SECONDS):
+                return met
         return None
 
-    def is_known(self, connection: socket.socket, lines: "BinaryIO", problem: str) -> bool:
-        party = self.party
-        fields = (PROTOCOL, party.launch, str(party.rank), str(party.size), hostname(), problem)
-        return send(connection, *fields) and read_line(lines) == ["wait"]
+    def knock(self, port: int) -> "Optional[Wire]":
+        """Connect and say who this is; None if nobody is there. Raises `OSError`: no way."""
+        me = self.party
+        try:
+            seconds = min(CONNECT_SECONDS, max(0.1, self.left()))
+            wire = Wire(socket.create_connection((self.host, port), seconds))
+        except ConnectionRefusedError:
+            message = "nobody answers at its port {}: rank 0 has not started, or has ended"
+            self.last = message.format(me.doors[0])
+            return None
+        self.silent[port] = wire
+        numbers = str(me.rank), str(me.size)
+        wire.send(PROTOCOL, me.launch, *numbers, hostname(), me.device, me.problem)
+        return wire
 
-    def wait(self, connection: socket.socket, lines: "BinaryIO") -> Answer:
-        """Wait until rank 0 has seen everybody."""
-        connection.settimeout(max(1.0, self.deadline - time.monotonic()))
-        local = address_of(connection.getsockname())
-        reply = read_line(lines)
-        connection.close()
-        if reply[:1] == ["go"]:
-            answer = Answer(reply[1], int(reply[2]))
-            answer.local, answer.node, answer.neighbours = local, int(reply[3]), int(reply[4])
+    def note(self, port: int, error: OSError) -> None:
+        """Remember why there is no way to the host."""
+        self.last = describe(error)
+        if isinstance(error, socket.gaierror):
+            self.unresolved = self.unresolved or time.monotonic()
+        else:
+            self.unresolved = 0.0
+            self.strange.add(port)  # a program that accepts no more connections looks the same
+
+    def is_known(self, port: int, wire: Wire, seconds: float) -> bool:
+        """Tell whether rank 0 answers; forget a door where somebody else does."""
+        words = wire.line(seconds)
+        if words == ["wait"]:
+            return True
+        if words is not None or wire.ended:
+            self.strange.add(port)
+            del self.silent[port]
+            wire.close()
+        self.last = "somebody else answers at its port {}, or nobody speaks there".format(port)
+        return False
+
+    def wait(self, wire: Wire) -> Answer:
+        """Wait until rank 0 has seen everybody, for which it has as long as we had."""
+        words = wire.line(self.party.seconds + GRACE_SECONDS) or [""]
+        if words[0] == "go":
+            answer = Answer(words[1], int(words[2]))
+            answer.local = wire.addresses()[0]
+            answer.node, answer.neighbours = int(words[3]), int(words[4])
             return answer
-        if reply[:1] == ["stop"]:
-            raise LaunchError(reply[1], EX_UNAVAILABLE)
-        message = "rank 0 on {} ended before all ranks had come: look for its error above"
-        raise LaunchError(message.format(self.host), EX_UNAVAILABLE)
+        if words[0] == "stop":
+            raise LaunchError(words[1], EX_UNAVAILABLE)
+        message = "rank 0 on {} {}: look for its error above"
+        how = "ended before all ranks had come" if wire.ended else "came to no decision"
+        raise LaunchError(message.format(self.host, how), EX_UNAVAILABLE)
 
     def explanation(self) -> str:
         message = "rank {} on {} did not reach rank 0 at MASTER_ADDR='{}' within {:.0f} s: {}"

@@ -15,12 +15,12 @@ import sys
 
 from . import hosts, ports
 from .errors import LaunchError
-from .launchers import FLUX, HYDRA, JSRUN, OPEN_MPI, PALS
+from .launchers import FLUX, HYDRA, JSRUN, OPEN_MPI, PALS, find_launcher, local_size
 from .variables import number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable, List, Optional
+    from typing import Iterable, List, Optional, Tuple
 
     from .variables import Env
 
@@ -32,32 +32,40 @@ RANKS = ("RANK", *(launcher.rank for launcher in LAUNCHERS), "SLURM_PROCID")
 
 def master_addr(env: "Env", nodelist: "Optional[str]") -> str:
     """Return the host of rank 0; raises `LaunchError` if nothing says where it is."""
+    if nodelist is not None:  # whoever gives a list wants its first host
+        return hosts.first(env, nodelist)
     if env.get("MASTER_ADDR"):
         return env["MASTER_ADDR"]
-    if nodelist is not None:
-        return hosts.first(env, nodelist)
+    if env.get("WORLD_SIZE") != "1" and env.get(hosts.MASTER_HOST):
+        return env[hosts.MASTER_HOST]
     # One rank talks to nobody else, and a shell in an allocation may not be on its first host.
     if env.get("WORLD_SIZE") != "1" and hosts.has_hosts(env):
         return hosts.first(env)
-    if known(env, "WORLD_SIZE") > known(env, "LOCAL_WORLD_SIZE") > 0:
+    ranks, here = sizes(env)
+    if ranks > here > 0:
         message = (
-            "WORLD_SIZE='{WORLD_SIZE}' is more than LOCAL_WORLD_SIZE='{LOCAL_WORLD_SIZE}', and no"
-            " node list says where rank 0 is: set MASTER_ADDR to its host"
+            "WORLD_SIZE='{}' is more than LOCAL_WORLD_SIZE='{}', and no node list says where rank 0"
+            " is: set MASTER_ADDR to its host"
         )
-        raise LaunchError(message.format(**env))
+        raise LaunchError(message.format(ranks, here))
     return hosts.LOOPBACK
 
 
-def known(env: "Env", name: str) -> int:
-    """Return the value of a variable, 0 when it is unset."""
-    return number(env, name) if name in env else 0
+def sizes(env: "Env") -> "Tuple[int, int]":
+    """Return the number of ranks and of those on this node; 0 for what nothing says."""
+    if "WORLD_SIZE" in env:
+        here = number(env, "LOCAL_WORLD_SIZE") if "LOCAL_WORLD_SIZE" in env else 0
+        return number(env, "WORLD_SIZE"), here
+    # A Slurm job has its list, and its batch script speaks for ranks that are not there yet.
+    launcher = None if "SLURM_JOB_ID" in env else find_launcher(env)
+    return (number(env, launcher.size), local_size(env, launcher)) if launcher else (0, 0)
 
 
 def master_port(env: "Env") -> int:
     """Return the port; rank 0 also makes sure that nobody else has it."""
     variable, found = ports.candidates(env)
     # Of an unknown job there may be many ranks.
-    ranks = known(env, "WORLD_SIZE") or (2 if found else 1)
+    ranks = sizes(env)[0] or (2 if found else 1)
     if ranks == 1 and not variable:
         return ports.free_port()  # nobody else has to come to the same answer
     if not found:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 LOOPBACK = "127.0.0.1"
+# Set by job scripts, which can ask the scheduler where a container cannot. Not MASTER_ADDR, which
+# would also decide on the network (SIFWRIGHT_INTERFACE).
+MASTER_HOST = "SIFWRIGHT_MASTER_HOST"
 SLURM_LISTS = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST")
 # One host a line, as often as it has ranks; in this order because a PBS or LSF job may run in
 # something bigger. LSF's also come as words: see hosts_of_words().

@@ -123,6 +123,36 @@ def pals_without_size(env: "Env") -> Launcher:
     return PALS
 
 
+# What starts ranks, by process name; each sets variables that say so.
+STARTERS = ("hydra_pmi_proxy", "orted", "prted", "flux-shell")
+
+
+def refuse_lost_environment(env: "Env") -> None:
+    """Refuse to be one of many single processes that do not know of each other.
+
+    That is what `apptainer exec --cleanenv` makes of a launch: every rank would train alone, and
+    say nothing. Raises `LaunchError`. Where a container hides processes (--pid), nothing shows.
+    """
+    from .processes import above  # noqa: PLC0415  # single processes only
+
+    if any(name.startswith(("SLURM_", "PMI_", "PMIX_", "OMPI_", "FLUX_")) for name in env):
+        return
+    for process in above():
+        if process.name in STARTERS or is_step_of_slurm(process.words()[0]):
+            message = (
+                "{} started this process, but none of its variables is here: no rank would"
+                " know of the others: leave --cleanenv away, or set RANK=0 and WORLD_SIZE=1 for a"
+                " single process"
+            )
+            raise LaunchError(message.format(process.words()[0] or process.name))
+
+
+def is_step_of_slurm(command: str) -> bool:
+    """Tell whether that is a step's slurmstepd: "slurmstepd: [12.0]", and not a batch script's."""
+    step = command.rpartition(".")[2].rstrip("] ")
+    return command.startswith("slurmstepd: [") and step.isdigit()
+
+
 def checked(env: "Env", launcher: Launcher) -> Launcher:
     """Refuse a rank without a size, or one that is not below it."""
     together(env, launcher.rank, launcher.size)

@@ -1,25 +1,26 @@
 """Rank 0's side of the roll call."""
 
 import resource
+import select
 import sys
 import time
-from socket import timeout as TimedOut  # noqa: N812  # an exception, which 3.10 renamed
 
 from .errors import EX_UNAVAILABLE, LaunchError
 from .reservation import reserve
-from .rollcall import HELLO_SECONDS, PROTOCOL, address_of, hostname, is_gone, read_line, send
+from .rollcall import PROTOCOL, Wire, hostname
+from .variables import is_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from socket import socket
     from typing import Dict, List, Optional, Tuple
 
     from .reservation import Reservation
     from .rollcall import Answer, Party
 
-HELLO_FIELDS = 6
-ACCEPT_SECONDS = 0.25
-OTHER_DESCRIPTORS = 100
+HELLO_FIELDS = 7
+HELLO_SECONDS = 2.0  # for a rank's first line, which it sends at once
+TURN_SECONDS = 0.25
+OTHER_DESCRIPTORS = 50
 NOTICE_SECONDS = 10.0  # until it says for whom it waits
 AFTER_PROBLEM_SECONDS = 5.0  # for the others to come and hear of it, once one rank cannot start
 SHOWN_RANKS = 12
@@ -31,8 +32,10 @@ class descriptors:  # noqa: N801  # used like contextlib's functions, which take
     def __init__(self, ranks: int) -> None:
         self.limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         soft, hard = self.limits
-        wanted = max(soft, ranks + OTHER_DESCRIPTORS)
-        self.wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        self.wanted = max(soft, ranks + OTHER_DESCRIPTORS)
+        if self.wanted > hard != resource.RLIM_INFINITY:
+            message = "rank 0 needs {} open files for {} ranks, but 'ulimit -Hn' is {}: raise it"
+            raise LaunchError(message.format(self.wanted, ranks, hard), EX_UNAVAILABLE)
 
     def __enter__(self) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (self.wanted, self.limits[1]))
@@ -48,8 +51,10 @@ class Leader:
         self.party = party
         self.door = door
         self.hosts: "Dict[int, str]" = {0: hostname()}
-        self.guests: "Dict[int, socket]" = {}
-        self.doubles: "List[socket]" = []
+        self.newcomers: "Dict[Wire, float]" = {}  # until when they have to say who they are
+        self.guests: "Dict[int, Wire]" = {}
+        self.doubles: "List[Wire]" = []
+        self.devices: "Dict[Tuple[str, str], str]" = {}
         self.problems: "List[str]" = []
         self.began = time.monotonic()
         self.end = self.began + party.seconds
@@ -66,28 +71,27 @@ class Leader:
     def missing(self) -> "List[int]":
         return [rank for rank in range(1, self.party.size) if rank not in self.guests]
 
-    def call(self, problem: str, answer: "Answer") -> "Answer":
+    def call(self, answer: "Answer") -> "Answer":
         """Wait for all ranks and tell them; raises `LaunchError` with the problem."""
-        with descriptors(self.party.size):
-            return self.hold(problem, answer)
+        me = self.party
+        with descriptors(me.size):
+            self.note("rank 0 on {}".format(hostname()), hostname(), me.device, me.problem)
+            while len(self.guests) + len(self.doubles) < me.size - 1 and self.left() > 0:
+                self.welcome()
+                self.notice()
+            reason = self.reason()
+            if reason:
+                self.stop(reason)
+                raise LaunchError(reason, EX_UNAVAILABLE)
+            return self.go(answer)
 
-    def hold(self, problem: str, answer: "Answer") -> "Answer":
-        if problem:
-            self.problems.append("rank 0 on {}: {}".format(hostname(), problem))
-        while len(self.guests) + len(self.doubles) < self.party.size - 1 and self.left() > 0:
-            self.welcome()
-        self.find_departed()
-        reason = self.reason()
-        if reason:
-            self.stop(reason)
-            raise LaunchError(reason, EX_UNAVAILABLE)
+    def go(self, answer: "Answer") -> "Answer":
         answer.local = self.local
         nodes = self.nodes()
         answer.node, answer.neighbours = nodes[0]
-        for rank, connection in self.guests.items():
-            node = map(str, nodes[rank])
-            send(connection, "go", answer.address, str(answer.port), *node)
-            connection.close()
+        for rank, wire in self.guests.items():
+            wire.send("go", answer.address, str(answer.port), *map(str, nodes[rank]))
+            wire.close()
         return answer
 
     def nodes(self) -> "Dict[int, Tuple[int, int]]":
@@ -102,41 +106,57 @@ class Leader:
         }
 
     def welcome(self) -> None:
-        """Take one connection, if one comes within a quarter of a second."""
-        self.door.listener.settimeout(ACCEPT_SECONDS)
-        try:
-            connection, _ = self.door.listener.accept()
-        except TimedOut:
-            self.notice()
-            return
-        connection.settimeout(HELLO_SECONDS)
-        if not self.admit(connection, read_line(connection.makefile("rb"))):
-            send(connection, "stranger")
-            connection.close()
+        """Hear whoever has something to say; nobody keeps the others waiting."""
+        listener = self.door.listener
+        poll = select.poll()
+        for one in (listener, *(wire.connection for wire in self.newcomers)):
+            poll.register(one, select.POLLIN)
+        if any(number == listener.fileno() for number, _ in poll.poll(TURN_SECONDS * 1000)):
+            wire = Wire(listener.accept()[0])
+            self.newcomers[wire] = time.monotonic() + HELLO_SECONDS
+        for wire, deadline in list(self.newcomers.items()):
+            hello = wire.line(0)
+            if hello is not None or wire.ended or time.monotonic() > deadline:
+                del self.newcomers[wire]
+                self.answer(wire, hello or [])
 
-    def admit(self, connection: "socket", hello: "List[str]") -> bool:
-        """Keep a rank of this launch; False for anybody else."""
+    def answer(self, wire: Wire, hello: "List[str]") -> None:
+        """Keep a rank of this launch; send anybody else away."""
         if len(hello) != HELLO_FIELDS or hello[:2] != [PROTOCOL, self.party.launch]:
-            return False
-        rank, size, host, problem = hello[2:]
+            wire.send("stranger")
+            wire.close()
+            return
+        trouble = self.admit(wire, *hello[2:])
+        if trouble:
+            self.problems.append(trouble)
+            self.doubles.append(wire)
+        wire.send("wait")
+
+    def admit(self, wire: Wire, *hello: str) -> str:
+        """Write down a rank, or return why it cannot be one."""
+        rank, size, host, device, problem = hello
         who = "rank {} on {}".format(rank, host)
-        if size != str(self.party.size) or not rank.isdigit() or not 0 < int(rank) < int(size):
-            message = "{} says there are {} ranks, not {}"
-            self.problems.append(message.format(who, size, self.party.size))
-            self.doubles.append(connection)
-            return send(connection, "wait")
-        if int(rank) in self.guests and not is_gone(self.guests[int(rank)]):
-            self.problems.append("{} is there twice".format(who))
-            self.doubles.append(connection)
-            return send(connection, "wait")
-        if problem:
-            self.problems.append("{}: {}".format(who, problem))
-        here, there = address_of(connection.getsockname()), address_of(connection.getpeername())
+        if size != str(self.party.size) or not is_number(rank) or not 0 < int(rank) < int(size):
+            return "{} says there are {} ranks, not {}".format(who, size, self.party.size)
+        before = self.guests.get(int(rank))
+        if before and not before.is_gone():
+            return "{} is there twice".format(who)
+        here, there = wire.addresses()
         if here != there:  # from another machine: this is the way to it
             self.local = here
-        self.guests[int(rank)] = connection
+        self.guests[int(rank)] = wire
         self.hosts[int(rank)] = host
-        return send(connection, "wait")
+        self.note(who, host, device, problem)
+        return ""
+
+    def note(self, who: str, host: str, device: str, problem: str) -> None:
+        """Write down why a rank cannot start; a device that two have is a reason, too."""
+        if problem:
+            self.problems.append("{}: {}".format(who, problem))
+        other = self.devices.setdefault((host, device), who) if device else who
+        if other != who:
+            message = "{} and {} both have LOCAL_RANK='{}', but several GPUs: unset LOCAL_RANK"
+            self.problems.append(message.format(other, who, device))
 
     def notice(self) -> None:
         if not self.noticed and time.monotonic() - self.began > NOTICE_SECONDS:
@@ -151,13 +171,14 @@ class Leader:
         return "rank{} {}{}".format(plural, ", ".join(missing[:SHOWN_RANKS]), more)
 
     def find_departed(self) -> None:
-        """Notice a rank that came and has ended since."""
-        for rank, connection in self.guests.items():
-            if is_gone(connection):
+        """Notice ranks that came and have ended since."""
+        for rank, wire in self.guests.items():
+            if wire.is_gone():
                 self.problems.append("rank {} ended before the start".format(rank))
 
     def reason(self) -> str:
         """Return what keeps the launch from starting, or an empty text."""
+        self.find_departed()
         if self.problems:
             return "; ".join(self.problems[:3])
         if not self.missing():
@@ -170,9 +191,9 @@ class Leader:
         return message.format(*names)
 
     def stop(self, reason: str) -> None:
-        for connection in (*self.guests.values(), *self.doubles):
-            send(connection, "stop", reason)
-            connection.close()
+        for wire in (*self.guests.values(), *self.doubles):
+            wire.send("stop", reason)
+            wire.close()
 
 
 def say(message: str) -> None:

@@ -12,11 +12,16 @@ if TYPE_CHECKING:
     from .rollcall import Answer, Party
     from .variables import Env
 
-START_SECONDS = 25  # for all ranks to come; a second per node where there are more nodes
+START_SECONDS = 20  # for all ranks to come; a second per node where there are more nodes
 
 
 class Group:
-    """The ranks of a launch, or one agent per node; `known` if a launcher started them."""
+    """The ranks of a launch, or one agent per node; `known` if a launcher started them.
+
+    `device` is the number of this rank's GPU where several can be seen, for rank 0 to compare.
+    """
+
+    device = ""
 
     def __init__(self, rank: int, size: int, neighbours: int, *, known: bool) -> None:
         self.rank = rank
@@ -77,6 +82,8 @@ def master(env: "Env", group: Group) -> str:
     if env.get("MASTER_ADDR"):
         refuse_loopback(env, group)
         return env["MASTER_ADDR"]
+    if env.get(hosts.MASTER_HOST):
+        return env[hosts.MASTER_HOST]
     if hosts.has_hosts(env):
         return hosts.first(env)
     if group.nodes == 1:
@@ -122,7 +129,9 @@ def call_roll(env: "Env", group: Group, check: "Callable[[], None]") -> Place:
         answer = lead(party, Claim(env, group, host, variable, own), check)
     else:
         at = hosts.LOOPBACK if group.nodes == 1 else host
-        answer = Follower(party, at).call(problem_of(check))
+        party.problem = problem_of(check)
+        party.device = group.device
+        answer = Follower(party, at).call()
     place = Place(answer.address, answer.port)
     place.local = answer.local
     # Hosts of one name would count as one node.
@@ -167,14 +176,15 @@ def lead(party: "Party", claim: Claim, check: "Callable[[], None]") -> "Answer":
     from .rollcall import Answer  # noqa: PLC0415
 
     door = place = open_door(party.doors)
-    address, problem = claim.host, ""
+    address = claim.host
     try:
         check()
         place = claimed_port(claim, door)
         address = claimed_address(claim)
     except LaunchError as error:
-        problem = str(error)
-    answer = Leader(party, door).call(problem, Answer(address, place.port))
+        party.problem = str(error)
+    party.device = claim.group.device
+    answer = Leader(party, door).call(Answer(address, place.port))
     place.hand_over()
     if place is not door:
         door.give_back()

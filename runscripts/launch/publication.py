@@ -20,11 +20,13 @@ PAUSE_SECONDS = 0.05
 def published_port(env: "Env", launch: str, doors: "List[int]", rank: int) -> int:
     """Return the port of this launch; rank 0 chooses a free one, once, and the others wait for it.
 
-    The launch's name (job, step, restart) is the file's: what an earlier launch left is never read.
+    The launch's name (job, step, restart) is the file's, so that no other launch reads it. Asked
+    again, the answer is the same, or an error if somebody has taken the port since.
     """
     path = "{}/sifwright-port-{}".format(env[VARIABLE], "-".join(launch.split()).replace("/", "-"))
-    if rank == 0 and read(path) is None:
-        publish(env, path, free(doors))
+    if rank == 0:
+        earlier = read(path)
+        publish(env, path, free([earlier] if earlier else doors))
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         port = read(path)
@@ -50,6 +52,8 @@ def read(path: str) -> "Optional[int]":
     """Return the published port, or None as long as there is none."""
     try:
         with open(path, encoding="ascii") as file:
+            if os.fstat(file.fileno()).st_uid != os.getuid():
+                raise LaunchError("{} is somebody else's file: remove it".format(path))
             text = file.read().strip()
     except FileNotFoundError:
         return None

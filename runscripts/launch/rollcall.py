@@ -7,23 +7,25 @@ start; rank 0 answers `go` with the address and port to use, or `stop` with the 
 
 One line each way, fields separated by tabs:
 
-    ->  sifwright-1  launch  rank  size  host  problem
+    ->  sifwright-1  launch  rank  size  host  device  problem
     <-  wait | stranger
     <-  go  address  port  node  neighbours | stop  reason
 
 Rank 0's side is in leader.py, the others' in follower.py.
 """
 
+import select
 import socket
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO, List, Optional, Tuple
+    from typing import List, Optional, Tuple
 
 PROTOCOL = "sifwright-1"
 MAX_LINE = 8192  # bytes
 MAX_FIELD = 1000  # characters
-HELLO_SECONDS = 0.5  # for a rank's first line, which it sends at once
+SEND_SECONDS = 2.0  # for a short line, which the other side's system takes at once
 
 
 class Party:
@@ -37,6 +39,8 @@ class Party:
         self.size = size
         self.doors = doors
         self.seconds = seconds
+        self.device = ""  # the number of its GPU, where several can be seen
+        self.problem = ""  # why it cannot start
 
 
 class Answer:
@@ -63,37 +67,68 @@ def hostname() -> str:
     return socket.gethostname()
 
 
-def read_line(lines: "BinaryIO") -> "List[str]":
-    """Return the fields of one line; none if the other side is silent, gone, or too loud."""
-    try:
-        data = lines.readline(MAX_LINE)
-    except OSError:
-        return []
-    return data.decode("utf-8", "replace")[:-1].split("\t") if data.endswith(b"\n") else []
+class Wire:
+    """One connection of the roll call: lines of fields, each way."""
 
+    def __init__(self, connection: "socket.socket") -> None:
+        self.connection = connection
+        self.received = b""
+        self.ended = False
+        connection.settimeout(SEND_SECONDS)
 
-def send(connection: socket.socket, *fields: str) -> bool:
-    line = "\t".join(clean(field) for field in fields) + "\n"
-    try:
-        connection.sendall(line.encode("utf-8", "replace"))
-    except OSError:
-        return False
-    return True
+    def send(self, *fields: str) -> bool:
+        """Send one line; False if the other side is not there any more."""
+        line = "\t".join(clean(field) for field in fields) + "\n"
+        try:
+            self.connection.sendall(line.encode("utf-8", "replace"))
+        except OSError:
+            self.ended = True
+        return not self.ended
+
+    def line(self, seconds: float) -> "Optional[List[str]]":
+        """Return the fields of the next line, or None if none comes in that time.
+
+        A side that has gone, or says too much, has `ended`.
+        """
+        deadline = time.monotonic() + seconds
+        while b"\n" not in self.received and not self.ended:
+            if not self.wait(deadline - time.monotonic()):
+                return None
+            self.receive()
+        if b"\n" not in self.received:
+            return None
+        line, _, self.received = self.received.partition(b"\n")
+        return line.decode("utf-8", "replace").split("\t")
+
+    def wait(self, seconds: float) -> bool:
+        """Tell whether something comes in that time: words, or the end."""
+        poll = select.poll()  # select() knows the first 1024 descriptors only
+        poll.register(self.connection, select.POLLIN)
+        return bool(poll.poll(max(0.0, seconds) * 1000))
+
+    def receive(self) -> None:
+        try:
+            data = self.connection.recv(MAX_LINE)
+        except OSError:
+            data = b""
+        self.received += data
+        self.ended = not data or len(self.received) > MAX_LINE
+
+    def is_gone(self) -> bool:
+        """Tell whether the other side, which has nothing to say now, has gone."""
+        if not self.ended and self.wait(0):
+            self.receive()
+        return self.ended
+
+    def addresses(self) -> "Tuple[str, str]":
+        """Return this side's and the other side's address."""
+        here, there = self.connection.getsockname(), self.connection.getpeername()
+        return address_of(here), address_of(there)
+
+    def close(self) -> None:
+        self.connection.close()
 
 
 def address_of(name: "Tuple[str, int]") -> str:
     """Return the address of a socket's end; one for both families shows IPv4 as ::ffff:1.2.3.4."""
     return name[0][len("::ffff:") :] if name[0].startswith("::ffff:") else name[0]
-
-
-def is_gone(connection: socket.socket) -> bool:
-    """Tell whether the other side has closed the connection."""
-    connection.settimeout(0)
-    try:
-        return connection.recv(1) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    finally:
-        connection.settimeout(HELLO_SECONDS)

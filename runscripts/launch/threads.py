@@ -2,6 +2,8 @@
 
 import os
 
+from .variables import is_number
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
@@ -9,12 +11,9 @@ if TYPE_CHECKING:
     from .launchers import Launcher
     from .variables import Env
 
-MAX_DIGITS = 6
-
 
 def positive(text: str) -> "Optional[int]":
-    good = text.isdigit() and len(text) <= MAX_DIGITS and text[0] != "0"
-    return int(text) if good else None
+    return int(text) if is_number(text) and text != "0" else None
 
 
 def threads(env: "Env", launcher: "Optional[Launcher]", ranks: int, tasks: int) -> str:
@@ -27,12 +26,16 @@ def threads(env: "Env", launcher: "Optional[Launcher]", ranks: int, tasks: int) 
     if asked:
         # What was asked for; less if srun binds the task to less, not more if it does not bind.
         cpus = min(cpus, asked)
-    elif not (step and has_own_cpus(env, cpus, tasks)):
+    elif not (launcher and has_own_cpus(env, cpus, tasks)):
         cpus = cpus // tasks
     return str(max(cpus // ranks, 1))
 
 
 def has_own_cpus(env: "Env", cpus: int, tasks: int) -> bool:
-    """--cpu-bind=mask_cpu gives each task a part of the node and sets no SLURM_CPUS_PER_TASK."""
-    of_node = positive(env.get("SLURM_CPUS_ON_NODE", ""))
-    return of_node is not None and cpus * tasks <= of_node
+    """Tell whether each task was given a part of the node: all parts together fit on it.
+
+    So it is with mpiexec --cpu-bind, flux run --cores-per-task, and srun --cpu-bind=mask_cpu, which
+    sets no SLURM_CPUS_PER_TASK.
+    """
+    of_node = positive(env.get("SLURM_CPUS_ON_NODE", "")) or os.cpu_count() or 1
+    return cpus * tasks <= of_node

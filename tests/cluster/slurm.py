@@ -77,8 +77,8 @@ class Cluster:
     """A login host and three nodes, from `start` until `stop`."""
 
     def __init__(self) -> None:
-        # Not below pytest's folders: everybody has to be able to reach munged's socket.
-        self.files = Files(Path(tempfile.mkdtemp(prefix="sifwright-cluster-")))
+        # Not in pytest's folders: munged's socket is for everybody. Containers see /tmp.
+        self.files = Files(Path(tempfile.mkdtemp(prefix="sifwright-cluster-", dir="/tmp")))
         self.files.write()
         # The container sees the folder of the cluster, as it is below /tmp.
         self.programs = self.files.shared / "programs"

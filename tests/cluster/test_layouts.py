@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -89,3 +90,13 @@ def test_preset_values_win(slurm: Cluster, container: list[str]) -> None:
     done = slurm.srun(*layout, *command, env=preset, cwd=slurm.programs)
     found = [{name: one[name] for name in preset} for one in reports(done.stdout)]
     assert found == [preset] * 2, done.stderr
+
+
+def test_launch_that_lost_its_environment(slurm: Cluster, container: list[str]) -> None:
+    """Every rank would train alone, and say nothing."""
+    clean = [*container[:2], "--cleanenv", *container[2:], "conda-python-distributed", "report.py"]
+    done = slurm.srun("--nodes=2", "--ntasks=2", *clean, cwd=slurm.programs)
+    assert (done.returncode, done.stdout) == (78, "")
+    assert done.stderr.count("but none of its variables is here") == 2
+    batch = slurm.sbatch(f"cd {slurm.programs}; {shlex.join(clean)}", "--nodes=2", "--ntasks=2")
+    assert (batch.state, batch.exit_code) == ("COMPLETED", "0:0"), batch.errors

@@ -8,7 +8,7 @@ import stat
 from typing import TYPE_CHECKING
 
 import pytest
-from launch import debug, devices
+from launch import debug, devices, launchers, threads
 
 from .test_conda_python_distributed import SCRIPT, SRUN
 
@@ -30,6 +30,7 @@ ONE_NODE = {
     "SLURM_STEP_TASKS_PER_NODE": "4",
     "SLURM_STEP_NODELIST": "nid001",
 }
+NODE = os.cpu_count() or 1
 SITE = """# Site lumi
 [always]
 SIFWRIGHT_VENDOR=amd
@@ -190,8 +191,9 @@ def test_preset_miopen_cache_stays(runner: Runner, tmp_path: Path) -> None:
     env = ONE_NODE | AMD | {"TMPDIR": str(tmp_path), "MIOPEN_USER_DB_PATH": "/mine"}
     found = environment(runner, **env)
     assert found["MIOPEN_USER_DB_PATH"] == "/mine"
-    assert "MIOPEN_CUSTOM_CACHE_DIR" not in found
-    assert list(tmp_path.iterdir()) == []
+    assert found["MIOPEN_CUSTOM_CACHE_DIR"].startswith(str(tmp_path))  # the other is still unset
+    both = environment(runner, **env, MIOPEN_CUSTOM_CACHE_DIR="/mine too")
+    assert both["MIOPEN_CUSTOM_CACHE_DIR"] == "/mine too"
 
 
 def test_miopen_cache_laid_by_somebody_else(runner: Runner, tmp_path: Path) -> None:
@@ -257,3 +259,22 @@ def test_debug_line_shows_what_matters(runner: Runner, tmp_path: Path) -> None:
 )
 def test_ranges(numbers: list[int], text: str) -> None:
     assert debug.ranges(numbers) == text
+
+
+# --- threads of launchers that bind ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("tasks", "expected"), [(1, NODE), (NODE + 1, max(NODE // (NODE + 1), 1))])
+def test_unbound_tasks_share_the_cpus(runner: Runner, tasks: int, expected: int) -> None:
+    env = {"PMI_RANK": "0", "PMI_SIZE": str(tasks), "MPI_LOCALRANKID": "0"}
+    more = {"MPI_LOCALNRANKS": str(tasks), "MASTER_PORT": "29999"}
+    assert environment(runner, **env, **more)["OMP_NUM_THREADS"] == str(expected)
+
+
+def test_bound_tasks_have_their_cpus_for_themselves() -> None:
+    """A quarter of the node each, as mpiexec --cpu-bind numa gives them on Derecho."""
+    mine = len(os.sched_getaffinity(0))
+    env = {"SLURM_CPUS_ON_NODE": str(4 * mine)}  # stands for the node's CPUs
+    for launcher in (launchers.PALS, launchers.FLUX, launchers.OPEN_MPI):
+        assert threads.threads(env, launcher, 1, 4) == str(mine)
+        assert threads.threads(env, launcher, 1, 8) == str(max(mine // 8, 1))

@@ -218,7 +218,7 @@ JOB = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "n[3-4]
     [
         ((), {}, "127.0.0.1"),
         ((), {"MASTER_ADDR": "here", "SLURM_JOB_NODELIST": "n1"}, "here"),
-        (("n[7-8]",), {"MASTER_ADDR": "here"}, "here"),
+        (("n[7-8]",), {"MASTER_ADDR": "here"}, "n7"),
         (("n[7-8]",), {"SLURM_JOB_NODELIST": "n1"}, "n7"),
         ((), {"SLURM_NODELIST": "n1"}, "n1"),
         ((), {"SLURM_NODELIST": "n1", "SLURM_JOB_NODELIST": "n2"}, "n2"),

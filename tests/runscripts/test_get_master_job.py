@@ -113,3 +113,37 @@ def test_host_that_is_not_on_the_network(runner: Runner) -> None:
     assert code == 78
     assert "no-such-host-lo.invalid" in error
     assert "none of the names" in error
+
+
+# --- launchers that list no hosts -----------------------------------------------------------------
+
+FLUX = {"FLUX_TASK_RANK": "3", "FLUX_JOB_SIZE": "4", "FLUX_JOB_NNODES": "2", "FLUX_JOB_ID": "f1"}
+OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"} | {
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+}
+HYDRA = {"PMI_RANK": "3", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}
+
+
+@pytest.mark.parametrize("env", [FLUX, OPEN_MPI, HYDRA], ids=["Flux", "Open MPI", "Hydra"])
+def test_master_on_another_node_is_not_guessed(runner: Runner, env: dict[str, str]) -> None:
+    code, error = refused(runner, **env)
+    assert code == 78
+    assert "WORLD_SIZE='4' is more than LOCAL_WORLD_SIZE='2'" in error
+    assert get(runner, **env, SIFWRIGHT_MASTER_HOST="n1") == "n1"
+
+
+@pytest.mark.parametrize("env", [OPEN_MPI, HYDRA], ids=["Open MPI", "Hydra"])
+def test_port_of_a_launch_without_a_name_is_not_guessed(
+    runner: Runner, env: dict[str, str]
+) -> None:
+    code, error = refused(runner, "--port", **env)
+    assert (code, "MASTER_PORT is not set" in error) == (78, True)
+
+
+def test_published_port_that_somebody_took_since(runner: Runner, tmp_path: Path) -> None:
+    shared = runner.having(**JOB, SIFWRIGHT_SHARED_DIR=str(tmp_path), SLURM_PROCID="0")
+    port = int(get(shared, "--port"))
+    with listening(port):
+        code, error = refused(shared, "--port")
+    assert (code, f"none of the ports {port} is free" in error) == (69, True)

@@ -7,7 +7,7 @@ import resource
 import signal
 import socket
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -247,3 +247,56 @@ def test_ctrl_c_while_waiting() -> None:
     (rank,) = launch.end()
     assert rank.status == 130
     assert rank.stderr.endswith("stopped while waiting for the other ranks\n")
+
+
+# --- a rank 0 that is kept busy -------------------------------------------------------------------
+
+
+def test_silent_connections_do_not_keep_the_ranks_apart() -> None:
+    launch = Launch(93, size=3).start(0)
+    with ExitStack() as silent:
+        for _ in range(8):
+            silent.enter_context(connected(doors(93)[0]))
+        began = time.monotonic()
+        check_met(launch.start(1, 2))
+    assert time.monotonic() - began < 10
+
+
+def test_rank_0_that_stands_still_for_a_while() -> None:
+    """The others have connected and said who they are long before it hears them."""
+    launch = Launch(94, size=3).start(0)
+    connected(doors(94)[0]).close()
+    launch.processes[0].send_signal(signal.SIGSTOP)
+    launch.start(1, 2)
+    time.sleep(4)
+    launch.processes[0].send_signal(signal.SIGCONT)
+    check_met(launch)
+
+
+def test_client_that_trickles_does_not_prolong_the_roll_call() -> None:
+    launch = Launch(95, env={"SIFWRIGHT_START_TIMEOUT": "3"}).start(0)
+    began = time.monotonic()
+    with connected(doors(95)[0]) as slow:
+        while launch.processes[0].poll() is None and time.monotonic() - began < 20:
+            with suppress(OSError):
+                slow.sendall(b"x")
+            time.sleep(0.2)
+    assert "rank 1 of 2 did not come within 3 s" in reasons(launch.end())
+    assert time.monotonic() - began < 10
+
+
+def test_local_rank_left_over_from_the_batch_script() -> None:
+    """All ranks would compute on the first GPU."""
+    gpus = {"SIFWRIGHT_VENDOR": "nvidia", "CUDA_VISIBLE_DEVICES": "0,1", "LOCAL_RANK": "0"}
+    reason = reasons(Launch(96, env=gpus).start().end())
+    assert "both have LOCAL_RANK='0', but several GPUs: unset LOCAL_RANK" in reason
+
+
+def test_more_ranks_than_open_files() -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+
+    with Launch(97, env={"SIFWRIGHT_START_TIMEOUT": "1"}).start(0, before=few) as launch:
+        (rank,) = launch.end()
+    assert rank.status == 69
+    assert "'ulimit -Hn' is 40: raise it" in rank.stderr
