@@ -95,7 +95,8 @@ def check_comm(
     with workspace(output.folder) as work:
         command = _command(site, output, wanted, work)
         with _kept_log(work, output.folder / _LOG):
-            status = runner.stream(command, log=work / _LOG, on_line=on_line)
+            environment = comm_launch.environment(site)
+            status = runner.stream(command, log=work / _LOG, on_line=on_line, env=environment)
         log = (work / _LOG).read_text(errors="replace")
         if not (work / _JSON).exists():
             raise _broken(site, output, status, log)

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sifwright import job
 from sifwright.errors import MachineError, UsageError
+from sifwright.render import launch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from sifwright.engines.apptainer import Apptainer
     from sifwright.model import Site
 
-__all__ = ["SCRIPT", "WORK", "Shape", "container", "launcher", "shape"]
+__all__ = [
+    "SCRIPT",
+    "WORK",
+    "Shape",
+    "container",
+    "environment",
+    "launcher",
+    "require_images",
+    "shape",
+]
 
 SCRIPT = "/runscripts/collectives.py"
 # Where the container sees the folder for results: every base has /mnt, so none needs to be made.
 WORK = "/mnt"
 _VENDOR_FLAGS = {"amd": ("--rocm",), "nvidia": ("--nv",), "cpu": ()}
 _LOCAL_RANKS = 2
+# Where the launcher finds rank 0 if the container cannot ask; MASTER_ADDR comes first.
+_MASTER_HOST = "SIFWRIGHT_MASTER_HOST"
 # What says that we are in an allocation, and what to type to get one.
 _ALLOCATIONS = {
     "slurm": ("SLURM_JOB_ID", "salloc --nodes={nodes} --ntasks-per-node={ranks} …"),
@@ -40,6 +54,17 @@ class Shape:
     @property
     def ranks(self) -> int:
         return self.nodes * self.ranks_per_node
+
+
+def require_images(site: Site) -> None:
+    """Raises `UsageError` at a site whose jobs run in no image."""
+    if "container" in site.engines:
+        return
+    raise UsageError.of(
+        f"site {site.name} is described for the native engine only, and the benchmark is in images",
+        fix=f"Run it in a job: sifwright jobscript --site {site.name} --nodes 2 --environment DIR"
+        f" -- {Path(SCRIPT).relative_to('/')}",
+    )
 
 
 def shape(
@@ -95,58 +120,42 @@ def _allocated_nodes(site: Site, environ: Mapping[str, str]) -> int:
 
 
 def launcher(site: Site, wanted: Shape) -> list[str]:
-    """The site's command that starts a task per rank; none without a scheduler."""
-    if site.scheduler == "local":
-        return []
-    options = site.launch.get(site.launcher)
-    return [*_STARTS[site.launcher](site, wanted), *(options.task_per_gpu if options else ())]
+    """The site's command that starts a task per rank, as in its job scripts; none without one."""
+    request = job.Request(
+        nodes=wanted.nodes, ranks_per_node=wanted.ranks_per_node, arguments=(SCRIPT,)
+    )
+    return [] if site.scheduler == "local" else launch.words(job.arrange(site, request))
 
 
-# The words are those of job scripts (render/launch.py), for tasks with a GPU each.
+def environment(site: Site, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment for the launcher, with rank 0's host where the container cannot find it."""
+    if {"MASTER_ADDR", _MASTER_HOST} & set(environ):
+        return dict(environ)
+    host = _MASTER_HOSTS.get(site.scheduler, _no_host)(environ)
+    return dict(environ) | ({_MASTER_HOST: host} if host else {})
 
 
-def _srun(site: Site, wanted: Shape) -> Iterator[str]:
-    masks, cpus = site.node.cpu_masks, site.node.cpus_per_task
-    yield from ("srun", "--export=ALL", f"--nodes={wanted.nodes}", f"--ntasks={wanted.ranks}")
-    yield f"--ntasks-per-node={wanted.ranks_per_node}"
-    if cpus:
-        yield f"--cpus-per-task={cpus}"
-    if len(masks) == wanted.ranks_per_node:
-        yield f"--cpu-bind=mask_cpu:{','.join(masks)}"
-    if site.rdzv_get_disabled:
-        yield "--network=disable_rdzv_get"
-    if site.job.resv_ports:
-        yield "--resv-ports=2"
-    yield "--kill-on-bad-exit=1"
+def _no_host(_: Mapping[str, str]) -> str:
+    return ""
 
 
-def _mpiexec(site: Site, wanted: Shape) -> Iterator[str]:
-    yield from ("mpiexec", "-n", str(wanted.ranks), "-ppn", str(wanted.ranks_per_node))
-    if site.rdzv_get_disabled:
-        yield "--disable_rdzv_get"
+def _first_of_node_file(environ: Mapping[str, str]) -> str:
+    try:
+        return next(iter(Path(environ.get("PBS_NODEFILE", "")).read_text().split()), "")
+    except OSError:
+        return ""  # the run script says what is missing
 
 
-def _mpirun(_: Site, wanted: Shape) -> Iterator[str]:
-    yield from ("mpirun", "-np", str(wanted.ranks), "--bind-to", "none")
-    yield from ("--map-by", f"ppr:{wanted.ranks_per_node}:node")
+def _asked_of_flux(environ: Mapping[str, str]) -> str:
+    command = ["flux", "hostlist", "--nth=0", "instance"]
+    try:
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
 
 
-def _flux(site: Site, wanted: Shape) -> Iterator[str]:
-    yield from ("flux", "run", f"--nodes={wanted.nodes}", f"--ntasks={wanted.ranks}")
-    if site.node.cpus_per_task:
-        yield f"--cores-per-task={site.node.cpus_per_task}"
-    if site.node.gpus:
-        yield "--gpus-per-task=1"
-    if site.rdzv_get_disabled:
-        yield "--setattr=rdzv_get_en=0"
-
-
-_STARTS: dict[str, Callable[[Site, Shape], Iterator[str]]] = {
-    "srun": _srun,
-    "mpiexec": _mpiexec,
-    "mpirun": _mpirun,
-    "flux": _flux,
-}
+_MASTER_HOSTS = {"pbs": _first_of_node_file, "flux": _asked_of_flux}
 
 
 def container(

@@ -101,10 +101,11 @@ def check_command(arguments: Namespace) -> None:
 
 
 def check_comm_command(arguments: Namespace) -> None:
-    from sifwright import comm, comm_plot, comm_table  # noqa: PLC0415  # pulls in ssl and the engine
+    from sifwright import comm, comm_launch, comm_plot, comm_table  # noqa: PLC0415  # pulls in ssl
 
     arguments.settings = []
     request, plan = comm.request(arguments), _resolve(arguments)
+    comm_launch.require_images(plan.site)
     output, console = _built(arguments, plan), _console()
     show = _ignore if arguments.json else _say_at_once
     result = comm.check_comm(plan.site, output, request, show)

@@ -12,7 +12,7 @@ from sifwright.errors import UsageError
 if TYPE_CHECKING:
     from sifwright.model import Site
 
-__all__ = ["Job", "Request", "decide"]
+__all__ = ["Job", "Request", "arrange", "decide"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,6 +77,11 @@ def decide(site: Site, request: Request) -> Job:
     """
     if problems := list(jobrules.problems(site, request)):
         raise UsageError(*problems)
+    return arrange(site, request)
+
+
+def arrange(site: Site, request: Request) -> Job:
+    """The same for a request that nobody submits, and that nothing is refused of."""
     ranks = request.ranks_per_node or site.node.gpus or 1
     alone = site.launcher == "local" and request.launcher in ("", "local") and ranks > 1
     torchrun = request.launcher == jobrules.TORCHRUN or alone

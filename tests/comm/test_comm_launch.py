@@ -98,8 +98,8 @@ def test_srun_gets_what_the_site_wants(slurm: Site) -> None:
     )
     assert command == [
         *("srun", "--export=ALL", "--nodes=3", "--ntasks=6", "--ntasks-per-node=2"),
-        *("--cpus-per-task=7", "--cpu-bind=mask_cpu:0xfe,0xfe00", "--network=disable_rdzv_get"),
-        *("--kill-on-bad-exit=1", "--gpus-per-task=1"),
+        *("--cpus-per-task=7", "--cpu-bind=mask_cpu:0xfe,0xfe00", "--gpus-per-task=1"),
+        *("--network=disable_rdzv_get", "--kill-on-bad-exit=1"),
     ]
 
 
@@ -138,6 +138,34 @@ def test_the_container_binds_what_is_there(
 def test_the_container_sees_the_gpus(slurm: Site, tmp_path: Path, vendor: str, flag: str) -> None:
     site = replace(slurm, vendor=vendor)  # type: ignore[arg-type]
     assert flag in comm_launch.container(ENGINE, site, tmp_path, tmp_path, [])
+
+
+def test_the_container_is_told_the_host_of_rank_0(slurm: Site, tmp_path: Path) -> None:
+    """It sees neither PBS's file nor Flux."""
+    nodes = tmp_path / "nodes"
+    nodes.write_text("deg1.example.org\ndeg1.example.org\ndeg2.example.org\n")
+    pbs, environ = replace(slurm, scheduler="pbs"), {"PBS_NODEFILE": str(nodes)}
+    wanted = environ | {"SIFWRIGHT_MASTER_HOST": "deg1.example.org"}
+    assert comm_launch.environment(pbs, environ) == wanted
+    for preset in ({"MASTER_ADDR": "x"}, {"SIFWRIGHT_MASTER_HOST": "x"}):
+        assert comm_launch.environment(pbs, environ | preset) == environ | preset
+    assert comm_launch.environment(slurm, environ) == environ
+    assert comm_launch.environment(pbs, {}) == {}
+
+
+def test_flux_is_asked_for_the_host_of_rank_0(slurm: Site, tmp_path: Path) -> None:
+    flux, environ = replace(slurm, scheduler="flux"), {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert comm_launch.environment(flux, environ) == environ
+    program = tmp_path / "flux"
+    program.write_text('#!/bin/sh\n[ "$*" = "hostlist --nth=0 instance" ] && echo el1\n')
+    program.chmod(0o755)
+    assert comm_launch.environment(flux, environ)["SIFWRIGHT_MASTER_HOST"] == "el1"
+
+
+def test_site_without_images_is_refused(slurm: Site) -> None:
+    comm_launch.require_images(slurm)
+    with pytest.raises(UsageError, match=r"site s is described for the native engine only"):
+        comm_launch.require_images(replace(slurm, engines=("native",)))
 
 
 def test_every_site_can_start_it() -> None:

@@ -205,17 +205,19 @@ def test_mpirun_is_told_the_whole_environment(bench: Bench, real: Catalog) -> No
     assert set(ran.argv[start : ran.argv.index("apptainer") : 2]) == {"-x"}
     assert {"PATH", "USER", "NCCL_DEBUG", "ODD", *APPTAINER} <= set(named)
     assert {"SLURM_JOB_ID", "PWD", "SHLVL", "_"}.isdisjoint(named)
-    assert ran.argv[:7] == ["-np", "4", "--bind-to", "none", "--map-by", "slot", "-x"]
+    assert ran.argv[:7] == ["-np", "4", "--bind-to", "none", "--map-by", "ppr:2:node", "-x"]
 
 
 def test_flux_sends_a_signal_to_the_script_too(bench: Bench, real: Catalog) -> None:
     """Which must wait for its ranks rather than end before they have saved their work."""
     text = bench.render(real.sites["el-capitan"], signal="USR1@60", environment=str(bench.venv))
     (bench.bin / "flux").write_text('#!/bin/bash\nkill -USR1 "$PPID"\nsleep 0.2\nexit 7\n')
-    assert bench.run(text, launcher="flux", MASTER_ADDR="preset").code == 7
+    assert bench.run(text, launcher="flux", SIFWRIGHT_MASTER_HOST="preset").code == 7
 
 
-@pytest.mark.parametrize(("preset", "expected"), [({}, "el1"), ({"MASTER_ADDR": "mine"}, "mine")])
+@pytest.mark.parametrize(
+    ("preset", "expected"), [({}, "el1"), ({"SIFWRIGHT_MASTER_HOST": "mine"}, "mine")]
+)
 def test_flux_is_asked_for_the_host_of_rank_0(
     bench: Bench, real: Catalog, preset: dict[str, str], expected: str
 ) -> None:
@@ -224,11 +226,11 @@ def test_flux_is_asked_for_the_host_of_rank_0(
     answer = '[[ "$*" != "hostlist --nth=0 instance" ]] || { echo el1; exit; }'
     recorder = (bench.bin / "flux").read_text()
     (bench.bin / "flux").write_text(recorder.replace("\n", f"\n{answer}\n", 1))
-    assert bench.run(text, launcher="flux", **preset).env["MASTER_ADDR"] == expected
+    assert bench.run(text, launcher="flux", **preset).env["SIFWRIGHT_MASTER_HOST"] == expected
 
 
 @pytest.mark.parametrize(
-    ("preset", "expected"), [({}, "deg1.example.org"), ({"MASTER_ADDR": "mine"}, "mine")]
+    ("preset", "expected"), [({}, "deg1.example.org"), ({"SIFWRIGHT_MASTER_HOST": "mine"}, "mine")]
 )
 def test_pbs_names_the_host_of_rank_0(
     bench: Bench, real: Catalog, preset: dict[str, str], expected: str
@@ -236,7 +238,7 @@ def test_pbs_names_the_host_of_rank_0(
     """The container need not see the node file then."""
     site = replace(real.sites["derecho"], cache="", modules=Modules())
     text = bench.render(site, account="project")
-    assert bench.run(text, launcher="mpiexec", **preset).env["MASTER_ADDR"] == expected
+    assert bench.run(text, launcher="mpiexec", **preset).env["SIFWRIGHT_MASTER_HOST"] == expected
 
 
 def test_pbs_starts_where_it_was_submitted(bench: Bench, real: Catalog) -> None:

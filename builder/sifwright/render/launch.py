@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sifwright.job import Job
 
-__all__ = ["command"]
+__all__ = ["command", "words"]
 
 _GPU_FLAGS = {"amd": ["--rocm"], "nvidia": ["--nv"], "cpu": []}
 
@@ -24,9 +24,20 @@ def command(job: Job) -> str:
     The arguments stand in one line after a word of ours: `flux batch` takes a line that begins with
     `flux:`, even inside of quotes, for a directive.
     """
-    parts = [" ".join(_LAUNCHERS[job.launcher](job)), _run(job)]
+    parts = [" ".join(_start(job)), _run(job)]
     lines = [line for part in parts for line in _wrapped(part)]
     return " \\\n  ".join([*lines, " ".join(_script(job))])
+
+
+def words(job: Job) -> list[str]:
+    """The launcher and its options, as they are; none without a launcher."""
+    return list(_LAUNCHERS[job.launcher](job))
+
+
+def _start(job: Job) -> Iterator[str]:
+    yield from map(shell.quote, words(job))
+    if job.launcher == "mpirun" and job.request.nodes > 1:
+        yield '"${exported[@]}"'
 
 
 def _wrapped(text: str) -> list[str]:
@@ -51,8 +62,8 @@ def _script(job: Job) -> Iterator[str]:
 def _srun(job: Job) -> Iterator[str]:
     # Where the job was submitted with --export=NONE, srun would bring the ranks none of this
     # script's environment.
-    yield "srun --export=ALL"
-    yield f"--nodes={job.request.nodes} --ntasks={job.total_tasks} --ntasks-per-node={job.tasks}"
+    yield from ("srun", "--export=ALL", f"--nodes={job.request.nodes}")
+    yield from (f"--ntasks={job.total_tasks}", f"--ntasks-per-node={job.tasks}")
     if job.cpus:
         yield f"--cpus-per-task={job.cpus}"
     if job.site.node.cpu_masks and not job.whole_node:
@@ -66,21 +77,22 @@ def _srun(job: Job) -> Iterator[str]:
 
 
 def _mpiexec(job: Job) -> Iterator[str]:
-    yield f"mpiexec -n {job.total_tasks} -ppn {job.tasks}"
+    yield from ("mpiexec", "-n", str(job.total_tasks), "-ppn", str(job.tasks))
     yield from _options(job)
     if job.site.rdzv_get_disabled:
         yield "--disable_rdzv_get"
 
 
 def _mpirun(job: Job) -> Iterator[str]:
-    yield f"mpirun -np {job.total_tasks} --bind-to none --map-by slot"
+    yield from ("mpirun", "-np", str(job.total_tasks), "--bind-to", "none")
+    yield from ("--map-by", f"ppr:{job.tasks}:node")  # an allocation may have more slots on a node
+    if job.site.scheduler == "local":
+        yield "--oversubscribe"  # nobody counts slots here, and there are as many as cores
     yield from _options(job)
-    if job.request.nodes > 1:
-        yield '"${exported[@]}"'
 
 
 def _flux(job: Job) -> Iterator[str]:
-    yield f"flux run --nodes={job.request.nodes} --ntasks={job.total_tasks}"
+    yield from ("flux", "run", f"--nodes={job.request.nodes}", f"--ntasks={job.total_tasks}")
     if job.cpus:
         yield f"--cores-per-task={job.cpus}"
     if job.gpus:
@@ -94,10 +106,9 @@ def _local(_job: Job) -> Iterator[str]:
     yield from ()
 
 
-def _options(job: Job) -> Iterator[str]:
+def _options(job: Job) -> tuple[str, ...]:
     options = job.site.launch.get(job.launcher, LauncherOptions())
-    words = options.task_per_node if job.whole_node else options.task_per_gpu
-    yield from map(shell.quote, words)
+    return options.task_per_node if job.whole_node else options.task_per_gpu
 
 
 _LAUNCHERS: dict[str, Callable[[Job], Iterator[str]]] = {

@@ -10,8 +10,8 @@
 set -euo pipefail
 cd "$PBS_O_WORKDIR" # PBS starts jobs in the home directory
 # Rank 0's host; in a container, or on another node, the file may not be there.
-[[ -v MASTER_ADDR ]] || MASTER_ADDR=$(head -n 1 "$PBS_NODEFILE")
-export MASTER_ADDR
+[[ -v SIFWRIGHT_MASTER_HOST ]] || SIFWRIGHT_MASTER_HOST=$(head -n 1 "$PBS_NODEFILE")
+export SIFWRIGHT_MASTER_HOST
 
 # Modules; their code may read variables that are not set.
 set +u

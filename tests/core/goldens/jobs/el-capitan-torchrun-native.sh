@@ -10,8 +10,8 @@
 set -euo pipefail
 
 # Rank 0's host, which Flux tells no task (flux-hostlist(1): the hosts of this batch job's instance)
-[[ -v MASTER_ADDR ]] || MASTER_ADDR=$(flux hostlist --nth=0 instance)
-export MASTER_ADDR
+[[ -v SIFWRIGHT_MASTER_HOST ]] || SIFWRIGHT_MASTER_HOST=$(flux hostlist --nth=0 instance)
+export SIFWRIGHT_MASTER_HOST
 
 # The run scripts and the virtual environment
 RUNSCRIPTS=${RUNSCRIPTS:-} # a module of the image sets it

@@ -25,6 +25,6 @@ done
 unset APPTAINER_BIND SINGULARITY_BIND
 export APPTAINER_BINDPATH=$binds SINGULARITY_BINDPATH=$binds
 
-mpirun -np 4 --bind-to none --map-by slot \
+mpirun -np 4 --bind-to none --map-by ppr:4:node --oversubscribe \
   apptainer exec "$SIF" \
   conda-python-distributed train.py --epochs 3 --note 'it'"'"'s'

@@ -54,6 +54,6 @@ for name in $(compgen -e); do
     *) exported+=(-x "$name") ;;
   esac
 done
-mpirun -np 8 --bind-to none --map-by slot "${exported[@]}" \
+mpirun -np 8 --bind-to none --map-by ppr:4:node "${exported[@]}" \
   apptainer exec --nv "$SIF" \
   conda-python-distributed train.py --epochs 3 --note 'it'"'"'s'
