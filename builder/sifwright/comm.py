@@ -93,9 +93,9 @@ def check_comm(
     measured is the caller's to judge, by `problems`.
     """
     with workspace(output.folder) as work:
-        command = _command(site, output, wanted, work)
+        environment = comm_launch.environment(site)
+        command = _command(site, output, wanted, work, environment)
         with _kept_log(work, output.folder / _LOG):
-            environment = comm_launch.environment(site)
             status = runner.stream(command, log=work / _LOG, on_line=on_line, env=environment)
         log = (work / _LOG).read_text(errors="replace")
         if not (work / _JSON).exists():
@@ -123,12 +123,14 @@ def problems(result: Result) -> tuple[Problem, ...]:
     return (*found, *result.verdict.problems)
 
 
-def _command(site: Site, output: Output, wanted: Request, work: Path) -> list[str]:
+def _command(
+    site: Site, output: Output, wanted: Request, work: Path, environ: Mapping[str, str]
+) -> list[str]:
     """The whole command line; a launcher given by hand brings its own numbers of ranks."""
     before, local = shlex.split(wanted.launch), []
     if not before:
         shape = comm_launch.shape(site, wanted.nodes, wanted.ranks_per_node)
-        before = comm_launch.launcher(site, shape)
+        before = comm_launch.launcher(site, shape, environ)
         local = [] if before else ["--nproc-per-node", str(shape.ranks_per_node)]
     if before and shutil.which(before[0]) is None:
         fix = "Load its module, or start the ranks with another one: --launch."

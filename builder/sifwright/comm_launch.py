@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import job
+from sifwright import job, runner
 from sifwright.errors import MachineError, UsageError
 from sifwright.render import launch
 
@@ -36,6 +35,7 @@ _VENDOR_FLAGS = {"amd": ("--rocm",), "nvidia": ("--nv",), "cpu": ()}
 _LOCAL_RANKS = 2
 # Where the launcher finds rank 0 if the container cannot ask; MASTER_ADDR comes first.
 _MASTER_HOST = "SIFWRIGHT_MASTER_HOST"
+_PLACES = ("MASTER_ADDR", _MASTER_HOST)
 # What says that we are in an allocation, and what to type to get one.
 _ALLOCATIONS = {
     "slurm": ("SLURM_JOB_ID", "salloc --nodes={nodes} --ntasks-per-node={ranks} …"),
@@ -119,17 +119,23 @@ def _allocated_nodes(site: Site, environ: Mapping[str, str]) -> int:
     raise UsageError.of("the allocation does not say how many nodes it has", fix="Give --nodes.")
 
 
-def launcher(site: Site, wanted: Shape) -> list[str]:
-    """The site's command that starts a task per rank, as in its job scripts; none without one."""
+def launcher(site: Site, wanted: Shape, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """The site's command that starts a task per rank, as in its job scripts; none without one.
+
+    Open MPI brings other nodes no environment but what is named.
+    """
     request = job.Request(
         nodes=wanted.nodes, ranks_per_node=wanted.ranks_per_node, arguments=(SCRIPT,)
     )
-    return [] if site.scheduler == "local" else launch.words(job.arrange(site, request))
+    words = [] if site.scheduler == "local" else launch.words(job.arrange(site, request))
+    if "mpirun" in words[:1] and wanted.nodes > 1:
+        words += [word for name in _PLACES if name in environ for word in ("-x", name)]
+    return words
 
 
 def environment(site: Site, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment for the launcher, with rank 0's host where the container cannot find it."""
-    if {"MASTER_ADDR", _MASTER_HOST} & set(environ):
+    if set(_PLACES) & set(environ):
         return dict(environ)
     host = _MASTER_HOSTS.get(site.scheduler, _no_host)(environ)
     return dict(environ) | ({_MASTER_HOST: host} if host else {})
@@ -147,12 +153,8 @@ def _first_of_node_file(environ: Mapping[str, str]) -> str:
 
 
 def _asked_of_flux(environ: Mapping[str, str]) -> str:
-    command = ["flux", "hostlist", "--nth=0", "instance"]
-    try:
-        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return done.stdout.strip()
+    done = runner.capture(["flux", "hostlist", "--nth=0", "instance"], env=environ)
+    return "" if done.returncode else done.stdout.strip()
 
 
 _MASTER_HOSTS = {"pbs": _first_of_node_file, "flux": _asked_of_flux}

@@ -153,6 +153,30 @@ def test_no_image(site: Site) -> None:
     )
 
 
+def test_a_site_for_the_native_engine_alone(site: Site) -> None:
+    """Building an image there is no advice."""
+    path = site.folder / "project" / "defs" / "sites" / "two.yaml"
+    path.write_text(path.read_text() + "engines: [native]\n")
+    (site.results / "image.sif").unlink()
+    done = site.check()
+    assert done.returncode == 2
+    assert done.stderr.startswith("sifwright: site two is described for the native engine only, ")
+    assert "there is no image yet" not in done.stderr
+
+
+def test_under_pbs_the_ranks_are_told_the_first_host(site: Site) -> None:
+    path = site.folder / "project" / "defs" / "sites" / "two.yaml"
+    path.write_text(path.read_text().replace("slurm", "pbs").replace("srun", "mpiexec"))
+    (site.folder / "nodes").write_text("n1\nn2\n")
+    stand_in = site.folder / "bin" / "mpiexec"
+    stand_in.write_text('#!/bin/bash\nenv >"$STAND_IN/env"\nexec "${@:5}"\n')
+    stand_in.chmod(0o755)
+    site.leaves(measured(EFA), GOOD)
+    done = site.check(PBS_JOBID="1", PBS_NODEFILE=str(site.folder / "nodes"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "SIFWRIGHT_MASTER_HOST=n1" in site.seen("env")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -162,6 +162,14 @@ def test_flux_is_asked_for_the_host_of_rank_0(slurm: Site, tmp_path: Path) -> No
     assert comm_launch.environment(flux, environ)["SIFWRIGHT_MASTER_HOST"] == "el1"
 
 
+def test_open_mpi_brings_other_nodes_what_is_named(slurm: Site) -> None:
+    site, environ = replace(slurm, launcher="mpirun"), {"SIFWRIGHT_MASTER_HOST": "a", "HOME": "/"}
+    two, one = Shape(nodes=2, ranks_per_node=2), Shape(nodes=1, ranks_per_node=2)
+    assert comm_launch.launcher(site, two, environ)[-2:] == ["-x", "SIFWRIGHT_MASTER_HOST"]
+    assert "-x" not in comm_launch.launcher(site, two, {})
+    assert "-x" not in comm_launch.launcher(site, one, environ)
+
+
 def test_site_without_images_is_refused(slurm: Site) -> None:
     comm_launch.require_images(slurm)
     with pytest.raises(UsageError, match=r"site s is described for the native engine only"):

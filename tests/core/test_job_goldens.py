@@ -90,7 +90,7 @@ def test_what_makes_sites_differ(real: Catalog) -> None:
         "cirrus-epcc": ("srun", "\n#SBATCH --gres=gpu:4\n"),
         "perlmutter": ("srun", "\n#SBATCH --constraint=gpu\n"),
         "el-capitan": ("flux", " --setattr=rdzv_get_en=0 "),
-        "slurm-generic": ("mpirun", 'mpirun -np 8 --bind-to none --map-by ppr:4:node "${exported[@]}"'),
+        "slurm-generic": ("mpirun", ' --map-by ppr:4:node "${exported[@]}"'),
     }
     for name, (launcher, text) in wanted.items():
         site = real.sites[name]

@@ -208,6 +208,17 @@ def test_mpirun_is_told_the_whole_environment(bench: Bench, real: Catalog) -> No
     assert ran.argv[:7] == ["-np", "4", "--bind-to", "none", "--map-by", "ppr:2:node", "-x"]
 
 
+def test_mpirun_may_start_more_ranks_than_cores_without_a_scheduler(
+    bench: Bench, real: Catalog
+) -> None:
+    """Nobody counts slots there; a scheduler does."""
+    asked = {"nodes": 1, "ranks_per_node": 64, "launcher": "mpirun"}
+    generic = replace(real.sites["slurm-generic"], modules=Modules(), cache="")
+    for site, expected in ((real.sites["local"], True), (generic, False)):
+        ran = bench.run(bench.render(site, **asked), launcher="mpirun")
+        assert ("--oversubscribe" in ran.argv) is expected
+
+
 def test_flux_sends_a_signal_to_the_script_too(bench: Bench, real: Catalog) -> None:
     """Which must wait for its ranks rather than end before they have saved their work."""
     text = bench.render(real.sites["el-capitan"], signal="USR1@60", environment=str(bench.venv))
