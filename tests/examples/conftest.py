@@ -24,7 +24,7 @@ TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "L
 
 @dataclass
 class Container:
-    """Runs commands in the image: /examples is the checkout's, /work an empty folder."""
+    """Runs commands in the image: /examples is the checkout's, /mnt an empty folder."""
 
     words: list[str]
     work: Path
@@ -84,7 +84,7 @@ def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
 def container(engine: str, image: Path, tmp_path: Path) -> Iterator[Container]:
     work = tmp_path / "work"
     work.mkdir()
-    binds = ["--bind", f"{ROOT}/examples:/examples:ro", "--bind", f"{work}:/work", "--pwd", "/work"]
+    binds = ["--bind", f"{ROOT}/examples:/examples:ro", "--bind", f"{work}:/mnt", "--pwd", "/mnt"]
     words = [engine, "--quiet", "exec", "--containall", "--no-home", *binds, str(image)]
     container = Container(words=words, work=work)
     with container.processes:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.image
 STOPPED = 128 + signal.SIGTERM
 SOON = 3  # seconds; a tenth of one on an idle machine
-ENDLESS = ("--epochs", "100000", "--checkpoint", "/work/state.pt")
+ENDLESS = ("--epochs", "100000", "--checkpoint", "/mnt/state.pt")
 
 
 def wait_for(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
@@ -38,7 +38,7 @@ def signal_and_wait(
     """Return the epoch and the samples it has saved at, which is soon."""
     start = time.monotonic()
     told.send_signal(number)
-    saved = wait_for(says, r"epoch (\d+), (\d+) samples: saved /work/state.pt$")
+    saved = wait_for(says, r"epoch (\d+), (\d+) samples: saved /mnt/state.pt$")
     assert time.monotonic() - start < SOON
     return int(saved[1]), int(saved[2])
 
@@ -64,7 +64,7 @@ def test_one_process_resumes_as_if_it_had_not_been_stopped(container: Container)
 
     epochs = ("--epochs", epoch + 2, "--min-accuracy")
     at_once = container.start(*train, *epochs, "1.01")
-    resumed = container.run(*train, *epochs, "0.95", "--checkpoint", "/work/state.pt")
+    resumed = container.run(*train, *epochs, "0.95", "--checkpoint", "/mnt/state.pt")
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     output, errors = at_once.communicate(timeout=60)
     assert results(resumed.stdout) == results(output)
@@ -84,11 +84,11 @@ def test_ranks_save_and_stop_together_when_one_of_them_is_told(container: Contai
     assert [first.wait(30), second.wait(30)] == [STOPPED, STOPPED]
     assert [path.name for path in container.work.iterdir()] == ["state.pt"]
 
-    options = ("--epochs", epoch + 1, "--checkpoint", "/work/state.pt", "--min-accuracy", "0.9")
+    options = ("--epochs", epoch + 1, "--checkpoint", "/mnt/state.pt", "--min-accuracy", "0.9")
     first, second = container.start_ranks(2, *train, *options)
     output, errors = first.communicate(timeout=60)
     assert (first.returncode, second.wait(30)) == (0, 0), output + errors
-    where = f"resumed from /work/state.pt: epoch {epoch}, {samples} samples"
+    where = f"resumed from /mnt/state.pt: epoch {epoch}, {samples} samples"
     assert output.splitlines()[0] == where
     assert accuracy(output) >= 0.9
 
@@ -98,7 +98,7 @@ def test_all_ranks_fail_when_rank_0_cannot_read_the_checkpoint(container: Contai
     train = ("conda-python-simple", "/examples/train_digits.py", *ENDLESS)
     first, second = container.start_ranks(2, *train)
     errors = first.communicate(timeout=60)[1]
-    assert "--checkpoint /work/state.pt: no checkpoint of this network" in errors
+    assert "--checkpoint /mnt/state.pt: no checkpoint of this network" in errors
     assert second.communicate(timeout=30) == ("", "")
     assert [first.returncode, second.returncode] == [1, 1]
 
@@ -113,13 +113,13 @@ def test_horovod_trains_on_two_ranks(container: Container) -> None:
 
 
 def test_horovod_says_that_it_is_missing(container: Container) -> None:
-    """Or that it does not load: a package in /work, like a broken one, comes before the image's."""
+    """Or that it does not load: a package in /mnt, like a broken one, comes before the image's."""
     broken = container.work / "horovod"
     broken.mkdir()
     (broken / "__init__.py").touch()
     (broken / "torch.py").write_text("raise ImportError('libmpi.so.40: no such file')")
     train = ("conda-python-simple", "/examples/train_digits_horovod.py")
-    done = container.run("env", "PYTHONPATH=/work", *train)
+    done = container.run("env", "PYTHONPATH=/mnt", *train)
     assert done.returncode == 1
     assert done.stdout == ""
     says = "needs Horovod, which does not load here: libmpi.so.40: no such file\n"
