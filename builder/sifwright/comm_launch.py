@@ -31,7 +31,6 @@ __all__ = [
 SCRIPT = "/runscripts/collectives.py"
 # Where the container sees the folder for results: every base has /mnt, so none needs to be made.
 WORK = "/mnt"
-_VENDOR_FLAGS = {"amd": ("--rocm",), "nvidia": ("--nv",), "cpu": ()}
 _LOCAL_RANKS = 2
 # Where the launcher finds rank 0 if the container cannot ask; MASTER_ADDR comes first.
 _MASTER_HOST = "SIFWRIGHT_MASTER_HOST"
@@ -168,7 +167,7 @@ def container(
     return [
         engine.program,
         "exec",
-        *_VENDOR_FLAGS[site.vendor],
+        *launch.GPU_FLAGS[site.vendor],
         *binds,
         "--bind",
         f"{work.resolve()}:{WORK}",

@@ -43,11 +43,7 @@ def master_addr(env: "Env", nodelist: "Optional[str]") -> str:
         return hosts.first(env)
     ranks, here = sizes(env)
     if ranks > here > 0:
-        message = (
-            "WORLD_SIZE='{}' is more than LOCAL_WORLD_SIZE='{}', and no node list says where rank 0"
-            " is: set MASTER_ADDR to its host"
-        )
-        raise LaunchError(message.format(ranks, here))
+        raise hosts.unknown_master(ranks, here)
     return hosts.LOOPBACK
 
 

@@ -6,7 +6,7 @@ from .variables import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Iterable, Iterator, List, Optional, TypeVar
+    from typing import Callable, Iterable, List, Optional, TypeVar
 
     from .variables import Env
 
@@ -18,8 +18,22 @@ LOOPBACK = "127.0.0.1"
 MASTER_HOST = "SIFWRIGHT_MASTER_HOST"
 SLURM_LISTS = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST")
 # One host a line, as often as it has ranks; in this order because a PBS or LSF job may run in
-# something bigger. LSF's also come as words: see hosts_of_words().
+# something bigger. LSF's also come as words: see other_hosts().
 NODE_FILES = ("PBS_NODEFILE", "LSB_DJOB_HOSTFILE")
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address or name leads every machine to itself."""
+    return address in ("localhost", "::1") or address.startswith("127.")
+
+
+def unknown_master(ranks: int, here: int) -> LaunchError:
+    """Say that rank 0 may be on another node, and that nothing names it."""
+    message = (
+        "WORLD_SIZE='{}' is more than LOCAL_WORLD_SIZE='{}', and no node list says where rank 0 is:"
+        " set MASTER_ADDR to its host"
+    )
+    return LaunchError(message.format(ranks, here))
 
 
 def started_by_mpirun(env: "Env") -> bool:
@@ -99,9 +113,3 @@ def unique(env: "Env", name: str, hosts: "List[str]") -> "List[str]":
         message = "{} names no host: set MASTER_ADDR".format(shown(env, name))
         raise LaunchError(message, EX_DATAERR)
     return list(dict.fromkeys(hosts))
-
-
-def count_here(env: "Env", names: "Iterator[str]") -> int:
-    """Return how often a PBS node file lists one of this host's names."""
-    wanted = set(names)
-    return sum(host in wanted for host in read_file(env, "PBS_NODEFILE"))

@@ -31,6 +31,9 @@ class Launcher:
         self.identity = identity
 
 
+SLURM_IDENTITY = ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT")
+
+
 def _step(size: str) -> Launcher:
     # Slurm's local size comes from SLURM_STEP_TASKS_PER_NODE. A requeued job keeps its id, and its
     # old processes may still hold the port.
@@ -39,7 +42,7 @@ def _step(size: str) -> Launcher:
         ("SLURM_PROCID", size),
         ("SLURM_LOCALID", ""),
         "SLURM_NODEID",
-        ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"),
+        SLURM_IDENTITY,
     )
 
 

@@ -88,21 +88,12 @@ def master(env: "Env", group: Group) -> str:
         return hosts.first(env)
     if group.nodes == 1:
         return hosts.LOOPBACK
-    message = (
-        "WORLD_SIZE='{}' is more than LOCAL_WORLD_SIZE='{}', and no node list says where rank 0 is:"
-        " set MASTER_ADDR to its host"
-    )
-    raise LaunchError(message.format(group.size, group.neighbours))
+    raise hosts.unknown_master(group.size, group.neighbours)
 
 
 def refuse_loopback(env: "Env", group: Group) -> None:
     """Each node would wait for rank 0 at its own address."""
-    address = env["MASTER_ADDR"]
-    if (
-        group.known
-        and group.nodes > 1
-        and (address in ("localhost", "::1") or address.startswith("127."))
-    ):
+    if group.known and group.nodes > 1 and hosts.is_loopback(env["MASTER_ADDR"]):
         message = "{} is every node's own address, but the {} ranks are on several nodes: unset it"
         raise LaunchError(message.format(shown(env, "MASTER_ADDR"), group.size))
 
@@ -194,6 +185,7 @@ def lead(party: "Party", claim: Claim, check: "Callable[[], None]") -> "Answer":
 def claimed_port(claim: Claim, door: "Reservation") -> "Reservation":
     """Return the reservation of the port that a variable asks for, or that of the door."""
     from .reservation import reserve  # noqa: PLC0415
+    from .rollcall import hostname  # noqa: PLC0415
 
     if not claim.variable or door.port in claim.ports:
         return door
@@ -209,15 +201,10 @@ def claimed_port(claim: Claim, door: "Reservation") -> "Reservation":
     raise LaunchError(message.format(text, hostname(), advice))
 
 
-def hostname() -> str:
-    import socket  # noqa: PLC0415
-
-    return socket.gethostname()
-
-
 def claimed_address(claim: Claim) -> str:
     """Return the address for everybody, after making sure that it is one of this machine."""
     from . import network  # noqa: PLC0415
+    from .rollcall import hostname  # noqa: PLC0415
 
     env, group = claim.env, claim.group
     if env.get("SIFWRIGHT_INTERFACE") and group.nodes > 1 and "MASTER_ADDR" not in env:

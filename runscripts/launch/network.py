@@ -4,6 +4,7 @@ import os
 import socket
 
 from .errors import LaunchError
+from .hosts import is_loopback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,4 +168,4 @@ def has_real_address() -> bool:
         found = addresses(socket.gethostname())
     except OSError:
         return False
-    return bool(found) and not any(one.startswith("127.") or one == "::1" for one in found)
+    return bool(found) and not any(map(is_loopback, found))

@@ -5,7 +5,7 @@ from zlib import crc32
 from . import hydra
 from .errors import LaunchError
 from .hosts import started_by_mpirun
-from .launchers import FLUX, HYDRA, JSRUN, OPEN_MPI, PALS
+from .launchers import FLUX, HYDRA, JSRUN, OPEN_MPI, PALS, SLURM_IDENTITY
 from .variables import is_number, shown
 
 TYPE_CHECKING = False
@@ -22,7 +22,6 @@ MAX_PORT = 65535
 # How many of the ports a launch's name gives are tried: with half of the range in use, one launch
 # in 65,000 finds none.
 TRIES = 16
-SLURM = ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT")
 
 
 def launch_name(env: "Env") -> str:
@@ -33,7 +32,7 @@ def launch_name(env: "Env") -> str:
     name = hydra.launch() if HYDRA.local_rank in env else ""
     if name:
         return name
-    for names in (SLURM, PALS.identity, JSRUN.identity):
+    for names in (SLURM_IDENTITY, PALS.identity, JSRUN.identity):
         if names[0] in env:
             return joined(env, names)
     return ""

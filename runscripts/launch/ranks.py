@@ -1,6 +1,7 @@
 """The ranks of this process, as torch.distributed's env:// reads them."""
 
 from .errors import LaunchError
+from .hosts import is_loopback
 from .launchers import local_size
 from .variables import below, is_number, number, shown, together
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from .variables import Env
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")
-LOOPBACK_NAMES = ("localhost", "::1")
 
 
 class Ranks:
@@ -111,8 +111,7 @@ def local_numbers(
 
 def numbers_by_hand(env: "Env", values: "Dict[str, int]") -> "Dict[str, int]":
     """Ranks numbered by hand are all on this machine if they meet on its loopback address."""
-    master = env.get("MASTER_ADDR", "localhost")
-    loopback = master in LOOPBACK_NAMES or master.startswith("127.")
+    loopback = is_loopback(env.get("MASTER_ADDR", "localhost"))
     known = "LOCAL_RANK" in env and "LOCAL_WORLD_SIZE" in env
     if not known and not loopback and values["WORLD_SIZE"] > 1:
         message = "{} and {} must be set where {} and {} are: they may be on several machines"

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
     from sifwright.job import Job
 
-__all__ = ["command", "words"]
+__all__ = ["GPU_FLAGS", "command", "words"]
 
-_GPU_FLAGS = {"amd": ["--rocm"], "nvidia": ["--nv"], "cpu": []}
+# What makes the engine bring the vendor's GPUs and driver into the container.
+GPU_FLAGS = {"amd": ["--rocm"], "nvidia": ["--nv"], "cpu": []}
 
 
 def command(job: Job) -> str:
@@ -47,7 +48,7 @@ def _wrapped(text: str) -> list[str]:
 def _run(job: Job) -> str:
     if job.engine == "native":
         return ""
-    words = [job.site.container_program, "exec", *_GPU_FLAGS[job.site.vendor], '"$SIF"']
+    words = [job.site.container_program, "exec", *GPU_FLAGS[job.site.vendor], '"$SIF"']
     return " ".join(words)
 
 
