@@ -77,6 +77,24 @@ def test_two_containers_train_as_two_ranks(inside: list[str]) -> None:
     assert outputs[1] == ""
 
 
+# What a late caller of another launch's roll call says at a port that has become this job's.
+STRANGER = """
+import datetime, socket, torch
+wait = datetime.timedelta(seconds=20)
+master = torch.distributed.TCPStore("127.0.0.1", 0, 2, True, timeout=wait, wait_for_workers=False)
+stranger = socket.create_connection(("127.0.0.1", master.port))
+stranger.sendall(b"sifwright-1\\t124 0 0\\t1\\t2\\tnid001\\t\\t\\n")
+worker = torch.distributed.TCPStore("127.0.0.1", master.port, 2, False, timeout=wait)
+worker.set("said", "by a rank")
+print(master.get("said").decode())
+"""
+
+
+def test_a_stranger_at_the_port_does_not_disturb_the_ranks(inside: list[str]) -> None:
+    done = run([*inside, "conda-python-simple", "-c", STRANGER])
+    assert done.stdout == "by a rank\n", done.stderr
+
+
 def _accuracy(output: str, *, ranks: int) -> float:
     match = re.search(r"test accuracy (0\.\d+|1\.0+) \(\d+/\d+\) on (\d+) ranks?", output)
     assert match, output

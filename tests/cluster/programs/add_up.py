@@ -1,6 +1,8 @@
 """Adds up one value of every rank at rank 0, without torch: starts fast, and as careless as torch.
 
-Whoever comes to MASTER_PORT is taken for one of this launch. Prints the sum on every rank.
+Whoever comes to MASTER_PORT with the right first word is taken for one of this launch, of whichever
+launch it is; others are sent away, as torch's TCPStore does (a late caller of another launch's roll
+call may come by). Prints the sum on every rank.
 """
 
 import os
@@ -11,6 +13,7 @@ import time
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 PLACE = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
 SECONDS = 20
+WORD = b"add "
 
 
 def serve(own: int) -> int:
@@ -19,11 +22,20 @@ def serve(own: int) -> int:
         server.bind(("", PLACE[1]))
         server.listen()
         server.settimeout(SECONDS)
-        guests = [server.accept()[0] for _ in range(SIZE - 1)]
-        total = own + sum(int(guest.recv(100)) for guest in guests)
-        for guest in guests:
-            guest.sendall(str(total).encode())
+        guests = [admit(server) for _ in range(SIZE - 1)]
+    total = own + sum(value for _, value in guests)
+    for guest, _ in guests:
+        guest.sendall(str(total).encode())
     return total
+
+
+def admit(server: socket.socket) -> tuple[socket.socket, int]:
+    while True:
+        guest = server.accept()[0]
+        said = guest.recv(100)
+        if said.startswith(WORD):
+            return guest, int(said.removeprefix(WORD))
+        guest.close()
 
 
 def visit(own: int) -> int:
@@ -31,7 +43,7 @@ def visit(own: int) -> int:
     while True:
         try:
             with socket.create_connection(PLACE, SECONDS) as connection:
-                connection.sendall(str(own).encode())
+                connection.sendall(WORD + str(own).encode())
                 return int(connection.recv(100))
         except ConnectionRefusedError:
             if time.monotonic() > end:
@@ -40,4 +52,6 @@ def visit(own: int) -> int:
 
 
 value = int(sys.argv[1])
-print(f"sum {serve(value) if RANK == 0 else visit(value)} of {SIZE} at {PLACE[1]}")  # noqa: T201
+total = serve(value) if RANK == 0 else visit(value)
+# In one write: ranks of a node share the descriptor, and print() writes the line end apart.
+sys.stdout.write(f"sum {total} of {SIZE} at {PLACE[1]}\n")
