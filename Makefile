@@ -32,7 +32,7 @@ export SITE IMAGE NODES SET SCRIPT JOB PYTEST V
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help sif plan def list jobscript check check-comm test lint bench clean venv venv-plot venv-dev apptainer cluster
+.PHONY: help sif plan def list jobscript check check-comm test test-slow lint bench clean venv venv-plot venv-dev apptainer cluster
 
 help: ## Show this list
 	@printf 'usage: make TARGET [SITE=local] [IMAGE=…] [SET="layer.option=value …"] [V=1]\n\n'
@@ -62,6 +62,9 @@ check-comm: venv-plot apptainer ## Time the collectives in the image, and prove 
 
 test: venv-dev apptainer cluster lint ## Run all checks and tests (PYTEST="-k name": only these tests)
 	@xargs .venv/bin/python -m pytest <<<"$$PYTEST"
+
+test-slow: venv-dev apptainer ## Run the tests that take longer: whole stacks built from source
+	@xargs .venv/bin/python -m pytest -m slow <<<"$$PYTEST"
 
 lint: venv-dev ## Run ruff, mypy and shellcheck
 	@.venv/bin/ruff check --quiet

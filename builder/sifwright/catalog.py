@@ -132,9 +132,14 @@ class _Reader:
         install = self.script(folder / "install.sh")
         test = self.script(folder / "test.sh") if os.path.lexists(folder / "test.sh") else ""
         files = tuple(self.files(folder, data or {}))
+        sources = headers.sources(self.pins(folder / "pins.yaml"))
         if data is None or len(self.problems) > before:
             return None
-        return headers.layer(folder.name, data, scripts=(install, test), files=files)
+        scripts = install, test
+        return headers.layer(folder.name, data, scripts=scripts, files=files, sources=sources)
+
+    def pins(self, path: Path) -> dict[str, Any]:
+        return (self.document(path, "pins") or {}) if os.path.lexists(path) else {}
 
     def script(self, path: Path) -> str:
         data = self.read(path)

@@ -65,6 +65,8 @@ def plan_command(arguments: Namespace) -> None:
         for name, value in step.options.items() if arguments.explain else ():
             setting = f"{name} = {value.text or '(empty)'}"
             _say(f"{'':14}{setting:<44}  {value.origin}")
+    for item in plan.left_out:
+        _say(f"{'left out':<12}  {item.layer:<16}  {item.reason}")
 
 
 def render_command(arguments: Namespace) -> None:

@@ -1,66 +1,97 @@
-"""Look up what goes with what in `defs/versions.yaml`, and name the nearest thing that does."""
+"""Decide options and facts layer by layer, and look up what goes with what in versions.yaml."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion
+
 from sifwright.errors import Problem
+from sifwright.model import Lookup, Value
+from sifwright.options import refuse_value
 from sifwright.schema import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from sifwright.model import Catalog, Layer, Lookup, Site, Value, VersionRule
+    from sifwright.model import Catalog, Layer, Option, Origin, Site, VersionRule
 
-__all__ = ["check"]
-
-
-def check(
-    catalog: Catalog, site: Site, layers: Sequence[Layer], values: Sequence[Mapping[str, Value]]
-) -> tuple[dict[str, str], list[Problem]]:
-    """Gather the facts of all layers in order and check every rule against them."""
-    checker = _Checker(catalog, site)
-    for layer, options in zip(layers, values, strict=True):
-        checker.add(layer, options)
-    return checker.facts, checker.problems
+__all__ = ["Resolver"]
 
 
 @dataclass
-class _Checker:
-    """The facts known so far while walking through the layers."""
+class Resolver:
+    """What is known while walking through the layers of an image in their order."""
 
     catalog: Catalog
     site: Site
     facts: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
-    def add(self, layer: Layer, options: Mapping[str, Value]) -> None:
-        for name, lookup in layer.facts.items():
-            cell = self.cell(lookup, options, layer)
-            if cell is not None:
-                self.facts[name] = cell[0] if cell else ""
+    def add(self, layer: Layer, given: Mapping[str, Value]) -> dict[str, Value]:
+        """Decide the layer's options, learn its facts, check its rules; return the options."""
+        options: dict[str, Value] = {}
+        for option in layer.options.values():
+            options[option.name] = given.get(option.name) or self.default(layer, option, options)
+        for name, origin in layer.facts.items():
+            text = self.trace(origin, layer, options)
+            if text is not None:
+                self.facts[name] = text
         for rule in layer.compatible:
             self.check_rule(rule, layer, options)
+        return options
+
+    def default(self, layer: Layer, option: Option, options: Mapping[str, Value]) -> Value:
+        if option.derived is None:
+            return Value(value=option.default, origin="layer default")
+        text = self.trace(option.derived, layer, options) or ""
+        value = Value(value=text, origin=self.told(option.derived, options))
+        if found := refuse_value(option, text):
+            where = f"{layer.name}.{option.name}={text} ({value.origin})"
+            fix = f"Give one: --set {layer.name}.{option.name}=… ({option.description})"
+            self.problems.append(Problem(where=where, what=found.what, fix=fix))
+        return value
+
+    def trace(self, origin: Origin, layer: Layer, options: Mapping[str, Value]) -> str | None:
+        """The text that an origin leads to; None if it is not known."""
+        if isinstance(origin, str):
+            return self.text(origin, options)
+        cell = self.cell(origin, options, layer)
+        return None if cell is None else next(iter(cell), "")
+
+    def told(self, origin: Origin, options: Mapping[str, Value]) -> str:
+        """An origin as 'plan --explain' names it."""
+        if isinstance(origin, Lookup):
+            row = self.text(origin.row, options) or "unknown"
+            return f"versions.yaml: {origin.column} of {origin.table} {row}"
+        kind, _, name = origin.partition(".")
+        return f"site {self.site.name} ({name})" if kind == "site" else f"{kind} {name}"
 
     def text(self, reference: str, options: Mapping[str, Value]) -> str | None:
-        """The value behind `option.x`, `fact.x` or `site.vendor`; None if it is not known."""
+        """The value behind option.x, fact.x, site.x or text.x; None if it is not known."""
         kind, _, name = reference.partition(".")
         if kind == "option":
             return options[name].text
-        return self.facts.get(name) if kind == "fact" else self.site.vendor
+        if kind == "site":
+            return self.site.fact(name)
+        return self.facts.get(name) if kind == "fact" else name
 
     def cell(
         self, lookup: Lookup, options: Mapping[str, Value], layer: Layer
     ) -> tuple[str, ...] | None:
+        """The cell's values, none if its row has no such column; None if the row is not known."""
         table = self.catalog.versions[lookup.table]
-        row = self.text(lookup.row, options) or ""
-        if row in table:
+        wanted = self.text(lookup.row, options)
+        if not wanted:
+            return None
+        if row := _row(table, wanted):
             return table[row].get(lookup.column, ())
         problem = Problem(
             where=_where(layer, lookup.row, options),
-            what=f"{row!r} is not in the table '{lookup.table}' of versions.yaml",
-            fix=did_you_mean(row, table),
+            what=f"{wanted!r} is not in the table '{lookup.table}' of versions.yaml",
+            fix=did_you_mean(wanted, table),
         )
         if problem not in self.problems:
             self.problems.append(problem)
@@ -69,14 +100,15 @@ class _Checker:
     def check_rule(self, rule: VersionRule, layer: Layer, options: Mapping[str, Value]) -> None:
         wanted = self.text(rule.value, options)
         cell = self.cell(rule.lookup, options, layer)
-        if cell is None or wanted is None or wanted in cell:
+        if cell is None or not wanted or _meets(wanted, cell):
             return
         row = self.text(rule.lookup.row, options)
+        why = f": {rule.why}" if rule.why else ""
         self.problems.append(
             Problem(
                 where=_where(layer, rule.lookup.row, options),
                 what=f"{_noun(rule.lookup.row)} {row} does not go with"
-                f" {_noun(rule.value)} {wanted}; it goes with {', '.join(cell) or 'none'}",
+                f" {_noun(rule.value)} {wanted}; it goes with {', '.join(cell) or 'none'}{why}",
                 fix=" ".join(self.nearest(rule, layer, options, row or "")),
             )
         )
@@ -86,23 +118,51 @@ class _Checker:
     ) -> Iterator[str]:
         """Name the closest row that meets every rule on this row that the layer has."""
         table = self.catalog.versions[rule.lookup.table]
-        twins = [r for r in layer.compatible if r.lookup.row == rule.lookup.row]
+        twins = [
+            (r.lookup.column, self.text(r.value, options) or "")
+            for r in layer.compatible
+            if (r.lookup.table, r.lookup.row) == (rule.lookup.table, rule.lookup.row)
+        ]
         good = [
             name
             for name, cells in table.items()
-            if all(self.text(r.value, options) in cells.get(r.lookup.column, ()) for r in twins)
+            if all(not text or _meets(text, cells.get(column, ())) for column, text in twins)
         ]
-        if good and row in table:
+        found = _row(table, row)
+        if good and found:
             order = list(table)
-            best = min(good, key=lambda name: abs(order.index(name) - order.index(row)))
+            best = min(good, key=lambda name: abs(order.index(name) - order.index(found)))
             yield f"Nearest {_noun(rule.lookup.row)} that does: {best}."
         else:
             yield f"No {_noun(rule.lookup.row)} does; change {_noun(rule.value)}."
 
 
+def _meets(wanted: str, cell: Iterable[str]) -> bool:
+    """Whether a value stands in a cell, as it is or within a specifier."""
+    return any(wanted == text or _within(wanted, text) for text in cell)
+
+
+def _row(table: Mapping[str, object], wanted: str) -> str | None:
+    """The row of that name, else the first whose specifier holds it."""
+    if wanted in table:
+        return wanted
+    return next((name for name in table if _within(wanted, name)), None)
+
+
+def _within(version: str, text: str) -> bool:
+    """Whether `text` is a specifier such as `>=1.18,<2` and the version meets it."""
+    if not text.startswith(("<", ">", "=", "!", "~")):
+        return False
+    try:
+        return SpecifierSet(text).contains(version, prereleases=True)
+    except (InvalidSpecifier, InvalidVersion):
+        return False
+
+
 def _noun(reference: str) -> str:
     """A reference as a person says it: `option.version` is 'version'."""
-    return {"site.vendor": "vendor"}.get(reference, reference.partition(".")[2])
+    kind, _, name = reference.partition(".")
+    return f"the site's {name}" if kind == "site" and name != "vendor" else name
 
 
 def _where(layer: Layer, reference: str, options: Mapping[str, Value]) -> str:

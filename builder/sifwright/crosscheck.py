@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from sifwright import sitecheck
 from sifwright.errors import Problem
+from sifwright.model import Lookup
 from sifwright.options import find_option, refuse_value
 from sifwright.schema import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from sifwright.model import Catalog, Download, Layer, Lookup, OptionValue
+    from sifwright.model import Catalog, Download, Layer, Option, OptionValue, Origin, Site
     from sifwright.yamlfile import Path
 
     Place = Callable[[Path], str]
@@ -28,24 +29,36 @@ def problems(catalog: Catalog, place: Callable[[str, Path], str]) -> Iterator[Pr
     `place` gives the file and line of a value, from a file below `defs` and a path in it.
     """
     for layer in catalog.layers.values():
-        at = partial(place, f"layers/{layer.name}/layer.yaml")
-        yield from _default_problems(layer, at)
-        yield from _table_problems(layer, catalog, at)
-        yield from _reference_problems(layer, at)
+        yield from _layer_problems(layer, catalog, place)
     for image in catalog.images.values():
         at = partial(place, f"images/{image.name}.yaml")
         for number, entry in enumerate(image.layers):
-            path = ("layers", number, "options")
-            yield from _value_problems(entry.layer, entry.options, catalog, at, path)
+            for name in entry.choices:
+                path: Path = ("layers", number, "options")
+                yield from _value_problems(name, entry.options, catalog, at, path)
     for site in catalog.sites.values():
-        at = partial(place, f"sites/{site.name}.yaml")
-        if site.image not in catalog.images:
-            fix = did_you_mean(site.image, catalog.images)
-            what = f"image: there is no image '{site.image}'"
-            yield Problem(where=at(("image",)), what=what, fix=fix)
-        for name, values in site.options.items():
-            yield from _value_problems(name, values, catalog, at, ("options", name))
-        yield from sitecheck.problems(site, at)
+        yield from _site_problems(site, catalog, partial(place, f"sites/{site.name}.yaml"))
+
+
+def _layer_problems(
+    layer: Layer, catalog: Catalog, place: Callable[[str, Path], str]
+) -> Iterator[Problem]:
+    at = partial(place, f"layers/{layer.name}/layer.yaml")
+    yield from _default_problems(layer, at)
+    yield from _table_problems(layer, catalog, at)
+    yield from _reference_problems(layer, at)
+    if layer.sources:
+        yield from _source_problems(layer, partial(place, f"layers/{layer.name}/pins.yaml"))
+
+
+def _site_problems(site: Site, catalog: Catalog, at: Place) -> Iterator[Problem]:
+    if site.image not in catalog.images:
+        fix = did_you_mean(site.image, catalog.images)
+        what = f"image: there is no image '{site.image}'"
+        yield Problem(where=at(("image",)), what=what, fix=fix)
+    for name, values in site.options.items():
+        yield from _value_problems(name, values, catalog, at, ("options", name))
+    yield from sitecheck.problems(site, at)
 
 
 def _value_problems(
@@ -54,7 +67,7 @@ def _value_problems(
     layer = catalog.layers.get(name)
     if layer is None:
         fix = did_you_mean(name, catalog.layers)
-        where = at(path if path[0] == "options" else (*path[:-1], "layer"))
+        where = at(path if path[0] == "options" else path[:-1])
         yield Problem(where=where, what=f"there is no layer '{name}'", fix=fix)
         return
     for key, value in values.items():
@@ -67,14 +80,25 @@ def _value_problems(
 
 def _default_problems(layer: Layer, at: Place) -> Iterator[Problem]:
     for option in layer.options.values():
-        if found := refuse_value(option, option.default):
+        if option.derived is not None:
+            yield from _derived_problems(option, at)
+        elif found := refuse_value(option, option.default):
             where = at(("options", option.name, "default"))
             what = f"options.{option.name}.default: {found.what}"
             yield Problem(where=where, what=what, fix=found.fix)
 
 
+def _derived_problems(option: Option, at: Place) -> Iterator[Problem]:
+    if option.type != "string":
+        yield Problem(
+            where=at(("options", option.name, "default")),
+            what=f"options.{option.name}: a default that is looked up is text",
+            fix="Make it 'type: string', with an enum if it has few values.",
+        )
+
+
 def _table_problems(layer: Layer, catalog: Catalog, at: Place) -> Iterator[Problem]:
-    lookups: dict[Path, Lookup] = {("facts", key): value for key, value in layer.facts.items()}
+    lookups = {path: origin for path, origin in _origins(layer) if isinstance(origin, Lookup)}
     lookups |= {("compatible", n): rule.lookup for n, rule in enumerate(layer.compatible)}
     for path, lookup in lookups.items():
         if lookup.table not in catalog.versions:
@@ -88,6 +112,34 @@ def _reference_problems(layer: Layer, at: Place) -> Iterator[Problem]:
         option = find_option(layer, name)
         if isinstance(option, Problem):
             yield Problem(where=at(path), what=option.what, fix=option.fix)
+    yield from _order_problems(layer, at)
+
+
+def _order_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+    """A default may follow an option that is decided before it, that is, one further up."""
+    known: set[str] = set()
+    for option in layer.options.values():
+        for name in _names(option.derived) if option.derived is not None else ():
+            if name in layer.options and name not in known:
+                where = at(("options", option.name, "default"))
+                what = f"options.{option.name}: its default follows '{name}', which comes later"
+                yield Problem(where=where, what=what, fix=f"Put '{name}' before it.")
+        known.add(option.name)
+
+
+def _origins(layer: Layer) -> Iterator[tuple[Path, Origin]]:
+    """Yield everything that is looked up when a plan is resolved, and where it stands."""
+    for option in layer.options.values():
+        if option.derived is not None:
+            yield ("options", option.name, "default"), option.derived
+    for name, origin in layer.facts.items():
+        yield ("facts", name), origin
+
+
+def _names(origin: Origin) -> list[str]:
+    """The option that an origin names, if it names one."""
+    reference = origin.row if isinstance(origin, Lookup) else origin
+    return [reference.removeprefix("option.")] if reference.startswith("option.") else []
 
 
 def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:
@@ -95,15 +147,27 @@ def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:
     for line in layer.bootstrap:
         if line.option:
             yield ("bootstrap", line.keyword, "option"), line.option
-    references: list[tuple[Path, str]] = [
-        (("facts", name, "row"), lookup.row) for name, lookup in layer.facts.items()
-    ]
+    for path, origin in _origins(layer):
+        yield from ((_precise(path, origin), name) for name in _names(origin))
     for number, rule in enumerate(layer.compatible):
-        references.append((("compatible", number, "row"), rule.lookup.row))
-        references.append((("compatible", number, "value"), rule.value))
-    yield from ((p, r.removeprefix("option.")) for p, r in references if r.startswith("option."))
+        yield from ((("compatible", number, "row"), name) for name in _names(rule.lookup.row))
+        yield from ((("compatible", number, "value"), name) for name in _names(rule.value))
     for number, download in enumerate(layer.downloads):
         yield from _download_references(("downloads", number), download)
+    if layer.patches:
+        yield ("patches",), layer.patches
+
+
+def _precise(path: Path, origin: Origin) -> Path:
+    return (*path, "row" if isinstance(origin, Lookup) else "option")
+
+
+def _source_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+    for source in layer.sources:
+        for key, name in (("option", source.option), ("when", source.when)):
+            option = find_option(layer, name) if name else None
+            if isinstance(option, Problem):
+                yield Problem(where=at((source.name, key)), what=option.what, fix=option.fix)
 
 
 def _download_references(path: Path, download: Download) -> Iterator[tuple[Path, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sifwright import siteenvironment
 from sifwright.model import (
@@ -15,27 +15,39 @@ from sifwright.model import (
     LayerFile,
     Lookup,
     Option,
+    Origin,
+    Pin,
+    Source,
     VersionRule,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["image", "layer", "versions"]
+__all__ = ["image", "layer", "sources", "versions"]
 
 
 def image(name: str, data: dict[str, Any]) -> Image:
     layers = tuple(
-        ImageLayer(layer=entry["layer"], options=entry.get("options", {}))
+        ImageLayer(
+            choices=tuple(entry.get("one-of", ())) or (entry["layer"],),
+            options=entry.get("options", {}),
+            optional=entry.get("optional", False),
+        )
         for entry in data["layers"]
     )
     return Image(name=name, description=data["description"], layers=layers)
 
 
 def layer(
-    name: str, data: dict[str, Any], *, scripts: tuple[str, str], files: tuple[LayerFile, ...]
+    name: str,
+    data: dict[str, Any],
+    *,
+    scripts: tuple[str, str],
+    files: tuple[LayerFile, ...],
+    sources: tuple[Source, ...] = (),
 ) -> Layer:
-    """Build a layer from its header, its (install, test) scripts and its files."""
+    """Build a layer from its header, its (install, test) scripts, its files and its sources."""
     rules = data.get("compatible", [])
     return Layer(
         name=name,
@@ -43,18 +55,26 @@ def layer(
         install=scripts[0],
         test=scripts[1],
         files=files,
+        sources=sources,
         options={key: _option(key, value) for key, value in data.get("options", {}).items()},
+        suits={key: tuple(values) for key, values in data.get("for", {}).items()},
         requires=tuple(data.get("requires", ())),
         provides=tuple(data.get("provides", ())),
-        facts={key: Lookup(**value) for key, value in data.get("facts", {}).items()},
+        facts={key: _origin(value) for key, value in data.get("facts", {}).items()},
         compatible=tuple(_rule(rule) for rule in rules),
         bootstrap=tuple(_bootstrap(*item) for item in data.get("bootstrap", {}).items()),
         programs=tuple(data.get("programs", ())),
         downloads=tuple(Download(**item) for item in data.get("downloads", ())),
         disk_mb=data.get("disk_mb", 0),
         env=tuple(_env_rule(*item) for item in data.get("env", {}).items()),
+        patches=data.get("patches", ""),
         site_environment=siteenvironment.FILE in data.get("include", ()),
     )
+
+
+def sources(data: dict[str, Any]) -> tuple[Source, ...]:
+    """Build the sources of a layer from its pins.yaml."""
+    return tuple(_source(name, value) for name, value in data.items())
 
 
 def versions(data: dict[str, Any]) -> Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]]:
@@ -72,12 +92,41 @@ def versions(data: dict[str, Any]) -> Mapping[str, Mapping[str, Mapping[str, tup
 
 
 def _option(name: str, data: dict[str, Any]) -> Option:
-    return Option(name=name, **{**data, "enum": tuple(data.get("enum", ()))})
+    settings = {**data, "enum": tuple(data.get("enum", ()))}
+    if isinstance(data["default"], dict):
+        settings |= {"default": "", "derived": _origin(data["default"])}
+    return Option(name=name, **settings)
+
+
+def _origin(data: dict[str, str]) -> Origin:
+    if "table" in data:
+        return Lookup(**data)
+    ((kind, name),) = data.items()
+    return f"{kind}.{name}"
+
+
+def _source(name: str, data: dict[str, Any]) -> Source:
+    kind: Literal["git", "archive"] = "git" if "git" in data else "archive"
+    return Source(
+        name=name,
+        kind=kind,
+        url=data[kind],
+        ref=data.get("tag", ""),
+        option=data.get("option", "version"),
+        submodules=data.get("submodules", False),
+        when=data.get("when", ""),
+        versions={version: _pin(value) for version, value in data["versions"].items()},
+    )
+
+
+def _pin(data: dict[str, str]) -> Pin:
+    digest = data.get("commit", data.get("sha256", ""))
+    return Pin(digest=digest, unchecked=data.get("unchecked", ""))
 
 
 def _rule(data: dict[str, str]) -> VersionRule:
     lookup = Lookup(table=data["table"], row=data["row"], column=data["column"])
-    return VersionRule(lookup=lookup, value=data["value"])
+    return VersionRule(lookup=lookup, value=data["value"], why=data.get("why", ""))
 
 
 def _bootstrap(keyword: str, value: str | dict[str, str]) -> Bootstrap:

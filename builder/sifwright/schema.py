@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "did_you_mean"]
 
-MAX_LISTED = 20
+MAX_LISTED = 30
 MAX_FINDINGS = 50
 _TYPE_NAMES = {
     "object": "a mapping",
@@ -126,9 +126,9 @@ def _words(error: ValidationError, text: str) -> tuple[str, str]:
     rule, instance = str(error.validator), cast("Any", error.instance)
     wanted: Any = error.validator_value
     if rule == "anyOf":
-        return _wrong_type(instance, [str(e.validator_value) for e in error.context], text)
+        return _wrong_type(instance, [n for e in error.context for n in _type_names(e)], text)
     if rule == "type":
-        return _wrong_type(instance, wanted if isinstance(wanted, list) else [wanted], text)
+        return _wrong_type(instance, _type_names(error), text)
     if rule == "enum":
         shown = quoted(text or instance)
         return f"{shown} is not known", did_you_mean(text, map(str, wanted))
@@ -138,6 +138,11 @@ def _words(error: ValidationError, text: str) -> tuple[str, str]:
     if rule == "pattern":
         return f"{quoted(instance)} does not fit", _form(error)
     return _rarer_words(error)
+
+
+def _type_names(error: ValidationError) -> list[str]:
+    wanted: Any = error.validator_value
+    return wanted if isinstance(wanted, list) else [wanted]
 
 
 def _form(error: ValidationError) -> str:
@@ -160,6 +165,9 @@ def _rarer_words(error: ValidationError) -> tuple[str, str]:
         return error.message.replace("is a dependency of", "is missing, needed by"), "Add it."
     if rule == "maxProperties":
         return f"{', '.join(instance)}: only one of these can stand here", "Keep one."
+    if rule == "oneOf":
+        forms = ", ".join(form["required"][0] for form in cast("Any", error.validator_value))
+        return f"exactly one of these is needed: {forms}", "Keep or add one."
     return error.message[:200], "See the schema's description of this key."
 
 

@@ -4,24 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
-from sifwright.model import Environment, JobFacts, LauncherOptions, Modules, Node, Site
+from sifwright.model import (
+    Driver,
+    Environment,
+    JobFacts,
+    LauncherOptions,
+    Modules,
+    Node,
+    Reason,
+    Site,
+)
 
 __all__ = ["site"]
 
 
 def site(name: str, data: dict[str, Any]) -> Site:
     network, container = data.get("network", {}), data.get("container", {})
+    mpi = data.get("mpi", {})
     return Site(
         name=name,
         **{key: data[key] for key in ("description", "vendor", "scheduler", "launcher", "image")},
         compression=data.get("sif", {}).get("compression", "zstd"),
         options=data.get("options", {}),
         arch=data.get("arch", ""),
+        processor=data.get("processor", "x86_64"),
+        fabric=network.get("fabric", "none"),
+        libfabric=network.get("libfabric", ""),
+        mpi=mpi.get("name", "none"),
+        mpi_version=mpi.get("version", ""),
         other_launchers=tuple(data.get("other-launchers", ())),
         engines=tuple(data.get("engines", ("container", "native"))),
         node=_node(data.get("node", {})),
+        driver=Driver(**data.get("driver", {})),
         gpu_visibility=data.get("gpu-visibility", ""),
         interface=network.get("interface", ""),
+        nics=network.get("nics", 0),
         network_expect=tuple(network.get("expect", ())),
         rdzv_get_disabled="rdzv-get" in network,
         container_program=container.get("program", "apptainer"),
@@ -32,6 +49,9 @@ def site(name: str, data: dict[str, Any]) -> Site:
         job=_job(data.get("job", {})),
         launch={key: _options(value) for key, value in data.get("launch", {}).items()},
         environment=_environment(data.get("environment", {})),
+        partitions=data.get("partitions", {}),
+        registry_mirror=data.get("registry-mirror", ""),
+        **{key: tuple(data.get(key, ())) for key in ("sources", "unsupported", "unverified")},
     )
 
 
@@ -74,8 +94,27 @@ def _options(data: dict[str, Any]) -> LauncherOptions:
 
 
 def _environment(data: dict[str, Any]) -> Environment:
+    groups = {key: data.get(key, {}) for key in ("always", "one-node", "several-nodes")}
     return Environment(
-        always=data.get("always", {}),
-        one_node=data.get("one-node", {}),
-        several_nodes=data.get("several-nodes", {}),
+        **{key.replace("-", "_"): _values(group) for key, group in groups.items()},
+        reasons={key: _reasons(group, "value") for key, group in groups.items()},
+        not_set=_reasons(data.get("not-set", {}), "why"),
     )
+
+
+def _values(group: dict[str, Any]) -> dict[str, str]:
+    return {
+        name: given["value"] if isinstance(given, dict) else given for name, given in group.items()
+    }
+
+
+def _reasons(group: dict[str, Any], short: str) -> dict[str, Reason]:
+    """Those that are given; a text instead of a mapping stands for the key `short`."""
+    mappings = {
+        name: given if isinstance(given, dict) else {short: given} for name, given in group.items()
+    }
+    return {
+        name: Reason(why=given.get("why", ""), source=given.get("source", ""))
+        for name, given in mappings.items()
+        if "why" in given or "source" in given
+    }

@@ -171,6 +171,66 @@ SCRIPTS = {
     "script-nul": case(write(INSTALL, f"{SCRIPT}echo \0\n")),
     "script-test": case(write("layers/tool/test.sh", "%test\n")),
 }
+PINS = "layers/tool/pins.yaml"
+PIN = """\
+tool-source:
+  git: https://example.org/tool.git
+  tag: v{version}
+  versions:
+    "1.1.0": {commit: 0123456789012345678901234567890123456789}
+"""
+SITE_OPTION = """\
+  vendor:
+    type: string
+    description: Whose GPUs
+    default: {site: vendor}
+    enum: [nvidia]
+"""
+LOOKED_UP = {
+    "origin-two": case(replace(TOOL, 'default: ""', "default: {site: arch, text: x}")),
+    "origin-none": case(replace(TOOL, 'default: ""', "default: {}")),
+    "origin-cell-half": case(
+        replace(TOOL, 'default: ""', "default: {table: tools, row: site.arch}")
+    ),
+    "origin-of-integer": case(replace(TOOL, "default: 1\n", "default: {site: arch}\n")),
+    "origin-of-later-option": case(replace(TOOL, 'default: "1.1.0"', "default: {option: wheel}")),
+    "origin-of-unknown-option": case(replace(TOOL, 'default: ""', "default: {option: wheell}")),
+    "origin-of-unknown-table": case(
+        replace(TOOL, 'default: ""', "default: {table: tolls, row: option.wheel, column: a}")
+    ),
+    "origin-not-allowed": case(replace(TOOL, "  text:\n", f"{SITE_OPTION}  text:\n")),
+    "for-unknown-fact": case(append(EXTRA, "for: {vendors: [amd]}\n")),
+    "for-other-vendor": case(append(EXTRA, "for: {vendor: [amd, nvidia]}\n")),
+    "for-base-of-other-vendor": case(append(BASE, "for: {vendor: [amd]}\n")),
+    "one-of-none": case(
+        append(EXTRA, "for: {vendor: [amd]}\n"),
+        append("layers/other-tool/layer.yaml", "for: {fabric: [slingshot]}\n"),
+        replace(IMAGE, "layer: extra", "one-of: [extra, other-tool]"),
+    ),
+    "one-of-unknown": case(replace(IMAGE, "layer: extra", "one-of: [extra, exrta]")),
+    "one-of-and-layer": case(replace(IMAGE, "layer: extra", "layer: extra\n    one-of: [a, b]")),
+    "set-left-out": case(
+        append(TOOL, "for: {vendor: [amd]}\n"),
+        replace(IMAGE, "- layer: tool", "- optional: true\n    layer: tool"),
+        write(EXTRA, "summary: More\n"),
+        command=("plan", "here", "--set", "tool.count=3"),
+    ),
+    "specifier-not-met": case(
+        replace(TOOL, "value: fact.python}", "value: fact.python, why: it hangs there}"),
+        replace(VERSIONS, '["3.10", "3.11"]', '[">=3.12,<4"]'),
+    ),
+    "pins-form": case(write(PINS, PIN.replace("01234567890", "v", 1))),
+    "pins-empty": case(write(PINS, "tool-source: {git: https://example.org/tool.git, tag: a}\n")),
+    "pins-address": case(write(PINS, PIN.replace("https://", "https://user:secret@"))),
+    "pins-option-unknown": case(write(PINS, PIN + "  option: versoin\n")),
+    "pins-version-unknown": case(
+        write(PINS, PIN), command=("plan", "here", "--set", "tool.version=1.0.0")
+    ),
+    "patches-option-unknown": case(append(TOOL, "patches: patch\n")),
+    "patches-missing": case(
+        append(TOOL, "patches: version\n"), write("layers/tool/patches/1.0.0/a.patch", "")
+    ),
+}
 TOGETHER = {
     "requirement-of-nobody": case(replace(EXTRA, "requires: [tool]", "requires: [took]")),
     "requirement-later": case(layers("base", "extra", "tool")),
@@ -203,4 +263,4 @@ TOGETHER = {
     ),
 }
 CASES = COMMAND_LINE | YAML | KEYS | VALUES | REFERENCES | FILES | SCRIPTS | TOGETHER
-CASES |= SITES | JOBS
+CASES |= SITES | JOBS | LOOKED_UP

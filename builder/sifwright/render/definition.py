@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import textwrap
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ _MACHINE_VALUES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class _StepText:
     """The parts of one step, as the template places them."""
 
@@ -42,6 +42,7 @@ class _StepText:
     id: str
     files: str
     assignments: str
+    sources: str
     exports: tuple[str, ...]
 
 
@@ -82,9 +83,11 @@ def plan_document(plan: Plan) -> dict[str, object]:
                     name: {"value": value.value, "origin": value.origin}
                     for name, value in step.options.items()
                 },
+                "sources": [dataclasses.asdict(source) for source in step.sources],
             }
             for step in plan.steps
         ],
+        "left_out": {item.layer: item.reason for item in plan.left_out},
     }
 
 
@@ -143,6 +146,7 @@ def _step_text(step: Step) -> _StepText:
         id=step.id,
         files="\n".join(_in_sections(_step_files(step))),
         assignments=shell.assignments(step.options),
+        sources=shell.sources(step.sources),
         exports=_exports(step),
     )
 

@@ -13,9 +13,9 @@ from sifwright.scripts import BUILD_ARGUMENT, DELIMITER, SECTION
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sifwright.model import EnvRule, Value
+    from sifwright.model import EnvRule, StepSource, Value
 
-__all__ = ["assignments", "export", "make_folders", "path", "quote", "write_file"]
+__all__ = ["assignments", "export", "make_folders", "path", "quote", "sources", "write_file"]
 
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
@@ -24,6 +24,22 @@ def assignments(options: Mapping[str, Value]) -> str:
     """`OPT_NAME=value ` words for `env`, every value quoted as data."""
     words = (f"{variable(name)}={shlex.quote(value.text)}" for name, value in options.items())
     return "".join(f"{word} " for word in words)
+
+
+def sources(items: Iterable[StepSource]) -> str:
+    """`SOURCE_NAME=` words for `env`, as templates/bin/fetch-source reads them; `-` is unknown."""
+    words = (f"{_source_name(item)}={shlex.quote(_source_text(item))}" for item in items)
+    return "".join(f"{word} " for word in words)
+
+
+def _source_name(item: StepSource) -> str:
+    return "SOURCE_" + item.name.upper().replace("-", "_")
+
+
+def _source_text(item: StepSource) -> str:
+    if item.kind == "archive":
+        return f"archive {item.url} {item.version} {item.digest or '-'}"
+    return f"git {item.url} {item.ref} {item.digest or '-'} {str(item.submodules).lower()}"
 
 
 def export(rule: EnvRule) -> str:

@@ -1,0 +1,120 @@
+"""Which layers an image has at a site, and whether they stand in a possible order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sifwright.errors import PlanError, Problem
+from sifwright.model import LeftOut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.model import Catalog, Image, ImageLayer, Layer, OptionValue, Site
+
+__all__ = ["Selected", "Selection", "select", "unsuited"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selected:
+    """A layer of an image, and the options that the image gives it."""
+
+    layer: Layer
+    options: Mapping[str, OptionValue]
+
+
+@dataclass(kw_only=True, slots=True)
+class Selection:
+    """The layers of an image at a site, in order, and what was left out."""
+
+    places: list[Selected] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    @property
+    def layers(self) -> list[Layer]:
+        return [place.layer for place in self.places]
+
+
+def select(catalog: Catalog, site: Site, image: Image) -> Selection:
+    """Choose the layers that suit the site; raises `PlanError` if a place cannot be filled."""
+    selection = Selection()
+    problems: list[Problem] = []
+    for entry in image.layers:
+        problems += _fill(catalog, site, entry, selection)
+    where = f"image '{image.name}' for site '{site.name}'"
+    problems = [Problem(where=where, what=found.what, fix=found.fix) for found in problems]
+    # What does not suit explains what would be missing next.
+    problems = problems or list(_order_problems(catalog, selection.layers, image))
+    if problems:
+        raise PlanError(*problems)
+    return selection
+
+
+def unsuited(layer: Layer, site: Site) -> str:
+    """Why a layer is not for a site; empty if it is."""
+    for name, values in layer.suits.items():
+        found = site.fact(name)
+        if found not in values:
+            return f"it is for {name} {' or '.join(values)}, the site has {found or 'none'}"
+    return ""
+
+
+def _fill(
+    catalog: Catalog, site: Site, entry: ImageLayer, selection: Selection
+) -> Iterator[Problem]:
+    candidates = [catalog.layers[name] for name in entry.choices]
+    suited = next((layer for layer in candidates if not unsuited(layer, site)), None)
+    if suited:
+        selection.places.append(Selected(layer=suited, options=entry.options))
+        return
+    for layer in candidates:
+        if entry.optional:
+            selection.left_out.append(LeftOut(layer=layer.name, reason=unsuited(layer, site)))
+        else:
+            what = f"layer '{layer.name}' does not suit: {unsuited(layer, site)}"
+            yield Problem(what=what, fix="Use another image, or another layer in this one.")
+
+
+def _order_problems(catalog: Catalog, layers: list[Layer], image: Image) -> Iterator[Problem]:
+    """Check bases, requirements and doubles; the order is the author's, nothing is solved."""
+    where = f"image '{image.name}'"
+    provided: dict[str, str] = {}
+    for place, layer in enumerate(layers):
+        if bool(layer.bootstrap) != (place == 0):
+            yield _base_problem(catalog, layer, where, first=place == 0)
+        if layer in layers[:place]:
+            what = f"the layer '{layer.name}' stands twice"
+            yield Problem(where=where, what=what, fix="Keep it once.")
+            continue
+        for need in layer.requires:
+            if need not in provided:
+                yield _missing(catalog, layer, need, where)
+        for thing in layer.provides:
+            if thing in provided:
+                yield Problem(
+                    where=where,
+                    what=f"'{provided[thing]}' and '{layer.name}' both provide '{thing}'",
+                    fix="Keep one of the two layers.",
+                )
+            provided[thing] = layer.name
+
+
+def _base_problem(catalog: Catalog, layer: Layer, where: str, *, first: bool) -> Problem:
+    if not first:
+        what = f"the base layer '{layer.name}' is not the first layer"
+        return Problem(where=where, what=what, fix="Put it first and keep only one base.")
+    bases = ", ".join(name for name, base in catalog.layers.items() if base.bootstrap)
+    what = f"the first layer '{layer.name}' is not a base"
+    return Problem(where=where, what=what, fix=f"Start with one of: {bases}.")
+
+
+def _missing(catalog: Catalog, layer: Layer, need: str, where: str) -> Problem:
+    providers = [other.name for other in catalog.layers.values() if need in other.provides]
+    return Problem(
+        where=where,
+        what=f"layer '{layer.name}' requires '{need}', which no layer before it provides",
+        fix=f"Put one of these before it: {', '.join(providers)}."
+        if providers
+        else f"No layer provides '{need}'; mend 'requires' of '{layer.name}'.",
+    )
