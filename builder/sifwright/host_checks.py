@@ -16,7 +16,7 @@ from sifwright.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sifwright.model import Plan
+    from sifwright.model import Plan, Site
 
 __all__ = ["INSTALL", "problems", "search_path", "temporary_root"]
 
@@ -33,6 +33,7 @@ _SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "panfs", "ceph"}
 
 def problems(plan: Plan, output: Path) -> Iterator[Problem]:
     """Yield what is missing for building this plan into that folder."""
+    yield from _processor_problems(plan.site)
     yield from _program_problems(plan)
     if apptainer.needs_fakeroot():
         yield from _id_problems()
@@ -44,6 +45,13 @@ def problems(plan: Plan, output: Path) -> Iterator[Problem]:
 def temporary_root() -> Path:
     """Where Apptainer unpacks: its own variable, then the system's rule."""
     return Path(os.environ.get("APPTAINER_TMPDIR") or tempfile.gettempdir()).absolute()
+
+
+def _processor_problems(site: Site) -> Iterator[Problem]:
+    """The programs of an image run while it is built; emulated ones would take days for PyTorch."""
+    if (found := os.uname().machine) != site.processor:
+        what = f"site '{site.name}' has {site.processor} processors, this machine {found}"
+        yield Problem(what=what, fix=f"Build on a machine with {site.processor} processors.")
 
 
 def _program_problems(plan: Plan) -> Iterator[Problem]:

@@ -51,6 +51,14 @@ def test_an_old_engine(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "install-apptainer" in said
 
 
+def test_another_processor(plan: Plan, tmp_path: Path) -> None:
+    other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
+    site = dataclasses.replace(plan.site, processor=other)
+    said = _said(dataclasses.replace(plan, site=site), tmp_path)
+    assert f"site 'local' has {other} processors, this machine {os.uname().machine}" in said
+    assert f"Build on a machine with {other} processors." in said
+
+
 def test_singularityce_is_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _fake(tmp_path, "singularity", "singularity-ce version 4.2.1-noble")
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
