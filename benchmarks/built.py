@@ -53,7 +53,8 @@ def container(settings: Settings) -> Container:
     if engine is None:
         raise Skipped("neither apptainer nor singularity is on PATH")
     output = Output(folder=settings.project / "build" / SITE / IMAGE, name=IMAGE)
-    text = definition(plan(settings), machine.values())
+    wanted = plan(settings)
+    text = definition(wanted, machine.values(wanted))
     digest = hashlib.sha256(text.encode()).hexdigest()
     if not output.is_current({"definition_sha256": digest}):
         raise Skipped("no image of this checkout: make sif")

@@ -89,7 +89,8 @@ def import_torch(settings: Settings) -> Result:
 def _program(settings: Settings) -> str:
     """The engine, if this machine can build the image."""
     try:
-        return preflight.check(plan(settings), machine.values(), settings.folder).program
+        wanted = plan(settings)
+        return preflight.check(wanted, machine.values(wanted), settings.folder).program
     except MachineError as error:
         raise Skipped(str(error).replace("\n", " ")) from error
 
@@ -148,7 +149,7 @@ def _plain(settings: Settings, program: str, folder: Path) -> Callable[[], Steps
     def run() -> Steps:
         with Timer(QuietProgress()) as timer:
             timer.start("base-debian")
-            watcher = Watcher(timer=timer, progress=timer.progress)
+            watcher = Watcher(timer=timer, fix="")
             if status := runner.stream(command, log=log, on_line=watcher, env=env):
                 raise subprocess.CalledProcessError(status, command)
         return timer.seconds

@@ -23,12 +23,14 @@ __all__ = ["main"]
 
 EPILOG = """\
 exit status:
-  0 done · 2 the command line · 3 a file under defs/ · 4 layers that do not go together
+  0 done · 2 the command line · 3 defs/ or the mirrors file · 4 layers that do not go together
   5 this machine lacks something · 6 the build failed · 7 a test failed · 130 stopped
 """
 # name, help, and which groups of arguments the command takes
 COMMANDS = (
     ("list", "show the sites, images and layers there are", ("kind", "json")),
+    ("show", "explain one site, image or layer", ("thing", "json")),
+    ("lint", "say what a site or an image gets wrong, and why", ("image", "set", "json")),
     ("plan", "show what would be built, without building", ("image", "set", "explain", "json")),
     ("render", "print the definition file", ("image", "set")),
     (
@@ -43,6 +45,8 @@ COMMANDS = (
         "time the collectives in the image, and prove the network they use",
         ("image", "output", "comm", "json"),
     ),
+    ("pins", "list the sources of all layers and their pins, or look one up", ("pins", "json")),
+    ("machine", "write this machine's settings for a build by hand", ("folder",)),
     ("labels", "print the labels of a SIF", ("sif", "json")),
     ("jobscript", "write the batch script that trains on N nodes of a site", ("job",)),
 )
@@ -128,6 +132,11 @@ def _kind(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _thing(command: argparse.ArgumentParser) -> None:
+    command.add_argument("kind", choices=("site", "image", "layer"), help="what it is")
+    command.add_argument("name", metavar="NAME", help="a name of 'sifwright list'")
+
+
 def _image(command: argparse.ArgumentParser) -> None:
     command.add_argument("site", metavar="SITE", help="a site of 'sifwright list'")
     command.add_argument(
@@ -171,6 +180,19 @@ def _force(command: argparse.ArgumentParser) -> None:
     command.add_argument("--force", action="store_true", help="build even if it is up to date")
 
 
+def _pins(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("layer", nargs="?", default="", metavar="LAYER", help="only this layer")
+    add("source", nargs="?", default="", metavar="SOURCE", help="only this source of it")
+    add("version", nargs="?", default="", metavar="VERSION", help="only this version of it")
+    add("--add", action="store_true", help="look the version up and pin it")
+    add("--check", action="store_true", help="compare with what is there now")
+
+
+def _folder(command: argparse.ArgumentParser) -> None:
+    command.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
+
+
 def _sif(command: argparse.ArgumentParser) -> None:
     command.add_argument("sif", metavar="SIF", help="the image file")
 
@@ -198,6 +220,7 @@ def _job(command: argparse.ArgumentParser) -> None:
     add("--image", default="", metavar="IMAGE", help="which built image; default: the site's")
     add("--sif", default="", metavar="PATH", help="the SIF; default: $SIF, else what was built")
     add("--environment", default="", metavar="DIR", help="virtual environment of engine native")
+    add("--host-mpi", action="store_true", help="the site's MPI in place of the image's")
     add("--tasks-per-node", type=int, metavar="N", help="ranks on each node; default: one per GPU")
     add("--time", default="", metavar="HH:MM:SS", help="wall time; default: the site's")
     add("--account", default="", metavar="PROJECT", help="project that pays for the job")
@@ -212,6 +235,7 @@ def _job(command: argparse.ArgumentParser) -> None:
 _ARGUMENTS = {
     "job": _job,
     "kind": _kind,
+    "thing": _thing,
     "comm": _comm,
     "image": _image,
     "set": _set,
@@ -220,5 +244,7 @@ _ARGUMENTS = {
     "output": _output,
     "talk": _talk,
     "force": _force,
+    "pins": _pins,
+    "folder": _folder,
     "sif": _sif,
 }

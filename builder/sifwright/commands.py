@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import catalog, machine
+from sifwright import catalog, machine, show, show_site
 from sifwright.errors import TestError, UsageError
 from sifwright.output import Output
 from sifwright.paths import project_folder
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from rich.console import Console
+    from rich.table import Table
 
     from sifwright.model import Catalog, Plan
     from sifwright.progress import Progress
@@ -30,11 +31,18 @@ __all__ = [
     "check_command",
     "jobscript_command",
     "labels_command",
+    "lint_command",
     "list_command",
+    "machine_command",
+    "pins_command",
     "plan_command",
     "render_command",
+    "show_command",
     "test_command",
 ]
+
+# More than any line has.
+_PIPE_WIDTH = 10_000
 
 
 def list_command(arguments: Namespace) -> None:
@@ -48,10 +56,36 @@ def list_command(arguments: Namespace) -> None:
     if arguments.json:
         _print_json({kind: texts[kind] for kind in kinds})
         return
+    if kinds == ["sites"]:
+        _print_table(show_site.site_table(found.sites.values()))
+        return
     for kind in kinds:
         _say(kind)
         for name, text in texts[kind].items():
             _say(f"  {name:<16}  {text}")
+
+
+def show_command(arguments: Namespace) -> None:
+    found = _load(arguments)
+    if arguments.json:
+        _print_json(show.document(found, arguments.kind, arguments.name))
+        return
+    for line in show.lines(found, arguments.kind, arguments.name):
+        _say(line)
+
+
+def lint_command(arguments: Namespace) -> None:
+    from sifwright.lint import lint  # noqa: PLC0415  # the others need none of it
+
+    defs = project_folder(arguments.project) / "defs"
+    report = lint(_load(arguments), defs, arguments.site, arguments.image, arguments.settings)
+    if arguments.json:
+        _print_json(report.document())
+    else:
+        for line in report.lines():
+            _say(line)
+    if error := report.error():
+        raise error
 
 
 def plan_command(arguments: Namespace) -> None:
@@ -70,14 +104,19 @@ def plan_command(arguments: Namespace) -> None:
 
 
 def render_command(arguments: Namespace) -> None:
-    sys.stdout.write(definition(_resolve(arguments), machine.values()))
+    plan = _resolve(arguments)
+    sys.stdout.write(definition(plan, machine.values(plan)))
 
 
 def build_command(arguments: Namespace) -> None:
+    from sifwright import lint  # noqa: PLC0415  # 'list' needs none of it
     from sifwright.build import build  # noqa: PLC0415  # pulls in ssl and the engine
 
     plan = _resolve(arguments)
     output, progress = _output(arguments, plan), _progress(arguments)
+    # Said, not refused: the image may be for another purpose than the one that the rule knows.
+    for error in lint.errors(plan, project_folder(arguments.project) / "defs"):
+        progress.note(f"lint: {error.where}: {error.what}: {error.why} [{error.rule}]")
     built = build(plan, output, progress, force=arguments.force)
     size = output.link.stat().st_size / 1e6
     state = "built" if built else "up to date"
@@ -95,10 +134,11 @@ def test_command(arguments: Namespace) -> None:
 
 
 def check_command(arguments: Namespace) -> None:
-    from sifwright import preflight  # noqa: PLC0415  # pulls in ssl and the engine
+    from sifwright import lint, preflight  # noqa: PLC0415  # pulls in ssl and the engine
 
     plan = _resolve(arguments)
-    engine = preflight.check(plan, machine.values(), _output(arguments, plan).folder)
+    lint.refuse_image(plan, project_folder(arguments.project) / "defs")
+    engine = preflight.check(plan, machine.values(plan), _output(arguments, plan).folder)
     _say(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
 
 
@@ -128,6 +168,29 @@ def jobscript_command(arguments: Namespace) -> None:
 
     for line in jobcommand.run(_load(arguments), arguments):
         _say(line)
+
+
+def pins_command(arguments: Namespace) -> None:
+    from sifwright import pins, pinscommand  # noqa: PLC0415  # the others need none of it
+
+    catalog = _load(arguments)
+    defs = project_folder(arguments.project) / "defs"
+    entries = pinscommand.run(catalog, defs, arguments)
+    if arguments.json:
+        _print_json(pins.document(entries))
+    else:
+        _print_table(pinscommand.table(entries))
+    for error in pins.errors(entries):
+        raise error
+
+
+def machine_command(arguments: Namespace) -> None:
+    folder = Path(arguments.folder).absolute()
+    folder.mkdir(parents=True, mode=0o700)
+    settings = machine.prepare(folder)
+    binds = "".join(f"--bind {shlex.quote(bind)} " for bind in settings.binds)
+    names = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.env.items())
+    _say(f"build with it:  {names} apptainer build --fakeroot {binds}IMAGE.sif IMAGE.def")
 
 
 def labels_command(arguments: Namespace) -> None:
@@ -194,6 +257,20 @@ def _console() -> Console:
 
     # A pipe has no width: lines meant for grep stay whole.
     return Console() if sys.stdout.isatty() else Console(width=200)
+
+
+def _print_table(table: Table) -> None:
+    """On a terminal as wide as it is; in a pipe whole lines, without the blanks at their ends."""
+    from rich.console import Console  # noqa: PLC0415  # not needed for --help and --json
+
+    if sys.stdout.isatty():
+        Console().print(table)
+        return
+    console = Console(width=_PIPE_WIDTH, force_terminal=False)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        _say(line.rstrip())
 
 
 def _print_json(data: object) -> None:

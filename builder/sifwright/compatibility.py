@@ -12,6 +12,7 @@ from sifwright.errors import Problem
 from sifwright.model import Lookup, Value
 from sifwright.options import refuse_value
 from sifwright.schema import did_you_mean
+from sifwright.selection import unsuited
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -29,16 +30,19 @@ class Resolver:
     site: Site
     facts: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    givers: dict[str, str] = field(default_factory=dict)  # fact -> who gave it, for people
 
     def add(self, layer: Layer, given: Mapping[str, Value]) -> dict[str, Value]:
         """Decide the layer's options, learn its facts, check its rules; return the options."""
         options: dict[str, Value] = {}
         for option in layer.options.values():
             options[option.name] = given.get(option.name) or self.default(layer, option, options)
+            self.check_needed(layer, option, options[option.name])
         for name, origin in layer.facts.items():
             text = self.trace(origin, layer, options)
             if text is not None:
                 self.facts[name] = text
+                self.givers[name] = _giver(layer, origin)
         for rule in layer.compatible:
             self.check_rule(rule, layer, options)
         return options
@@ -46,13 +50,25 @@ class Resolver:
     def default(self, layer: Layer, option: Option, options: Mapping[str, Value]) -> Value:
         if option.derived is None:
             return Value(value=option.default, origin="layer default")
+        before = len(self.problems)
         text = self.trace(option.derived, layer, options) or ""
         value = Value(value=text, origin=self.told(option.derived, options))
-        if found := refuse_value(option, text):
+        found = refuse_value(option, text)
+        # A row that is not there has been told; that its cell is empty follows from it.
+        if found and len(self.problems) == before:
             where = f"{layer.name}.{option.name}={text} ({value.origin})"
+            what = found.what if text else "its default follows something that is not known here"
             fix = f"Give one: --set {layer.name}.{option.name}=… ({option.description})"
-            self.problems.append(Problem(where=where, what=found.what, fix=fix))
+            self.problems.append(Problem(where=where, what=what, fix=fix))
         return value
+
+    def check_needed(self, layer: Layer, option: Option, value: Value) -> None:
+        if value.text or not option.needed or unsuited(option.needed, self.site):
+            return
+        facts = " and ".join(f"{name} {self.site.fact(name)}" for name in option.needed)
+        what = f"it is empty, and must not be at a site with {facts}"
+        fix = f"Give one: --set {layer.name}.{option.name}=… ({option.description})"
+        self.problems.append(Problem(where=f"{layer.name}.{option.name}", what=what, fix=fix))
 
     def trace(self, origin: Origin, layer: Layer, options: Mapping[str, Value]) -> str | None:
         """The text that an origin leads to; None if it is not known."""
@@ -65,7 +81,8 @@ class Resolver:
         """An origin as 'plan --explain' names it."""
         if isinstance(origin, Lookup):
             row = self.text(origin.row, options) or "unknown"
-            return f"versions.yaml: {origin.column} of {origin.table} {row}"
+            column = self.column(origin, options) or "unknown"
+            return f"versions.yaml: {column} of {origin.table} {row}"
         kind, _, name = origin.partition(".")
         return f"site {self.site.name} ({name})" if kind == "site" else f"{kind} {name}"
 
@@ -87,7 +104,7 @@ class Resolver:
         if not wanted:
             return None
         if row := _row(table, wanted):
-            return table[row].get(lookup.column, ())
+            return table[row].get(self.column(lookup, options), ())
         problem = Problem(
             where=_where(layer, lookup.row, options),
             what=f"{wanted!r} is not in the table '{lookup.table}' of versions.yaml",
@@ -96,6 +113,10 @@ class Resolver:
         if problem not in self.problems:
             self.problems.append(problem)
         return None
+
+    def column(self, lookup: Lookup, options: Mapping[str, Value]) -> str:
+        """The name of the column, which may itself be looked up."""
+        return self.text(lookup.column, options) or "" if "." in lookup.column else lookup.column
 
     def check_rule(self, rule: VersionRule, layer: Layer, options: Mapping[str, Value]) -> None:
         wanted = self.text(rule.value, options)
@@ -119,7 +140,7 @@ class Resolver:
         """Name the closest row that meets every rule on this row that the layer has."""
         table = self.catalog.versions[rule.lookup.table]
         twins = [
-            (r.lookup.column, self.text(r.value, options) or "")
+            (self.column(r.lookup, options), self.text(r.value, options) or "")
             for r in layer.compatible
             if (r.lookup.table, r.lookup.row) == (rule.lookup.table, rule.lookup.row)
         ]
@@ -133,8 +154,23 @@ class Resolver:
             order = list(table)
             best = min(good, key=lambda name: abs(order.index(name) - order.index(found)))
             yield f"Nearest {_noun(rule.lookup.row)} that does: {best}."
+            yield from (f"Or change {told}." for told in self.given(rule.value))
         else:
-            yield f"No {_noun(rule.lookup.row)} does; change {_noun(rule.value)}."
+            told = next(iter(self.given(rule.value)), _noun(rule.value))
+            yield f"No {_noun(rule.lookup.row)} does; change {told}."
+
+    def given(self, reference: str) -> list[str]:
+        """A fact, and the layer that gave it; nothing for what is no fact."""
+        kind, _, name = reference.partition(".")
+        return [f"{name} ({self.givers[name]})"] if kind == "fact" and name in self.givers else []
+
+
+def _giver(layer: Layer, origin: Origin) -> str:
+    """What a user can change to get another fact."""
+    reference = origin.row if isinstance(origin, Lookup) else origin
+    if reference.startswith("option."):
+        return f"{layer.name}.{reference.removeprefix('option.')}"
+    return f"layer '{layer.name}'"
 
 
 def _meets(wanted: str, cell: Iterable[str]) -> bool:

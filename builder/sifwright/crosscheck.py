@@ -137,9 +137,9 @@ def _origins(layer: Layer) -> Iterator[tuple[Path, Origin]]:
 
 
 def _names(origin: Origin) -> list[str]:
-    """The option that an origin names, if it names one."""
-    reference = origin.row if isinstance(origin, Lookup) else origin
-    return [reference.removeprefix("option.")] if reference.startswith("option.") else []
+    """The options that an origin names."""
+    references = (origin.row, origin.column) if isinstance(origin, Lookup) else (origin,)
+    return [r.removeprefix("option.") for r in references if r.startswith("option.")]
 
 
 def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:

@@ -62,7 +62,7 @@ class UsageError(SifwrightError):
 
 
 class CatalogError(SifwrightError):
-    """A file under ``defs/`` is wrong."""
+    """A file under ``defs/``, or the mirrors file, is wrong."""
 
     exit_code = 3
 

@@ -14,6 +14,7 @@ from sifwright.model import (
     Layer,
     LayerFile,
     Lookup,
+    Need,
     Option,
     Origin,
     Pin,
@@ -33,6 +34,7 @@ def image(name: str, data: dict[str, Any]) -> Image:
             choices=tuple(entry.get("one-of", ())) or (entry["layer"],),
             options=entry.get("options", {}),
             optional=entry.get("optional", False),
+            suits=_suits(entry),
         )
         for entry in data["layers"]
     )
@@ -57,8 +59,8 @@ def layer(
         files=files,
         sources=sources,
         options={key: _option(key, value) for key, value in data.get("options", {}).items()},
-        suits={key: tuple(values) for key, values in data.get("for", {}).items()},
-        requires=tuple(data.get("requires", ())),
+        suits=_suits(data),
+        requires=tuple(_need(item) for item in data.get("requires", ())),
         provides=tuple(data.get("provides", ())),
         facts={key: _origin(value) for key, value in data.get("facts", {}).items()},
         compatible=tuple(_rule(rule) for rule in rules),
@@ -91,11 +93,22 @@ def versions(data: dict[str, Any]) -> Mapping[str, Mapping[str, Mapping[str, tup
     }
 
 
+def _suits(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    return {key: tuple(values) for key, values in data.get("for", {}).items()}
+
+
 def _option(name: str, data: dict[str, Any]) -> Option:
-    settings = {**data, "enum": tuple(data.get("enum", ()))}
+    needed = {key: tuple(values) for key, values in data.get("needed", {}).items()}
+    settings = {**data, "enum": tuple(data.get("enum", ())), "needed": needed}
     if isinstance(data["default"], dict):
         settings |= {"default": "", "derived": _origin(data["default"])}
     return Option(name=name, **settings)
+
+
+def _need(data: str | dict[str, Any]) -> Need:
+    if isinstance(data, str):
+        return Need(name=data)
+    return Need(name=data["name"], suits=_suits(data))
 
 
 def _origin(data: dict[str, str]) -> Origin:
@@ -106,12 +119,14 @@ def _origin(data: dict[str, str]) -> Origin:
 
 
 def _source(name: str, data: dict[str, Any]) -> Source:
-    kind: Literal["git", "archive"] = "git" if "git" in data else "archive"
+    kind: Literal["git", "archive", "pip"]
+    kind = "git" if "git" in data else "pip" if "pip" in data else "archive"
     return Source(
         name=name,
         kind=kind,
         url=data[kind],
-        ref=data.get("tag", ""),
+        ref=data.get("tag", data.get("branch", "")),
+        branch="branch" in data,
         option=data.get("option", "version"),
         submodules=data.get("submodules", False),
         when=data.get("when", ""),

@@ -21,6 +21,7 @@ class Request:
 
     `arguments` are the Python script and its arguments. `ranks_per_node` counts what joins the
     process group, whoever starts it. `time` is HH:MM:SS, `signal` is NAME@SECONDS before its end.
+    `host_mpi` puts the site's own MPI in place of the image's.
     `built_sif` and `run_scripts` are taken where the job's environment names no others.
     """
 
@@ -35,6 +36,7 @@ class Request:
     signal: str = ""
     sif: str = ""
     environment: str = ""
+    host_mpi: bool = False
     built_sif: str = ""
     run_scripts: str = ""
 
@@ -63,6 +65,12 @@ class Job:
     @property
     def total_tasks(self) -> int:
         return self.request.nodes * self.tasks
+
+    @property
+    def binds(self) -> tuple[str, ...]:
+        """What is bound into the container where the job finds it."""
+        host = self.site.host_mpi if self.request.host_mpi else None
+        return self.site.binds + (host.binds if host else ())
 
     @property
     def whole_node(self) -> bool:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import files
+from sifwright import files, lint
 from sifwright.job import Request, decide
 from sifwright.paths import project_folder
 from sifwright.plan import choose
@@ -27,9 +27,13 @@ _SUBMIT = {"local": "bash", "slurm": "sbatch", "pbs": "qsub", "flux": "flux batc
 def run(catalog: Catalog, arguments: Namespace) -> Iterator[str]:
     """Write the script; yields what to say about it, which is nothing on standard output."""
     site = choose(catalog.sites, arguments.site, "site")
+    project = project_folder(arguments.project)
+    # A launch that hangs costs a job's hours: nothing is written for a site that does not lint.
+    lint.refuse(site, lint.place(project / "defs", site))
     image = choose(catalog.images, arguments.image or site.image, "image")
     built = Path("build", site.name, image.name, "image.sif").absolute()
-    data = script(decide(site, _request(arguments, built))).encode()
+    request = _request(arguments, built, project)
+    data = script(decide(site, request)).encode()
     if not arguments.output:
         # Not through the text layer: a terminal that knows ASCII only would change arguments.
         sys.stdout.flush()
@@ -39,13 +43,13 @@ def run(catalog: Catalog, arguments: Namespace) -> Iterator[str]:
     yield f"submit it:  {_SUBMIT[site.scheduler]} {shlex.quote(arguments.output)}"
 
 
-def _request(arguments: Namespace, built: Path) -> Request:
-    same = ("nodes", "launcher", "engine", "time", "account", "name", "signal", "sif")
+def _request(arguments: Namespace, built: Path, project: Path) -> Request:
+    same = ("nodes", "launcher", "engine", "time", "account", "name", "signal")
+    places = ("sif", "environment", "host_mpi")
     return Request(
-        **{name: getattr(arguments, name) for name in same},
+        **{name: getattr(arguments, name) for name in (*same, *places)},
         arguments=tuple(arguments.arguments),
         ranks_per_node=arguments.tasks_per_node,
-        environment=arguments.environment,
         built_sif=str(built),
-        run_scripts=str(project_folder(arguments.project) / "runscripts"),
+        run_scripts=str(project / "runscripts"),
     )

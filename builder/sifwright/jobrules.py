@@ -31,7 +31,7 @@ _VENV = re.compile(r"[^-\s*?\[\]\\][^\s*?\[\]\\]*")
 
 def problems(site: Site, request: Request) -> Iterator[Problem]:
     """Yield every reason why this site cannot run that job."""
-    for check in (_nodes, _ranks, _launcher, _engine, _directives, _words, _arguments):
+    for check in (_nodes, _ranks, _launcher, _engine, _host_mpi, _directives, _words, _arguments):
         yield from check(site, request)
 
 
@@ -99,6 +99,24 @@ def _engine(site: Site, request: Request) -> Iterator[Problem]:
         what = "engine 'native' runs in no image"
         fix = "Leave it out, or use --engine container."
         yield Problem(where=f"--sif {quoted(request.sif)}", what=what, fix=fix)
+
+
+def _host_mpi(site: Site, request: Request) -> Iterator[Problem]:
+    """The site's MPI in place of the image's."""
+    if not request.host_mpi:
+        return
+    where = "--host-mpi"
+    if engine(site, request) == "native":
+        what = "engine 'native' runs in no image, and has the site's MPI already"
+        yield Problem(where=where, what=what, fix="Leave it out.")
+    elif site.host_mpi is None:
+        what = f"site '{site.name}' does not say what brings its MPI into a container"
+        yield Problem(where=where, what=what, fix="Leave it out, or add mpi.host to its file.")
+    if request.launcher == TORCHRUN:
+        what = "ranks that torchrun starts are none of MPI's"
+        yield Problem(
+            where=where, what=what, fix=f"Leave it out, or use {launcher(site, request)}."
+        )
 
 
 def _directives(site: Site, request: Request) -> Iterator[Problem]:

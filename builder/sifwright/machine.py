@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-import ast
+import dataclasses
 import os
 import re
 import shlex
 import shutil
-import sys
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
-from sifwright import runner
+from sifwright import baseimage, mirrors, pipsettings, runner
+from sifwright.binds import Binds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
-__all__ = ["Settings", "debian_mirror", "pip_environment", "pip_settings", "prepare", "values"]
+    from sifwright.mirrors import Mirrors, Rule
+    from sifwright.model import Plan
+
+__all__ = ["Settings", "debian_mirror", "prepare", "values"]
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
-PIP_KEYS = (
-    "index-url",
-    "extra-index-url",
-    "find-links",
-    "no-index",
-    "trusted-host",
-    "proxy",
-    "cert",
-    "timeout",
-    "default-timeout",
-    "retries",
-)
-CA_VARIABLES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-_PIP_PLACES = ("index-url", "extra-index-url", "find-links")
-# Where Debian, Red Hat and SUSE keep the certificates of the authorities a machine trusts.
-CA_BUNDLES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-)
+_PROXY_NAMES = (*PROXIES, *(name.upper() for name in PROXIES))
+# Debian's archive, in the mirrors file: whichever mirror a machine has, this is what it is one of.
+DEBIAN = "debian"
 # How to reach mirrors; certificates and keys are files of this machine and handled apart.
 _ACQUIRE = re.compile(
     r'^Acquire::(http|https|ftp|Retries)\b(?!.*(CaInfo|Cert|Key)).*";$', re.IGNORECASE
@@ -56,10 +40,24 @@ class Settings:
     binds: tuple[str, ...]
 
 
-def values() -> dict[str, str]:
-    """What a definition file needs to know of this machine."""
-    mirror = debian_mirror()
-    return {"debian-mirror": mirror} if mirror else {}
+def values(plan: Plan) -> dict[str, str]:
+    """What a definition file needs to know of this machine.
+
+    That is the Debian mirror, and lines of the header that lead to a mirror, by their keyword.
+    """
+    rules = mirrors.load()
+    redirected = rules.redirect(DEBIAN, "apt")
+    mirror = redirected if redirected != DEBIAN else rules.redirect(debian_mirror(), "apt")
+    found = {"debian-mirror": mirror} if mirror else {}
+    return found | dict(_redirected_header(plan, rules))
+
+
+def _redirected_header(plan: Plan, rules: Mirrors) -> Iterator[tuple[str, str]]:
+    for keyword, value in baseimage.header(plan.steps[0]).items():
+        if keyword == "MirrorURL" and rules.redirect(value, "apt") != value:
+            yield keyword, rules.redirect(value, "apt")
+    if (image := baseimage.of(plan)) and image.is_redirected:
+        yield "From", str(image.reference)
 
 
 def debian_mirror() -> str:
@@ -71,102 +69,76 @@ def debian_mirror() -> str:
     for line in answer.stdout.splitlines():
         address, label, origin = line.split("|")
         # The security archive has another label. A password would end up in the image.
-        is_archive = (label, origin) == ("Debian", "Debian") and "@" not in address
+        is_archive = (label, origin) == ("Debian", "Debian") and not re.search("[@?]", address)
         if is_archive and address.startswith(("http://", "https://")):
             return address.rstrip("/")
     return ""
 
 
-@cache
-def _pip_config() -> str:
-    return runner.capture([sys.executable, "-m", "pip", "config", "list"]).stdout
+def prepare(folder: Path, record: str = "") -> Settings:
+    """Write the settings into `folder` as templates/setup.sh and templates/step.sh read them.
 
-
-def pip_settings() -> dict[str, str]:
-    """This machine's pip settings, from its files and the environment, by pip's own rules."""
-    found: dict[str, str] = {}
-    # Later wins: for all commands, for `install`, in the environment.
-    for section in ("global", "install", ":env:"):
-        for line in _pip_config().splitlines():
-            name, _, text = line.partition("=")
-            key = name.removeprefix(f"{section}.")
-            if key != name and key in PIP_KEYS:
-                found[key] = " ".join(str(ast.literal_eval(text)).split())
-    return found
-
-
-def pip_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings as the variables that pip reads them from."""
-    return {f"PIP_{key.upper().replace('-', '_')}": value for key, value in settings.items()}
-
-
-def prepare(folder: Path) -> Settings:
-    """Write the settings into `folder` as templates/setup.sh and templates/step.sh read them."""
-    machine, mounts = folder / "machine", folder / "mnt"
+    `record` is what sources without a pin were when they were first used.
+    """
+    machine, binds = folder / "machine", Binds(mounts=folder / "mnt")
     machine.mkdir()
-    mounts.mkdir()
-    pip = pip_settings()
+    pip = pipsettings.bound(pipsettings.settings(), binds)
     # As a file of this machine it means nothing in the image; templates/step.sh names the copy.
     pip.pop("cert", None)
-    binds = list(_local_folders(pip, mounts))
-    environment = {name: value for name, value in _proxies().items() if value}
-    environment |= pip_environment(pip)
-    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()]
-    _write_private(machine / "environment", "".join(lines))
+    rules = list(_bound_rules(binds))
     apt = _apt_settings()
+    _write_private(machine / "environment", "".join(_exports(pip)))
     _write_private(machine / "apt.conf", apt)
-    if bundle := ca_bundle():
+    _write_private(machine / "mirrors", "".join(_mirror_lines(rules)))
+    _write_private(machine / "gitconfig", "".join(_git_lines(rules)))
+    _write_private(machine / "pins", record)
+    if bundle := pipsettings.ca_bundle():
         shutil.copyfile(bundle, machine / "ca.crt")
-    return Settings(
-        env={"SIFWRIGHT_MACHINE": str(machine), **_debootstrap_proxy(apt)},
-        binds=(f"{mounts}:/mnt", *binds) if binds else (),
-    )
+    env = {"SIFWRIGHT_MACHINE": str(machine), **_debootstrap_proxy(apt)}
+    return Settings(env=env, binds=binds.all())
 
 
-def ca_bundle() -> str:
-    """The certificates this machine trusts: as its environment or pip says, else the system's."""
-    named = (os.environ.get(name, "") for name in CA_VARIABLES)
-    candidates = (*named, pip_settings().get("cert", ""), *CA_BUNDLES)
-    return next((path for path in candidates if path and Path(path).is_file()), "")
+def _exports(pip: Mapping[str, str]) -> Iterator[str]:
+    handed = (*_PROXY_NAMES, "MAX_JOBS")
+    environment = {name: os.environ.get(name, "") for name in handed}
+    for name, value in (environment | pipsettings.environment(pip)).items():
+        if value:
+            yield f"export {name}={shlex.quote(value)}\n"
+
+
+def _bound_rules(binds: Binds) -> Iterator[Rule]:
+    """The mirrors file's rules as the build sees them, in the image."""
+    for rule in mirrors.load().rules:
+        place = mirrors.local_path(rule.target)
+        if place is None:
+            yield rule
+            continue
+        folder = place if place.is_dir() else place.parent
+        target = f"file://{binds.bound(folder) / place.relative_to(folder)}"
+        yield dataclasses.replace(rule, target=target)
+        if rule.kind == "apt":
+            # debootstrap runs on this machine and writes its own path into the image's sources.
+            yield dataclasses.replace(rule, source=rule.target, target=target)
+
+
+def _mirror_lines(rules: Iterable[Rule]) -> Iterator[str]:
+    """What templates/bin/mirrored reads; git has its own, and base images come before the build."""
+    for rule in rules:
+        if rule.kind not in {"git", "oci"}:
+            yield f"{rule.source} {rule.target}\n"
+
+
+def _git_lines(rules: Iterable[Rule]) -> Iterator[str]:
+    for key, value in mirrors.git_config(rule for rule in rules if rule.kind == "git"):
+        section, _, rest = key.partition(".")
+        name, _, variable = rest.rpartition(".")
+        yield f'[{section} "{name}"]\n\t{variable} = "{value}"\n'
 
 
 def _write_private(path: Path, text: str) -> None:
     """Settings can hold passwords: readable by nobody else from the first byte on."""
     path.touch(mode=0o600)
     path.write_text(text)
-
-
-def _proxies() -> dict[str, str]:
-    names = (*PROXIES, *(name.upper() for name in PROXIES))
-    return {name: os.environ.get(name, "") for name in names}
-
-
-def _local_folders(pip: dict[str, str], mounts: Path) -> Iterator[str]:
-    """Rewrite the folders pip looks into to where they are bound, and yield the binds."""
-    places: dict[str, str] = {}
-    for key in _PIP_PLACES:
-        words = pip.get(key, "").split()
-        for word in words:
-            path = _local_path(word)
-            if path is not None and word not in places:
-                # An index links to files beside it, as in ../../packages/x.whl (PEP 503 mirrors).
-                folder = path if key == "find-links" or path.parent == Path("/") else path.parent
-                target = Path("/mnt", str(len(places)))
-                (mounts / target.name).mkdir()
-                yield f"{folder}:{target}:ro"
-                places[word] = f"file://{target / path.relative_to(folder)}"
-        if key in pip:
-            pip[key] = " ".join(places.get(word, word) for word in words)
-
-
-def _local_path(word: str) -> Path | None:
-    """The folder that a pip setting names on this machine, if it does."""
-    path = unquote(urlsplit(word).path) if word.startswith("file://") else word
-    # A colon or comma in a bind would be read as the next part of it.
-    if not path.startswith(("/", "~")) or re.search(r"[:,]", path):
-        return None
-    folder = Path(path).expanduser()
-    return folder.resolve() if folder.is_dir() else None
 
 
 def _apt_settings() -> str:

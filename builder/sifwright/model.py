@@ -6,6 +6,19 @@ from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sifwright.sitemodel import (
+    SITE_FACTS,
+    Driver,
+    Environment,
+    JobFacts,
+    LauncherOptions,
+    Modules,
+    Node,
+    OptionValue,
+    Reason,
+    Site,
+)
+
 __all__ = [
     "SITE_FACTS",
     "Bootstrap",
@@ -23,6 +36,7 @@ __all__ = [
     "LeftOut",
     "Lookup",
     "Modules",
+    "Need",
     "Node",
     "Option",
     "OptionValue",
@@ -38,13 +52,10 @@ __all__ = [
     "VersionRule",
 ]
 
-OptionValue = str | bool | int
-Vendor = Literal["amd", "nvidia", "cpu"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lookup:
-    """A cell of `defs/versions.yaml`; `row` is a reference such as `option.version`."""
+    """A cell of `defs/versions.yaml`; `row`, and `column` if it has a dot, is a reference."""
 
     table: str
     row: str
@@ -59,7 +70,8 @@ Origin = Lookup | str
 class Option:
     """One setting of a layer. `pattern` must match the whole value of a string option.
 
-    `derived` says where a default that is not the same everywhere comes from.
+    `derived` says where a default that is not the same everywhere comes from. At sites with the
+    facts that `needed` names, the value must not be empty.
     """
 
     name: str
@@ -67,6 +79,7 @@ class Option:
     description: str
     default: OptionValue
     derived: Origin | None = None
+    needed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pattern: str | None = None
     enum: tuple[OptionValue, ...] = ()
 
@@ -123,13 +136,15 @@ class Pin:
 class Source:
     """What a layer builds from. In `url` and `ref`, `{version}` stands for the value of `option`.
 
+    `url` is a package's name where the kind is pip. `branch`: the ref is one, and moves.
     `when`: an option that must be on for the source to be needed.
     """
 
     name: str
-    kind: Literal["git", "archive"]
+    kind: Literal["git", "archive", "pip"]
     url: str
     ref: str = ""
+    branch: bool = False
     option: str = "version"
     submodules: bool = False
     when: str = ""
@@ -143,6 +158,14 @@ class LayerFile:
     path: str
     data: bytes
     executable: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Need:
+    """What a layer before must provide, at the sites that `suits` names; without it, at all."""
+
+    name: str
+    suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,7 +183,7 @@ class Layer:
     test: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
     suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    requires: tuple[str, ...] = ()
+    requires: tuple[Need, ...] = ()
     provides: tuple[str, ...] = ()
     facts: Mapping[str, Origin] = field(default_factory=dict)
     compatible: tuple[VersionRule, ...] = ()
@@ -176,151 +199,16 @@ class Layer:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Node:
-    """One node of a site, and the CPUs of a task with one GPU; 0 where the site does not say."""
-
-    gpus: int = 0
-    cpus: int = 0
-    cpus_per_task: int = 0
-    cpu_masks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Modules:
-    """What is loaded for each engine. Paths may name variables of the job: `$NAME`."""
-
-    init: str = ""
-    purge: Literal["", "plain", "force"] = ""
-    container: tuple[str, ...] = ()
-    native: tuple[str, ...] = ()
-    library_path: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobFacts:
-    """What the scheduler asks of a job; `time` is the default wall time, HH:MM:SS.
-
-    A directive that is True has no value. Where `task_directives` is false, only the launcher may
-    be given numbers of tasks and CPUs.
-    """
-
-    needs_account: bool = False
-    time: str = ""
-    directives: Mapping[str, str | bool] = field(default_factory=dict)
-    task_directives: bool = True
-    gpu_directive: Literal["", "gpus-per-node", "gres"] = ""
-    select: Mapping[str, str] = field(default_factory=dict)
-    resv_ports: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LauncherOptions:
-    """Words a site wants on its launcher's command line."""
-
-    task_per_gpu: tuple[str, ...] = ()
-    task_per_node: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reason:
-    """Why a variable has its value, or has none, and who says so."""
-
-    why: str = ""
-    source: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Environment:
-    """Variables for the ranks, each set only if unset, by the launches they are for.
-
-    `reasons` are by group (as in the site's file) and name; `not_set` is left unset on purpose.
-    """
-
-    always: Mapping[str, str] = field(default_factory=dict)
-    one_node: Mapping[str, str] = field(default_factory=dict)
-    several_nodes: Mapping[str, str] = field(default_factory=dict)
-    reasons: Mapping[str, Mapping[str, Reason]] = field(default_factory=dict)
-    not_set: Mapping[str, Reason] = field(default_factory=dict)
-
-    @property
-    def groups(self) -> dict[str, Mapping[str, str]]:
-        """The variables by group, as the site's file calls the groups."""
-        several = self.several_nodes
-        return {"always": self.always, "one-node": self.one_node, "several-nodes": several}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Driver:
-    """The GPU driver of a site; `cuda` is the newest CUDA that it runs by itself."""
-
-    version: str = ""
-    cuda: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Site:
-    """The facts of one machine that images, modules and jobs are made from.
-
-    `network_expect` must all appear in the NCCL or RCCL debug output of launches on several nodes.
-    `partitions` is name -> what it is for. `unsupported` and `unverified` are sentences for people.
-    """
-
-    name: str
-    description: str
-    vendor: Vendor
-    scheduler: str
-    launcher: str
-    image: str
-    compression: Literal["zstd", "gzip"]
-    options: Mapping[str, Mapping[str, OptionValue]]
-    arch: str = ""
-    processor: str = "x86_64"
-    fabric: str = "none"
-    libfabric: str = ""
-    mpi: str = "none"
-    mpi_version: str = ""
-    other_launchers: tuple[str, ...] = ()
-    engines: tuple[str, ...] = ("container", "native")
-    node: Node = field(default_factory=Node)
-    driver: Driver = field(default_factory=Driver)
-    gpu_visibility: Literal["", "own", "all"] = ""
-    interface: str = ""
-    nics: int = 0
-    network_expect: tuple[str, ...] = ()
-    rdzv_get_disabled: bool = False
-    container_program: str = "apptainer"
-    binds: tuple[str, ...] = ()
-    cache: str = ""
-    proxies: Mapping[str, str] = field(default_factory=dict)
-    modules: Modules = field(default_factory=Modules)
-    job: JobFacts = field(default_factory=JobFacts)
-    launch: Mapping[str, LauncherOptions] = field(default_factory=dict)
-    environment: Environment = field(default_factory=Environment)
-    partitions: Mapping[str, str] = field(default_factory=dict)
-    registry_mirror: str = ""
-    sources: tuple[str, ...] = ()
-    unsupported: tuple[str, ...] = ()
-    unverified: tuple[str, ...] = ()
-
-    def fact(self, name: str) -> str:
-        """One of `SITE_FACTS`; empty if the site does not say."""
-        return str(getattr(self, name.replace("-", "_")))
-
-
-# What layers may ask of a site: in `for`, in rules, and as the default of an option.
-SITE_FACTS = ("vendor", "arch", "processor", "fabric", "libfabric", "mpi", "mpi-version")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ImageLayer:
     """A place in an image: the first of `choices` that suits the site, with these options.
 
-    Where none does, an `optional` place stays empty.
+    Where none does, an `optional` place stays empty. `suits` narrows down what the layers suit.
     """
 
     choices: tuple[str, ...]
     options: Mapping[str, OptionValue]
     optional: bool = False
+    suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -360,7 +248,7 @@ class StepSource:
     """One version of a source. `digest` is empty where no pin is known yet."""
 
     name: str
-    kind: Literal["git", "archive"]
+    kind: Literal["git", "archive", "pip"]
     url: str
     ref: str
     version: str

@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import os
 import re
-import ssl
 import sys
-import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
-from sifwright import runner
+from sifwright import baseimage, lookup, mirrors, pipsettings, registry, runner, web
 from sifwright.errors import Problem
-from sifwright.machine import ca_bundle, pip_environment, pip_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from sifwright.model import Download, Plan, Step
+    from sifwright.mirrors import Mirrors
+    from sifwright.model import Download, Plan, Step, StepSource
 
 __all__ = ["problems"]
 
-_NETWORK_SECONDS = 20.0
+_AT_ONCE = 8
+# The first words of git's own protocol; without the version, a big repository answers megabytes.
+_GIT_SERVICE = "info/refs?service=git-upload-pack"
+_GIT_HEADERS = {"Git-Protocol": "version=2"}
+_NAME = re.compile(r"\{([a-z0-9-]+)\}")
+_PIP = (
+    "Check the version and the network, or point pip at a mirror (PIP_INDEX_URL,"
+    " PIP_FIND_LINKS or pip.conf)."
+)
+_NETWORK = f"Check the network and proxies, or name a mirror in the file of {mirrors.VARIABLE}."
 
 
 def problems(plan: Plan, machine: Mapping[str, str]) -> Iterator[Problem]:
     """Yield what the plan downloads and cannot get."""
-    wanted = [(step, download) for step in plan.steps for download in step.layer.downloads]
-    for step, download in wanted:
-        if download.url:
-            yield from _url_problems(step, download, machine)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for found in pool.map(lambda check: check(), _checks(plan, machine)):
+            if found is not None:
+                yield found
+    wanted = [(step, item) for step in plan.steps for item in step.layer.downloads]
     packages = [(step, item) for step, item in wanted if item.pip and _requirement(step, item)]
     if not packages or not _ask_pip([_requirement(*one) for one in packages], "", plan):
         return
@@ -36,44 +46,102 @@ def problems(plan: Plan, machine: Mapping[str, str]) -> Iterator[Problem]:
         yield from _pip_problems(step, download, plan)
 
 
+def _checks(plan: Plan, machine: Mapping[str, str]) -> Iterator[Callable[[], Problem | None]]:
+    """One question each, to be asked at the same time."""
+    rules = mirrors.load()
+    if image := baseimage.of(plan):
+        yield partial(_image_problem, image)
+    for step in plan.steps:
+        for download in step.layer.downloads:
+            if download.url:
+                yield partial(_url_problem, step, download, machine)
+        for source in step.sources:
+            yield partial(_source_problem, step, source, rules)
+
+
+def _image_problem(image: baseimage.BaseImage) -> Problem | None:
+    try:
+        registry.digest(image.reference)
+    except registry.RegistryError as error:
+        found_at = f" (asked: {image.reference})" if image.is_redirected else ""
+        return Problem(
+            where=f"layer '{image.layer}'",
+            what=f"the base image {image.name} cannot be had{found_at}: {error}",
+            fix=_NETWORK,
+        )
+    return None
+
+
+def _source_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | None:
+    """A repository must answer, a file must be there; what is in them is checked in the build."""
+    if source.kind == "pip":
+        return _sdist_problem(step, source, rules)
+    git = source.kind == "git"
+    address = rules.redirect(source.url, *(("git",) if git else mirrors.DOWNLOADS))
+    if not address.startswith(("http://", "https://", "file://")):
+        return None
+    remote = address if address.startswith("file://") else f"{address}/{_GIT_SERVICE}"
+    answer = web.unreachable(remote, _GIT_HEADERS) if git else web.unreachable(address)
+    if not answer:
+        return None
+    asked = f" (asked: {web.anonymous(address)})" if address != source.url else ""
+    return Problem(
+        where=f"layer '{step.layer.name}'",
+        what=f"the source {source.name} cannot be had from {source.url}{asked}: {answer}",
+        fix=_NETWORK,
+    )
+
+
+def _sdist_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | None:
+    try:
+        address = lookup.sdist_of(source.url, source.version).address
+        answer = web.unreachable(rules.redirect(address, *mirrors.DOWNLOADS))
+    except lookup.LookupFailed as error:
+        answer = str(error)
+    if not answer:
+        return None
+    what = f"the source {source.name} cannot be had from a Python package index: {answer}"
+    return Problem(where=f"layer '{step.layer.name}'", what=what, fix=_PIP)
+
+
 def _fill(text: str, step: Step) -> str:
-    return re.sub(r"\{([a-z0-9-]+)\}", lambda match: step.options[match.group(1)].text, text)
+    return _NAME.sub(lambda match: step.options[match[1]].text, text)
 
 
 def _requirement(step: Step, download: Download) -> str:
-    """The requirement with its version; nothing if the option that holds it is empty."""
-    text = _fill(download.pip, step)
-    return "" if text.endswith("==") else text
+    """The requirement with its version; nothing if an option in it is empty."""
+    needed = all(step.options[name].text for name in _NAME.findall(download.pip))
+    return _fill(download.pip, step) if needed else ""
 
 
-def _url_problems(step: Step, download: Download, machine: Mapping[str, str]) -> Iterator[Problem]:
-    base = step.options[download.option].text or machine.get(download.machine, "")
+def _url_problem(step: Step, download: Download, machine: Mapping[str, str]) -> Problem | None:
+    given = mirrors.load().redirect(step.options[download.option].text, *mirrors.DOWNLOADS)
+    base = given or machine.get(download.machine, "")
     address = f"{base.rstrip('/')}/{_fill(download.url, step)}"
-    context = ssl.create_default_context(cafile=ca_bundle() or None)
-    try:
-        urllib.request.urlopen(address, timeout=_NETWORK_SECONDS, context=context).close()  # noqa: S310  # the schema of the option allows http and https only
-    except (OSError, ValueError) as error:
-        yield Problem(
-            where=f"{step.layer.name}.{download.option}",
-            what=f"{download.what} cannot be reached at {address}: {error}",
-            fix=f"Check the network and proxies, or --set {step.layer.name}.{download.option}=…",
-        )
+    answer = web.unreachable(address)
+    if not answer:
+        return None
+    return Problem(
+        where=f"{step.layer.name}.{download.option}",
+        what=f"{download.what} cannot be reached at {web.anonymous(address)}: {answer}",
+        fix=f"Check the network and proxies, or --set {step.layer.name}.{download.option}=…",
+    )
 
 
 def _pip_problems(step: Step, download: Download, plan: Plan) -> Iterator[Problem]:
-    requirement, index = _requirement(step, download), _fill(download.index, step)
+    requirement = _requirement(step, download)
+    index = mirrors.load().redirect(_fill(download.index, step), *mirrors.DOWNLOADS)
     answer = _ask_pip([requirement], "", plan)
     if answer and index:
         answer = _ask_pip([requirement], index, plan)
     if not answer:
         return
-    asked = "this machine's pip settings" + (f" and {index}" if index else "")
+    asked = "this machine's pip settings" + (f" and {web.anonymous(index)}" if index else "")
     yield Problem(
         where=f"layer '{step.layer.name}'",
         what=f"pip finds no wheel of {requirement} for Python {plan.facts.get('python', '')}"
         f" (asked: {asked})\n    | {answer}",
-        fix="Check the version and the network, or point pip at a mirror (PIP_INDEX_URL,"
-        " PIP_FIND_LINKS or pip.conf).",
+        fix=_PIP,
     )
 
 
@@ -91,7 +159,7 @@ def _ask_pip(requirements: list[str], index: str, plan: Plan) -> str:
         *requirements,
     ]
     own = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP_"))}
-    settings = {"PIP_CONFIG_FILE": os.devnull, **pip_environment(pip_settings())}
+    settings = {"PIP_CONFIG_FILE": os.devnull, **pipsettings.environment(pipsettings.settings())}
     answer = runner.capture(command, env=own | settings, timeout=120)
     if answer.returncode == 0 or "No module named pip" in answer.stderr:
         return ""

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sifwright import files
+from sifwright import files, firstuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +53,11 @@ class Output:
             )
         except (OSError, ValueError, KeyError, TypeError):
             return False
+
+    def remember(self, made: Path, text: str) -> None:
+        """Put the record of what sources were when they were first used in place."""
+        (made / firstuse.FILE).write_text(text)
+        files.publish(made / firstuse.FILE, self.folder / firstuse.FILE)
 
     def publish(self, plan: Plan, made: Path, record: Mapping[str, object]) -> None:
         """Put a tested image in place, with what it was made from.

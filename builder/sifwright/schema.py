@@ -161,10 +161,17 @@ def _rarer_words(error: ValidationError) -> tuple[str, str]:
         return found.what, found.fix
     if rule in {"minLength", "minItems", "minProperties"}:
         return "empty", "Write something there, or leave the key out."
+    return _words_about_keys(error)
+
+
+def _words_about_keys(error: ValidationError) -> tuple[str, str]:
+    """What is wrong and how to mend it, for the rules about keys that go together."""
+    rule = str(error.validator)
     if rule == "dependentRequired":
         return error.message.replace("is a dependency of", "is missing, needed by"), "Add it."
     if rule == "maxProperties":
-        return f"{', '.join(instance)}: only one of these can stand here", "Keep one."
+        keys = ", ".join(cast("Any", error.instance))
+        return f"{keys}: only one of these can stand here", "Keep one."
     if rule == "oneOf":
         forms = ", ".join(form["required"][0] for form in cast("Any", error.validator_value))
         return f"exactly one of these is needed: {forms}", "Keep or add one."

@@ -45,38 +45,46 @@ def select(catalog: Catalog, site: Site, image: Image) -> Selection:
     where = f"image '{image.name}' for site '{site.name}'"
     problems = [Problem(where=where, what=found.what, fix=found.fix) for found in problems]
     # What does not suit explains what would be missing next.
-    problems = problems or list(_order_problems(catalog, selection.layers, image))
+    problems = problems or list(_order_problems(catalog, selection.layers, image, site))
     if problems:
         raise PlanError(*problems)
     return selection
 
 
-def unsuited(layer: Layer, site: Site) -> str:
-    """Why a layer is not for a site; empty if it is."""
-    for name, values in layer.suits.items():
+def unsuited(suits: Mapping[str, tuple[str, ...]], site: Site) -> str:
+    """Why what `suits` sites with these facts is not for a site; empty if it is."""
+    for name, values in suits.items():
         found = site.fact(name)
         if found not in values:
             return f"it is for {name} {' or '.join(values)}, the site has {found or 'none'}"
     return ""
 
 
+def _unsuited(entry: ImageLayer, layer: Layer, site: Site) -> str:
+    reason = unsuited(entry.suits, site)
+    return f"in this image {reason}" if reason else unsuited(layer.suits, site)
+
+
 def _fill(
     catalog: Catalog, site: Site, entry: ImageLayer, selection: Selection
 ) -> Iterator[Problem]:
     candidates = [catalog.layers[name] for name in entry.choices]
-    suited = next((layer for layer in candidates if not unsuited(layer, site)), None)
+    reasons = {layer.name: _unsuited(entry, layer, site) for layer in candidates}
+    suited = next((layer for layer in candidates if not reasons[layer.name]), None)
     if suited:
         selection.places.append(Selected(layer=suited, options=entry.options))
         return
-    for layer in candidates:
+    for name, reason in reasons.items():
         if entry.optional:
-            selection.left_out.append(LeftOut(layer=layer.name, reason=unsuited(layer, site)))
+            selection.left_out.append(LeftOut(layer=name, reason=reason))
         else:
-            what = f"layer '{layer.name}' does not suit: {unsuited(layer, site)}"
+            what = f"layer '{name}' does not suit: {reason}"
             yield Problem(what=what, fix="Use another image, or another layer in this one.")
 
 
-def _order_problems(catalog: Catalog, layers: list[Layer], image: Image) -> Iterator[Problem]:
+def _order_problems(
+    catalog: Catalog, layers: list[Layer], image: Image, site: Site
+) -> Iterator[Problem]:
     """Check bases, requirements and doubles; the order is the author's, nothing is solved."""
     where = f"image '{image.name}'"
     provided: dict[str, str] = {}
@@ -88,8 +96,8 @@ def _order_problems(catalog: Catalog, layers: list[Layer], image: Image) -> Iter
             yield Problem(where=where, what=what, fix="Keep it once.")
             continue
         for need in layer.requires:
-            if need not in provided:
-                yield _missing(catalog, layer, need, where)
+            if need.name not in provided and not unsuited(need.suits, site):
+                yield _missing(catalog, layer, need.name, where)
         for thing in layer.provides:
             if thing in provided:
                 yield Problem(

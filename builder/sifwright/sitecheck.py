@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sifwright import lint_image_rules, lint_rules
 from sifwright.errors import Problem
+from sifwright.schema import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from sifwright.model import Site
+    from sifwright.model import Reason, Site
     from sifwright.yamlfile import Path
 
     Place = Callable[[Path], str]
 
-__all__ = ["LAUNCHERS", "problems"]
+__all__ = ["LAUNCHERS", "default_partition", "problems"]
 
 # Which launchers find a scheduler's nodes by themselves.
 LAUNCHERS = {
@@ -23,12 +25,29 @@ LAUNCHERS = {
     "pbs": ("mpiexec", "mpirun"),
     "flux": ("flux",),
 }
+# What names a partition or a queue; where nothing does, a quality of service stands for one.
+_PARTITION = ("partition", "p", "queue", "q", "qos")
 _ARCH_OF_VENDOR = {"amd": "gfx", "nvidia": "sm_", "cpu": " "}
+
+
+def default_partition(site: Site) -> str:
+    """The directive that says where jobs go; empty if none does."""
+    return next((key for key in _PARTITION if key in site.job.directives), "")
 
 
 def problems(site: Site, at: Place) -> Iterator[Problem]:
     """Yield what does not go together; `at` gives file and line of a path in the site's file."""
-    for check in (_launchers, _rendezvous, _vendor, _node, _scheduler_facts, _environment):
+    for check in (
+        _launchers,
+        _partition,
+        _vendor,
+        _node,
+        _masks,
+        _scheduler_facts,
+        _environment,
+        _despite,
+        _mpi,
+    ):
         yield from check(site, at)
 
 
@@ -42,17 +61,14 @@ def _launchers(site: Site, at: Place) -> Iterator[Problem]:
             yield Problem(where=at(path), what=what, fix=f"One of: {', '.join(good)}.")
 
 
-def _rendezvous(site: Site, at: Place) -> Iterator[Problem]:
-    """HPE shs-ccl-docs@438fcce: alt_read needs the driver's rdzv_get_en=0, set for each job."""
-    for group, values in _groups(site):
-        alt_read = values.get("FI_CXI_RDZV_PROTO") == "alt_read"
-        if alt_read and not site.rdzv_get_disabled:
-            yield Problem(
-                where=at(("environment", group, "FI_CXI_RDZV_PROTO")),
-                what=f"environment.{group}: FI_CXI_RDZV_PROTO=alt_read without network.rdzv-get:"
-                " the protocol works only where the scheduler disables rendezvous GET",
-                fix="Add 'rdzv-get: disabled' below 'network', or leave FI_CXI_RDZV_PROTO out.",
-            )
+def _partition(site: Site, at: Place) -> Iterator[Problem]:
+    """What a directive sends jobs to must be one of the partitions, where they are listed."""
+    key = default_partition(site)
+    name = site.job.directives.get(key, "")
+    if site.partitions and name and name not in site.partitions:
+        where = at(("job", "directives", key))
+        what = f"job.directives.{key}: '{name}' is not one of the partitions"
+        yield Problem(where=where, what=what, fix=did_you_mean(str(name), site.partitions))
 
 
 def _vendor(site: Site, at: Place) -> Iterator[Problem]:
@@ -63,6 +79,9 @@ def _vendor(site: Site, at: Place) -> Iterator[Problem]:
     if site.vendor == "cpu" and site.node.gpus:
         what = "node.gpus: vendor 'cpu' is for nodes without GPUs"
         yield Problem(where=at(("node", "gpus")), what=what, fix="Name the vendor of the GPUs.")
+    if site.driver.cuda and site.vendor != "nvidia":
+        what = f"driver.cuda: no driver of vendor '{site.vendor}' runs CUDA"
+        yield Problem(where=at(("driver", "cuda")), what=what, fix="Remove it.")
 
 
 def _node(site: Site, at: Place) -> Iterator[Problem]:
@@ -76,6 +95,17 @@ def _node(site: Site, at: Place) -> Iterator[Problem]:
         what = f"node.cpus-per-task: {node.gpus} tasks would need {needed} of {node.cpus} CPUs"
         where = at(("node", "cpus-per-task"))
         yield Problem(where=where, what=what, fix=f"At most {node.cpus // node.gpus}.")
+
+
+def _masks(site: Site, at: Place) -> Iterator[Problem]:
+    """Two tasks on one CPU halve each other's speed, and nobody notices."""
+    taken = 0
+    for number, text in enumerate(site.node.cpu_masks):
+        if int(text, 16) & taken:
+            what = f"node.cpu-masks[{number}]: {text} shares CPUs with a mask before it"
+            where = at(("node", "cpu-masks", number))
+            yield Problem(where=where, what=what, fix="Give each task CPUs of its own.")
+        taken |= int(text, 16)
 
 
 def _scheduler_facts(site: Site, at: Place) -> Iterator[Problem]:
@@ -92,9 +122,12 @@ def _scheduler_facts(site: Site, at: Place) -> Iterator[Problem]:
 
 
 def _environment(site: Site, at: Place) -> Iterator[Problem]:
-    for group, values in _groups(site):
+    for group, values in site.environment.groups.items():
         for name in values:
             where = at(("environment", group, name))
+            if name in site.environment.not_set:
+                what = f"environment.{group}: {name} stands under 'not-set' too"
+                yield Problem(where=where, what=what, fix="Keep it in one of the two.")
             if name.startswith("SIFWRIGHT_"):
                 what = f"environment.{group}: {name} is sifwright's own"
                 yield Problem(where=where, what=what, fix="Use another name.")
@@ -103,8 +136,47 @@ def _environment(site: Site, at: Place) -> Iterator[Problem]:
                 yield Problem(where=where, what=what, fix="Keep it in one of the two.")
 
 
-def _groups(site: Site) -> Iterator[tuple[str, dict[str, str]]]:
-    found = site.environment
-    yield "always", dict(found.always)
-    yield "one-node", dict(found.one_node)
-    yield "several-nodes", dict(found.several_nodes)
+def _despite(site: Site, at: Place) -> Iterator[Problem]:
+    """A reason answers warnings, by the names of their rules."""
+    known = [rule.name for rule in lint_rules.RULES if rule.severity == "warning"]
+    known += [rule.name for rule in lint_image_rules.RULES if rule.severity == "warning"]
+    for path, reason in _reasons(site):
+        where = at((*path, "despite"))
+        if reason.despite and not reason.why:
+            what = f"{_name(path)}: 'despite' without a reason"
+            yield Problem(where=where, what=what, fix="Add 'why'.")
+        for rule in reason.despite:
+            if rule not in known:
+                what = f"{_name(path)}: '{rule}' is no warning of lint's"
+                yield Problem(where=where, what=what, fix=did_you_mean(rule, known))
+
+
+def _reasons(site: Site) -> Iterator[tuple[Path, Reason]]:
+    """The reason of every variable that has one, and where it stands."""
+    found: dict[Path, Mapping[str, Reason]] = {
+        ("environment", group): reasons for group, reasons in site.environment.reasons.items()
+    }
+    found["environment", "not-set"] = site.environment.not_set
+    found["mpi", "environment"] = site.mpi_reasons
+    if site.host_mpi:
+        found["mpi", "host", "environment"] = site.host_mpi.reasons
+    for path, reasons in found.items():
+        yield from (((*path, name), reason) for name, reason in reasons.items())
+
+
+def _name(path: Path) -> str:
+    return ".".join(map(str, path))
+
+
+def _mpi(site: Site, at: Place) -> Iterator[Problem]:
+    if site.host_mpi and "container" not in site.engines:
+        what = "mpi.host: the site runs no containers that it could be brought into"
+        yield Problem(where=at(("mpi", "host")), what=what, fix="Remove it.")
+    for path, values in (
+        (("mpi", "environment"), site.mpi_environment),
+        (("mpi", "host", "environment"), site.host_mpi.environment if site.host_mpi else {}),
+    ):
+        for name in values:
+            if name.startswith("SIFWRIGHT_"):
+                what = f"{_name(path)}: {name} is sifwright's own"
+                yield Problem(where=at((*path, name)), what=what, fix="Use another name.")

@@ -14,6 +14,7 @@ from sifwright.model import (
     Reason,
     Site,
 )
+from sifwright.sitemodel import HostMpi
 
 __all__ = ["site"]
 
@@ -32,6 +33,9 @@ def site(name: str, data: dict[str, Any]) -> Site:
         libfabric=network.get("libfabric", ""),
         mpi=mpi.get("name", "none"),
         mpi_version=mpi.get("version", ""),
+        mpi_environment=_values(mpi.get("environment", {})),
+        mpi_reasons=_reasons(mpi.get("environment", {}), "value"),
+        host_mpi=_host_mpi(mpi["host"]) if "host" in mpi else None,
         other_launchers=tuple(data.get("other-launchers", ())),
         engines=tuple(data.get("engines", ("container", "native"))),
         node=_node(data.get("node", {})),
@@ -51,7 +55,9 @@ def site(name: str, data: dict[str, Any]) -> Site:
         environment=_environment(data.get("environment", {})),
         partitions=data.get("partitions", {}),
         registry_mirror=data.get("registry-mirror", ""),
-        **{key: tuple(data.get(key, ())) for key in ("sources", "unsupported", "unverified")},
+        sources=tuple(data.get("sources", ())),
+        limits=tuple(data.get("limits", ())),
+        unverified=tuple(data.get("unverified", ())),
     )
 
 
@@ -61,6 +67,20 @@ def _node(data: dict[str, Any]) -> Node:
         cpus=data.get("cpus", 0),
         cpus_per_task=data.get("cpus-per-task", 0),
         cpu_masks=tuple(data.get("cpu-masks", ())),
+    )
+
+
+def _host_mpi(data: dict[str, Any]) -> HostMpi:
+    given = data.get("environment", {})
+    return HostMpi(
+        source=data["source"],
+        library_path=tuple(data["library-path"]),
+        modules=tuple(data.get("modules", ())),
+        libraries=tuple(data.get("libraries", ())),
+        preload=data.get("preload", ""),
+        binds=tuple(data.get("binds", ())),
+        environment=_values(given),
+        reasons=_reasons(given, "value"),
     )
 
 
@@ -114,7 +134,11 @@ def _reasons(group: dict[str, Any], short: str) -> dict[str, Reason]:
         name: given if isinstance(given, dict) else {short: given} for name, given in group.items()
     }
     return {
-        name: Reason(why=given.get("why", ""), source=given.get("source", ""))
+        name: Reason(
+            why=given.get("why", ""),
+            source=given.get("source", ""),
+            despite=tuple(given.get("despite", ())),
+        )
         for name, given in mappings.items()
-        if "why" in given or "source" in given
+        if {"why", "source", "despite"} & given.keys()
     }

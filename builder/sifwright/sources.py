@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sifwright.model import Layer, LayerFile, Source, Value
 
-__all__ = ["files", "problems", "step_sources"]
+__all__ = ["files", "fill", "problems", "step_sources"]
 
 _OFF = ("", "none", "false")
 _PATCHES = "patches/"
@@ -27,8 +27,8 @@ def step_sources(layer: Layer, options: Mapping[str, Value]) -> Iterator[StepSou
             yield StepSource(
                 name=source.name,
                 kind=source.kind,
-                url=_fill(source.url, version),
-                ref=_fill(source.ref, version),
+                url=fill(source.url, version),
+                ref=fill(source.ref, version),
                 version=version,
                 digest=source.versions[version].digest,
                 submodules=source.submodules,
@@ -80,6 +80,7 @@ def _is_other_patch(path: str, folder: str) -> bool:
     return path.startswith(_PATCHES) and not path.startswith(folder)
 
 
-def _fill(text: str, version: str) -> str:
+def fill(text: str, version: str) -> str:
+    """Put a version, or the first two numbers of it, into an address or ref."""
     series = ".".join(version.split(".")[:2])
     return text.replace("{version}", version).replace("{series}", series)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sifwright.errors import Problem
+from sifwright.firstuse import Used
 
 if TYPE_CHECKING:
     from sifwright.progress import Progress, Timer
@@ -18,6 +19,8 @@ __all__ = ["Watcher"]
 _BEGIN = re.compile(r"sifwright: (begin|test) ([a-z0-9.-]+)")
 _LINE = re.compile(r"sifwright: line ([0-9]+) ([a-z0-9.-]+) (\S+:[0-9]+: .*)")
 _FAILED = re.compile(r"sifwright: failed ([a-z0-9.-]+) ([0-9]+)")
+# Printed by templates/bin/fetch-source.
+_PIN = re.compile(r"sifwright: pin (\S+) (\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})")
 # Printed by Apptainer before it runs mksquashfs.
 _PACKING = "Creating SIF file"
 _KEPT_LINES = 12
@@ -25,19 +28,27 @@ _KEPT_LINES = 12
 
 @dataclass(kw_only=True)
 class Watcher:
-    """Called with every line."""
+    """Called with every line. `fix` is what to do when something fails."""
 
     timer: Timer
-    progress: Progress
+    fix: str
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
     place: str = ""
+    used: list[Used] = field(default_factory=list)
     _status: str = ""
     _command: str = ""
+
+    @property
+    def progress(self) -> Progress:
+        return self.timer.progress
 
     def __call__(self, line: str) -> None:
         self.progress.output(line)
         if match := _BEGIN.fullmatch(line):
             self._begin(*match.groups())
+        elif match := _PIN.fullmatch(line):
+            layer, source, ref, digest = match.groups()
+            self.used.append(Used(layer=layer, source=source, ref=ref, digest=digest))
         elif match := _LINE.fullmatch(line):
             # A command may fail and be meant to: the last one before the end is the one.
             self._status, self._command = match[1], f", {match[3]}"
@@ -55,8 +66,8 @@ class Watcher:
         self.tail.clear()
         self._status = self._command = ""
 
-    def problem(self, what: str, fix: str) -> Problem:
+    def problem(self, what: str) -> Problem:
         """What failed, where, and the last lines the engine printed."""
         lines = "\n".join(f"    | {line}" for line in self.tail)
         where = self.place or f"step '{self.timer.step}'"
-        return Problem(where=where, what=f"{what}\n{lines}" if lines else what, fix=fix)
+        return Problem(where=where, what=f"{what}\n{lines}" if lines else what, fix=self.fix)

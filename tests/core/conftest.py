@@ -11,8 +11,10 @@ from typing import Protocol
 
 import pytest
 
-from sifwright import catalog, cli
+from sifwright import catalog, cli, mirrors
 from sifwright.model import Catalog
+from tests.core.fetching import Step
+from tests.core.mirror_files import MirrorsFile
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 GOOD = Path(__file__).parent / "good"
@@ -87,6 +89,20 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def step(tmp_path: Path) -> Step:
+    program("curl")
+    program("git")
+    return Step(folder=tmp_path)
+
+
+@pytest.fixture
+def mirrors_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MirrorsFile:
+    made = MirrorsFile(folder=tmp_path)
+    monkeypatch.setenv(mirrors.VARIABLE, str(made.path))
+    return made
+
+
+@pytest.fixture
 def real_project(tmp_path: Path) -> Path:
     """A copy of what `defs` and `runscripts` of the checkout hold."""
     for name in ("defs", "runscripts"):
@@ -97,7 +113,7 @@ def real_project(tmp_path: Path) -> Path:
 @pytest.fixture
 def run_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
     """Run the command line here; the machine's mirror is one of the standard's example names."""
-    monkeypatch.setattr("sifwright.machine.values", lambda: dict(MACHINE))
+    monkeypatch.setattr("sifwright.machine.values", lambda _plan: dict(MACHINE))
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*arguments: str | Path) -> Result:

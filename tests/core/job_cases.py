@@ -31,10 +31,15 @@ def _paid(*words: str, nodes: str = "2", facts: str = GPU_SITE) -> Case:
     return _job("--account", "ada", *words, *SCRIPT, nodes=nodes, facts=facts)
 
 
+_HOST = "host: {source: us, library-path: [/opt/mpi/lib]"
+_HOST_MPI = f"mpi: {{name: cray-mpich, {_HOST}}}}}\n"
 _LOCAL = "description: One machine\nvendor: cpu\nscheduler: local\nlauncher: local\nimage: small\n"
 _ALWAYS = '  always: {NCCL_CROSS_NIC: "1"}\n'
 SITES = {
-    "site-alt-read": _facts(_ALWAYS, "  several-nodes: {FI_CXI_RDZV_PROTO: alt_read}\n"),
+    # A catalog with it loads; no job script is written.
+    "site-alt-read": _paid(
+        facts=GPU_SITE.replace(_ALWAYS, "  several-nodes: {FI_CXI_RDZV_PROTO: alt_read}\n")
+    ),
     "site-arch": _facts("arch: sm_80", "arch: gfx90a"),
     "site-arch-form": _facts("arch: sm_80", "arch: A100"),
     "site-arch-of-cpu": case(append(SITE, "arch: sm_80\nnode: {gpus: 1}\n")),
@@ -42,21 +47,48 @@ SITES = {
     "site-cache": _facts("job: ", "cache: '/scratch/$(id)/${USER}'\njob: "),
     "site-cache-home": _facts("job: ", "cache: ~/.cache\njob: "),
     "site-cpu-masks": _facts(', "0xf000"', ""),
+    "site-cpu-masks-shared": _facts('"0xf000"', '"0x1800"'),
     "site-cpu-masks-form": _facts('"0xf000"', "0xf000"),
     "site-cpus": _facts("cpus-per-task: 16", "cpus-per-task: 17"),
+    "site-driver": _facts("vendor: nvidia\narch: sm_80", 'vendor: amd\ndriver: {cuda: "12.4"}'),
     "site-directive": _facts("account: required", "directives: {partition: 'a b', Qos_1: x}"),
     "site-directive-number": _facts("account: required", "directives: {nice: 10}"),
     "site-environment-name": _facts(_ALWAYS, "  always: {SIFWRIGHT_SITE: other, 1A: x}\n"),
     "site-environment-own": _facts(_ALWAYS, "  always: {SIFWRIGHT_SITE: other}\n"),
+    "site-environment-despite": _facts(
+        _ALWAYS,
+        "  always:\n    A: {value: x, despite: [mpich-gpu]}\n"
+        "    B: {value: x, why: y, despite: [mpich-gpus, memhooks]}\n"
+        "  not-set: {C: {why: y, despite: [kdreg]}}\n",
+    ),
+    "site-environment-despite-form": _facts(
+        _ALWAYS, "  always: {A: {value: x, why: y, despite: mpich-gpu}}\n"
+    ),
     "site-environment-twice": _facts(_ALWAYS, _ALWAYS + '  one-node: {NCCL_CROSS_NIC: "0"}\n'),
     "site-environment-number": _facts('"1"', "1"),
     "site-environment-lines": _facts('"1"', '"1\\n[always]"'),
+    "site-environment-not-set": _facts(_ALWAYS, _ALWAYS + "  not-set: {NCCL_CROSS_NIC: why}\n"),
+    "site-environment-reason": _facts(_ALWAYS, "  always: {A: {valu: x, why: 1}}\n"),
     "site-environment-group": _facts("  always:", "  allways:"),
     "site-gpus": _facts("gpus: 4", "gpus: 0"),
     "site-launcher": _facts("launcher: srun", "launcher: flux\nother-launchers: [mpirun]"),
     "site-launcher-unknown": _facts("launcher: srun", "launcher: srum"),
     "site-launcher-other": _facts("launcher: srun", "launcher: srun\nother-launchers: [flux]"),
+    "site-mpi-environment": _facts(
+        "job: ", "mpi: {name: mpich, environment: {SIFWRIGHT_SITE: x}}\njob: "
+    ),
+    "site-mpi-host": _facts(
+        "job: ", "mpi: {name: mpich, host: {library-path: [lib, '/a:/b'], preload: x.so}}\njob: "
+    ),
+    "site-mpi-host-of-native": case(
+        write(SITE, GPU_SITE), append(SITE, f"{_HOST_MPI}engines: [native]\n")
+    ),
     "site-module": _facts("job: ", "modules: {native: ['cuda 12', -x]}\njob: "),
+    "site-partition": _facts(
+        "job: {account: required}",
+        "partitions: {gpu: production}\njob: {directives: {partition: gpus}}",
+    ),
+    "site-registry-mirror": _facts("job: ", "registry-mirror: 'https://mirror.example/x'\njob: "),
     "site-scheduler-facts": case(
         append(SITE, 'job: {select: {ncpus: "4"}, gpu-directive: gres, resv-ports: true}\n')
     ),
@@ -75,6 +107,13 @@ JOBS = {
     "job-environment-missing": _paid("--engine", "native"),
     "job-environment-of-container": _paid("--engine", "container", "--environment", "/venv"),
     "job-gpus-unknown": _paid(facts=GPU_SITE.replace("node: {gpus: 4", "#")),
+    "job-host-mpi-of-native": _paid(
+        *("--host-mpi", "--environment", "/venv"), facts=f"{GPU_SITE}{_HOST_MPI}"
+    ),
+    "job-host-mpi-of-site": _paid("--host-mpi"),
+    "job-host-mpi-torchrun": _paid(
+        *("--host-mpi", "--launcher", "torchrun"), facts=f"{GPU_SITE}{_HOST_MPI}"
+    ),
     "job-image-unknown": _paid("--image", "smal"),
     "job-launcher-of-site": _paid("--launcher", "mpirun"),
     "job-launcher-unknown": _paid("--launcher", "srum"),

@@ -25,6 +25,10 @@ ESCAPE = "\x1b"
 PURE = [
     ("list",),
     ("list", "--json"),
+    ("list", "sites"),
+    ("show", "site", "here"),
+    ("show", "image", "small"),
+    ("lint", "here"),
     ("plan", "here"),
     ("plan", "here", "--explain"),
     ("plan", "here", "--json"),
@@ -114,7 +118,7 @@ def test_render_runs_nothing_but_apt_for_the_mirror(
 def test_without_a_mirror_render_says_what_to_do(
     run_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sifwright.machine.values", dict)
+    monkeypatch.setattr("sifwright.machine.values", lambda _plan: {})
     result = run_cli("--project", GOOD, "render", "here")
     assert (result.code, result.out) == (5, "")
     assert result.err == (

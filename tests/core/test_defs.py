@@ -14,7 +14,7 @@ from sifwright.model import Catalog
 from tests.core.conftest import CHECKOUT, program
 
 SCRIPTS = sorted((CHECKOUT / "defs" / "layers").glob("*/*.sh"))
-SCHEMAS = ("site", "image", "layer", "pins", "versions")
+SCHEMAS = ("site", "image", "layer", "pins", "versions", "mirrors")
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -21,9 +21,12 @@ SCRIPT = "#!/bin/bash\nset -euo pipefail\ntouch /new\n"
 
 def test_a_site_is_one_file(real_project: Path, run_cli: Cli, real: Catalog) -> None:
     write("sites/brand-new.yaml", SITE)(real_project / "defs")
-    assert "brand-new         A new site" in run_cli("--project", real_project, "list", "sites").out
-    for command in ("plan", "render"):
-        result = run_cli("--project", real_project, command, "brand-new")
+    table = run_cli("--project", real_project, "list", "sites").out.splitlines()
+    row = next(line for line in table if line.startswith("brand-new"))
+    assert "slurm+srun" in row
+    assert row.endswith("A new site")
+    for command in ("plan", "render", "lint", "show site"):
+        result = run_cli("--project", real_project, *command.split(), "brand-new")
         assert (result.code, result.err) == (0, "")
         assert "brand-new" in result.out
     assert set(real.sites).isdisjoint({"brand-new"})

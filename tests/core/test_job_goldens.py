@@ -3,6 +3,7 @@
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,9 @@ from tests.core import golden
 from tests.core.conftest import CHECKOUT, program
 
 GOLDENS = Path(__file__).parent / "goldens" / "jobs"
-PLACES = {
+PLACES: dict[str, dict[str, Any]] = {
     "container": {"built_sif": "/project/build/image.sif"},
+    "host-mpi": {"built_sif": "/project/build/image.sif", "host_mpi": True},
     "native": {"environment": "/project/venv", "run_scripts": "/project/runscripts"},
 }
 
@@ -24,6 +26,7 @@ PLACES = {
 def _jobs(site: Site) -> list[tuple[str, str]]:
     """Its own launcher with every engine, the other launchers with the usual one."""
     own = [(site.launcher, engine) for engine in site.engines]
+    own += [(site.launcher, "host-mpi")] if site.host_mpi else []
     return own + [(name, site.engines[0]) for name in (*site.other_launchers, TORCHRUN)]
 
 
@@ -37,7 +40,7 @@ def _script(site: Site, launcher: str, engine: str) -> str:
         nodes=1 if site.scheduler == "local" else 2,
         arguments=("train.py", "--epochs", "3", "--note", "it's"),
         launcher=launcher,
-        engine=engine,
+        engine="container" if engine == "host-mpi" else engine,
         ranks_per_node=None if site.node.gpus else 4,
         account="project" if site.job.needs_account else "",
         **PLACES[engine],

@@ -21,6 +21,7 @@ from sifwright.errors import UsageError
 from sifwright.model import Catalog, Environment, Modules, Site
 from sifwright.render import shell
 from sifwright.scripts import refuse_text
+from sifwright.sitemodel import HostMpi
 from tests.core import hostile
 from tests.core.conftest import Shells, program
 from tests.core.jobs import Bench, directives, script_arguments
@@ -132,6 +133,17 @@ def test_values_of_a_site(site: Site, bench: Bench) -> None:
         first, second = dict(list(wanted.items())[:half]), dict(list(wanted.items())[half:])
         spoilt = replace(site, environment=Environment(several_nodes=first), proxies=second)
         ran = bench.run(bench.render(spoilt, **_asked(site), environment=str(bench.venv)))
+        assert (ran.code, ran.err) == (0, "")
+        assert {name: ran.env[name] for name in wanted} == wanted
+
+
+def test_values_of_the_sites_mpi(site: Site, bench: Bench) -> None:
+    """Its variables, which engine container exports with --host-mpi."""
+    for batch in _batches([v for v in hostile.texts(SEED + 6, 300) if v and not refuse_text(v)]):
+        wanted = {f"E{number}": value for number, value in enumerate(batch)}
+        host = HostMpi(source="us", library_path=("/a", "/b"), environment=wanted)
+        text = bench.render(replace(site, host_mpi=host), **_asked(site), host_mpi=True)
+        ran = bench.run(text)
         assert (ran.code, ran.err) == (0, "")
         assert {name: ran.env[name] for name in wanted} == wanted
 

@@ -85,7 +85,12 @@ def test_options_reach_scripts_as_data_only(toy: Toy, engine: str) -> None:
 def test_env_reaches_later_layers_and_the_image(toy: Toy, engine: str) -> None:
     rules = {"GREETING": {"set": "a 'b' $c"}, "PATH": {"prepend": "/toy/bin"}}
     toy.layer("sets", "export LEAK=1\n", header={"env": rules | {"SOFT": {"default": "soft"}}})
-    toy.layer("sees", 'echo "$GREETING|${LEAK-none}|${PATH%%:*}|$SOFT" >/seen\n')
+    # The programs of the build come before all, and only there.
+    toy.layer(
+        "sees",
+        "[[ $PATH == /.sifwright/bin:* ]]\nPATH=${PATH#*:}\n"
+        'echo "$GREETING|${LEAK-none}|${PATH%%:*}|$SOFT" >/seen\n',
+    )
     toy.image("sets", "sees")
     assert toy.build().returncode == 0
     expected = "a 'b' $c|none|/toy/bin|soft\n"

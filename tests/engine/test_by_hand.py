@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import machine
+from sifwright import pipsettings
 from tests.conftest import run
 from tests.engine.trees import differences, unpack
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def _build_by_hand(engine: str, definition: Path, sif: Path) -> None:
     """What the first lines of the definition file say, with pip's settings in the environment."""
-    pip = machine.pip_environment(machine.pip_settings())
+    pip = pipsettings.environment(pipsettings.settings())
     env = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", **pip}
     done = run([engine, "build", "--fakeroot", sif, definition], env=env, timeout=1800)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import machine
+from sifwright import machine, pipsettings
 from tests.conftest import run
 
 if TYPE_CHECKING:
@@ -53,9 +53,10 @@ def test_it_stops_before_it_touches_the_machine_itself() -> None:
 
 
 def test_by_hand_and_by_sifwright_hand_over_the_same_variables(rootfs: Path) -> None:
-    keys = [key for key in machine.PIP_KEYS if key not in {"find-links", "cert"}]
-    names = [*machine.pip_environment(dict.fromkeys(keys, "")), *machine.PROXIES]
+    keys = [key for key in pipsettings.PIP_KEYS if key not in {"find-links", "cert"}]
+    names = [*pipsettings.environment(dict.fromkeys(keys, "")), *machine.PROXIES]
     names += [name.upper() for name in machine.PROXIES]
+    names.append("MAX_JOBS")
     value = "a 'b' $c\nd"
     done = _setup({"APPTAINER_ROOTFS": str(rootfs), **dict.fromkeys(names, value)})
     assert done.startswith("0 "), done
@@ -66,7 +67,7 @@ def test_by_hand_and_by_sifwright_hand_over_the_same_variables(rootfs: Path) -> 
 
 
 def test_by_hand_and_by_sifwright_look_for_the_same_certificates() -> None:
-    for bundle in machine.CA_BUNDLES:
+    for bundle in pipsettings.CA_BUNDLES:
         assert bundle in SCRIPT
-    for variable in machine.CA_VARIABLES:
+    for variable in pipsettings.CA_VARIABLES:
         assert variable in SCRIPT

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import stacks
 from tests.conftest import ROOT, run
 
 if TYPE_CHECKING:
@@ -53,11 +54,6 @@ class Container:
             for rank in range(size)
         ]
 
-    def has(self, module: str) -> bool:
-        """Tell whether the image's Python finds it, without loading it."""
-        script = f"import importlib.util as i; raise SystemExit(not i.find_spec({module!r}))"
-        return self.run("conda-python-simple", "-c", script).returncode == 0
-
 
 def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in TORCHRUN}
@@ -80,12 +76,24 @@ def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
                 process.send_signal(signal.SIGKILL)
 
 
-@pytest.fixture
-def container(engine: str, image: Path, tmp_path: Path) -> Iterator[Container]:
-    work = tmp_path / "work"
+@contextmanager
+def opened(engine: str, sif: Path, folder: Path) -> Iterator[Container]:
+    work = folder / "work"
     work.mkdir()
     binds = ["--bind", f"{ROOT}/examples:/examples:ro", "--bind", f"{work}:/mnt", "--pwd", "/mnt"]
-    words = [engine, "--quiet", "exec", "--containall", "--no-home", *binds, str(image)]
+    words = [engine, "--quiet", "exec", "--containall", "--no-home", *binds, str(sif)]
     container = Container(words=words, work=work)
     with container.processes:
+        yield container
+
+
+@pytest.fixture
+def container(engine: str, image: Path, tmp_path: Path) -> Iterator[Container]:
+    with opened(engine, image, tmp_path) as container:
+        yield container
+
+
+@pytest.fixture
+def with_horovod(engine: str, image: Path, tmp_path: Path) -> Iterator[Container]:
+    with opened(engine, stacks.mpich(image), tmp_path) as container:
         yield container

@@ -103,11 +103,11 @@ def test_all_ranks_fail_when_rank_0_cannot_read_the_checkpoint(container: Contai
     assert [first.returncode, second.returncode] == [1, 1]
 
 
-def test_horovod_trains_on_two_ranks(container: Container) -> None:
-    if not container.has("horovod"):
-        pytest.skip("needs the horovod layer")
+@pytest.mark.build
+@pytest.mark.parametrize("controller", ["--gloo", "--mpi"])
+def test_horovod_trains_on_two_ranks(with_horovod: Container, controller: str) -> None:
     train = ("python", "/examples/train_digits_horovod.py", "--min-accuracy", "0.95")
-    done = container.run("horovodrun", "-np", "2", "--gloo", "--disable-cache", *train)
+    done = with_horovod.run("horovodrun", "-np", "2", controller, "--disable-cache", *train)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "on 2 ranks in" in done.stdout
 

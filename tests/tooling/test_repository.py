@@ -103,6 +103,7 @@ def test_lint_shell_finds_scripts_by_their_first_line(
         for file in (
             *checkout.glob("tools/*"),
             *checkout.glob("runscripts/*"),
+            *checkout.glob("builder/sifwright/templates/bin/*"),
             checkout / ".ci/run",
         )
         if file.is_file() and re.match(rb"#!.*\b(ba)?sh\b", file.read_bytes())

@@ -28,6 +28,7 @@ _LABEL_VALUE = re.compile(r"[A-Za-z0-9._+:/@-]+")
 # Apptainer 1.4.5 refuses a section of 64 KiB ("token too long") but joins sections of one name.
 _SECTION_BYTES = 64 << 10
 _PIECE_BYTES = 24 << 10
+_PROGRAMS = "/.sifwright/bin"
 _MACHINE_VALUES = {
     "debian-mirror": "the address of a Debian mirror",
 }
@@ -49,15 +50,16 @@ class _StepText:
 def definition(plan: Plan, machine: Mapping[str, str]) -> str:
     """Render the definition file.
 
-    `machine` holds what only the building machine knows (`debian-mirror`); raises `MachineError`
-    if the plan needs a value that neither the machine nor an option gives.
+    `machine` holds what only the building machine knows: `debian-mirror`, and lines of the header
+    that it redirects, by keyword. Raises `MachineError` if the plan needs a value that neither the
+    machine nor an option gives.
     """
     steps = [_step_text(step) for step in plan.steps]
     text = _template().render(
         plan=plan,
         header=list(_header(plan.steps[0], machine)),
-        setup=textwrap.indent(_package_text("setup.sh"), "    "),
-        runner=_file("/.sifwright/step", "step.sh") + _file("/opt/sifwright/trap", "trap.sh"),
+        setup=textwrap.indent(_package_text("templates/setup.sh"), "    "),
+        runner="".join(_runner()),
         steps=steps,
         tested=[text for step, text in zip(plan.steps, steps, strict=True) if step.layer.test],
         record="\n".join(_in_sections(_record_files(plan))),
@@ -112,12 +114,13 @@ def _template() -> jinja2.Template:
 
 @cache
 def _package_text(name: str) -> str:
-    return resources.files("sifwright").joinpath("templates", name).read_text()
+    return resources.files("sifwright").joinpath(name).read_text()
 
 
 def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for line in base.layer.bootstrap:
-        value = line.literal or _header_value(base, line, machine)
+        given = machine.get(line.keyword) or line.literal
+        value = given or _header_value(base, line, machine)
         if "#" in value:
             raise PlanError.of(
                 f"{line.keyword} {value!r}: '#' starts a comment there",
@@ -203,8 +206,18 @@ def _refuse_long_section(text: str) -> None:
             )
 
 
-def _file(path: str, template: str) -> str:
-    return shell.write_file(path, _package_text(template).encode())
+def _runner() -> Iterator[str]:
+    """What runs the steps, and the programs on the PATH of their install.sh."""
+    yield _file("/.sifwright/step", "templates/step.sh")
+    yield _file("/opt/sifwright/trap", "templates/trap.sh")
+    yield shell.make_folders([_PROGRAMS]) + "\n"
+    for name in ("apt-install", "build-jobs", "fetch-source", "mirrored"):
+        yield _file(f"{_PROGRAMS}/{name}", f"templates/bin/{name}", executable=True)
+    yield _file(f"{_PROGRAMS}/find-sdist", "sdist.py")
+
+
+def _file(path: str, name: str, *, executable: bool = False) -> str:
+    return shell.write_file(path, _package_text(name).encode(), executable=executable)
 
 
 def _record_files(plan: Plan) -> Iterator[str]:

@@ -30,7 +30,7 @@ def script(job: Job) -> str:
         shape=_shape(job),
         directives=list(_directives(job)),
         modules=list(_modules(job)),
-        variables=siteenvironment.variables(job.site, job.request.nodes),
+        variables=_variables(job),
         launch=launch.command(job),
     )
 
@@ -84,9 +84,21 @@ def _directives(job: Job) -> Iterator[str]:
             yield f"{dashes}{name}{between}{value}"
 
 
+def _variables(job: Job) -> dict[str, str]:
+    """What the script exports, unless it is set: in a container, the image brings the site's."""
+    site = job.site
+    if job.engine == "native":
+        return siteenvironment.variables(site, job.request.nodes) | dict(site.mpi_environment)
+    if job.request.host_mpi and site.host_mpi:
+        return {**site.mpi_environment, **site.host_mpi.environment}
+    return {}
+
+
 def _modules(job: Job) -> Iterator[str]:
     modules = job.site.modules
     names = modules.native if job.engine == "native" else modules.container
+    if job.request.host_mpi and job.site.host_mpi:
+        names += job.site.host_mpi.modules
     if not names:
         return
     if modules.init:

@@ -39,6 +39,8 @@ def _source_name(item: StepSource) -> str:
 def _source_text(item: StepSource) -> str:
     if item.kind == "archive":
         return f"archive {item.url} {item.version} {item.digest or '-'}"
+    if item.kind == "pip":
+        return f"pip {item.url} {item.version} {item.digest or '-'}"
     return f"git {item.url} {item.ref} {item.digest or '-'} {str(item.submodules).lower()}"
 
 

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Bring the settings of the building machine (certificates, proxies, pip's and apt's settings) into
-# a folder that %post removes at its end. `sifwright build` prepares that folder; by hand, it is
-# made from the environment.
+# a folder that %post removes at its end. `sifwright build` prepares that folder, and by hand it is
+# the one that SIFWRIGHT_MACHINE names (`sifwright machine` makes it) or made from the environment.
 # Apptainer gives both names, SingularityCE the second; without one, this would be the machine itself.
 rootfs=${APPTAINER_ROOTFS:-${SINGULARITY_ROOTFS:?names the image; %setup runs on the machine itself}}
 if [ "$(cd "$rootfs" && pwd -P)" = / ]; then
@@ -24,7 +24,7 @@ else
     set +x
     for name in http_proxy https_proxy no_proxy all_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY \
       ALL_PROXY PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_TRUSTED_HOST PIP_PROXY PIP_TIMEOUT \
-      PIP_DEFAULT_TIMEOUT PIP_RETRIES PIP_NO_INDEX; do
+      PIP_DEFAULT_TIMEOUT PIP_RETRIES PIP_NO_INDEX MAX_JOBS; do
       eval "value=\${$name:-}"
       [ -z "$value" ] || printf 'export %s=%s\n' "$name" "$(quote "$value")"
     done

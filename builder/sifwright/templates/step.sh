@@ -7,7 +7,7 @@ export SIFWRIGHT_LAYER=$1 SIFWRIGHT_BUILD=/.sifwright
 export TMPDIR=$SIFWRIGHT_BUILD/tmp HOME=$SIFWRIGHT_BUILD/tmp APT_CONFIG=$SIFWRIGHT_BUILD/apt.conf
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
-export PIP_NO_INPUT=1 PIP_PROGRESS_BAR=off
+export PIP_NO_INPUT=1 PIP_PROGRESS_BAR=off GIT_TERMINAL_PROMPT=0
 umask 022
 
 machine=$SIFWRIGHT_BUILD/machine
@@ -19,11 +19,22 @@ if [[ -f $machine/ca.crt ]]; then
   export CURL_CA_BUNDLE=$machine/ca.crt GIT_SSL_CAINFO=$machine/ca.crt
   grep -qs CaInfo "$APT_CONFIG" || printf 'Acquire::https::CaInfo "%s";\n' "$SSL_CERT_FILE" >>"$APT_CONFIG"
 fi
+# A mirror in a bound folder belongs to somebody else, and may serve submodules: what is fetched is
+# compared with its pin. A server that says nothing for a minute is given up.
+cat - "$machine/gitconfig" 2>/dev/null >"$HOME/.gitconfig" <<'GIT' || true
+[safe]
+	directory = *
+[protocol "file"]
+	allow = always
+[http]
+	lowSpeedLimit = 1000
+	lowSpeedTime = 60
+GIT
 
 echo "sifwright: begin $SIFWRIGHT_LAYER"
 cd "$SIFWRIGHT_BUILD/layers/$SIFWRIGHT_LAYER"
 status=0
-BASH_ENV=/opt/sifwright/trap bash ./install.sh 9>&1 || status=$?
+PATH=$SIFWRIGHT_BUILD/bin:$PATH BASH_ENV=/opt/sifwright/trap bash ./install.sh 9>&1 || status=$?
 if ((status != 0)); then
   echo "sifwright: failed $SIFWRIGHT_LAYER $status"
   exit "$status"

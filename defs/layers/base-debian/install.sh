@@ -2,7 +2,11 @@
 # Take the building machine's mirror out of the image and add the packages asked for.
 set -euo pipefail
 
-# The sources debootstrap wrote serve the build only: apt reads them from the build's own folder.
+# The sources debootstrap wrote serve the build only: apt reads them from the build's own folder. For a
+# mirror in a folder of the machine it writes none; the mirrors file calls that one 'debian'.
+if [[ ! -s /etc/apt/sources.list ]]; then
+  printf 'deb %s %s main\n' "$(mirrored "${OPT_MIRROR:-debian}")" "$OPT_SUITE" >/etc/apt/sources.list
+fi
 mv /etc/apt/sources.list "$SIFWRIGHT_BUILD/sources.list"
 printf 'Dir::Etc::sourcelist "%s/sources.list";\n' "$SIFWRIGHT_BUILD" >>"$APT_CONFIG"
 
@@ -12,8 +16,7 @@ fi
 
 if [[ -n $OPT_PACKAGES ]]; then
   read -ra packages <<<"$OPT_PACKAGES"
-  apt-get update -qq
-  apt-get install -y -qq --no-install-recommends "${packages[@]}"
+  apt-install "${packages[@]}"
 fi
 apt-get clean
 rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old /var/log/bootstrap.log

@@ -3,7 +3,7 @@
 set -euo pipefail
 
 readonly requirement="torch==$OPT_VERSION+$OPT_VARIANT"
-readonly index="$OPT_INDEX/$OPT_VARIANT"
+index=$(mirrored "$OPT_INDEX/$OPT_VARIANT")
 
 # A machine's own pip settings come first: a site's mirror may carry the wheel. The public index
 # of packages never does, because it takes no local versions such as +cpu, so there is no mix-up.
@@ -11,10 +11,14 @@ if pip download --quiet --no-deps --dest wheel "$requirement" 2>mirror.log; then
   echo "found $requirement through the machine's pip settings"
   indexes=()
 else
-  echo "not among the machine's own packages ($(tail -n 1 mirror.log)); asking $index"
+  echo "not among the machine's own packages ($(tail -n 1 mirror.log)); asking $OPT_INDEX/$OPT_VARIANT"
   pip download --no-deps --dest wheel --index-url "$index" "$requirement"
   # What torch depends on may only be there, for example its build of triton.
   indexes=(--extra-index-url "$index")
 fi
 pip install "${indexes[@]}" wheel/torch-*.whl
-printf '%s\n' "$requirement" >/opt/venv/constraints.txt
+# NCCL, and RCCL, which torch brings, opens them for InfiniBand and RoCE; without them it falls back to TCP.
+if [[ $OPT_VARIANT != cpu ]]; then
+  apt-install libibverbs1 ibverbs-providers
+fi
+printf '%s\n' "$requirement" >>/opt/sifwright/constraints.txt

@@ -26,3 +26,8 @@ if not torch.allclose(weights.grad, torch.tensor([[3.0, -1.0], [-1.0, 2.0]])):
 PYTHON
 
 grep -qxF "torch==$OPT_VERSION+$OPT_VARIANT" "$PIP_CONSTRAINT"
+
+if [[ $OPT_VARIANT != cpu ]] && ! /sbin/ldconfig -p | grep -qF libibverbs.so.1; then
+  echo "no libibverbs.so.1: NCCL would not use InfiniBand, and train over TCP" >&2
+  exit 1
+fi

@@ -43,13 +43,13 @@ export WITH_CONDA="source $venv/bin/activate"
 [[ -v SIFWRIGHT_SITE ]] || export SIFWRIGHT_SITE=derecho
 [[ -v SIFWRIGHT_VENDOR ]] || export SIFWRIGHT_VENDOR=nvidia
 [[ -v SIFWRIGHT_INTERFACE ]] || export SIFWRIGHT_INTERFACE=hsn0
-[[ -v MPICH_GPU_SUPPORT_ENABLED ]] || export MPICH_GPU_SUPPORT_ENABLED=1
 [[ -v MPICH_OFI_NIC_POLICY ]] || export MPICH_OFI_NIC_POLICY=GPU
 [[ -v FI_MR_CACHE_MONITOR ]] || export FI_MR_CACHE_MONITOR=userfaultfd
 [[ -v FI_CXI_DISABLE_HOST_REGISTER ]] || export FI_CXI_DISABLE_HOST_REGISTER=1
 [[ -v FI_CXI_DEFAULT_CQ_SIZE ]] || export FI_CXI_DEFAULT_CQ_SIZE=131072
 [[ -v NCCL_CROSS_NIC ]] || export NCCL_CROSS_NIC=1
 [[ -v NCCL_SOCKET_IFNAME ]] || export NCCL_SOCKET_IFNAME=hsn
+[[ -v MPICH_GPU_SUPPORT_ENABLED ]] || export MPICH_GPU_SUPPORT_ENABLED=1
 
 mpiexec -n 8 -ppn 4 --cpu-bind numa \
   "$RUNSCRIPTS/conda-python-distributed" train.py --epochs 3 --note 'it'"'"'s'

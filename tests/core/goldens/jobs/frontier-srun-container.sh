@@ -4,6 +4,7 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --cpus-per-task=7
 #SBATCH --partition=batch
+#SBATCH --network=disable_rdzv_get
 #SBATCH --time=00:30:00
 #SBATCH --account=project
 #

@@ -4,6 +4,7 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --cpus-per-task=7
 #SBATCH --partition=batch
+#SBATCH --network=disable_rdzv_get
 #SBATCH --time=00:30:00
 #SBATCH --account=project
 #
@@ -46,8 +47,7 @@ export WITH_CONDA="source $venv/bin/activate"
 [[ -v SIFWRIGHT_VENDOR ]] || export SIFWRIGHT_VENDOR=amd
 [[ -v SIFWRIGHT_INTERFACE ]] || export SIFWRIGHT_INTERFACE=hsn0
 [[ -v HSA_FORCE_FINE_GRAIN_PCIE ]] || export HSA_FORCE_FINE_GRAIN_PCIE=1
-[[ -v MPICH_GPU_SUPPORT_ENABLED ]] || export MPICH_GPU_SUPPORT_ENABLED=1
-[[ -v FI_MR_CACHE_MONITOR ]] || export FI_MR_CACHE_MONITOR=kdreg2
+[[ -v FI_MR_CACHE_MONITOR ]] || export FI_MR_CACHE_MONITOR=userfaultfd
 [[ -v FI_CXI_DISABLE_HOST_REGISTER ]] || export FI_CXI_DISABLE_HOST_REGISTER=1
 [[ -v FI_CXI_DEFAULT_CQ_SIZE ]] || export FI_CXI_DEFAULT_CQ_SIZE=131072
 [[ -v FI_CXI_DEFAULT_TX_SIZE ]] || export FI_CXI_DEFAULT_TX_SIZE=2048
@@ -59,6 +59,7 @@ export WITH_CONDA="source $venv/bin/activate"
 [[ -v NCCL_CROSS_NIC ]] || export NCCL_CROSS_NIC=1
 [[ -v NCCL_NET_GDR_LEVEL ]] || export NCCL_NET_GDR_LEVEL=PHB
 [[ -v NCCL_SOCKET_IFNAME ]] || export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3
+[[ -v MPICH_GPU_SUPPORT_ENABLED ]] || export MPICH_GPU_SUPPORT_ENABLED=1
 
 export SRUN_CPUS_PER_TASK=7 # since Slurm 22.05, srun does not take it from the job
 srun --export=ALL --nodes=2 --ntasks=16 --ntasks-per-node=8 --cpus-per-task=7 --gpus-per-task=1 \

@@ -1,0 +1,194 @@
+"""What an image and its site do not agree on, though the layers go together: a table of rules.
+
+They read the facts that the layers of a plan give, and its steps.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
+
+from sifwright.lint_rule import Hit, Rule, on_several_nodes
+from sifwright.lint_rules import INTERNAL_NETWORKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.model import Plan, Step
+
+__all__ = ["RULES"]
+
+# What torch was built with, the toolkit in the image, or that of a base image with torch in it.
+_CUDA = ("torch-cuda", "cuda", "toolkit")
+_ROCM = ("torch-rocm", "rocm", "toolkit")
+# The oldest architecture of CUDA 13, and of the wheels that have lost Volta: CUDA and torch.
+_TURING = 75
+_VOLTA_LEFT = ((Version("12.8"), Version("2.11")), (Version("0"), Version("2.15")))
+# The first plugin that takes the name that NCCL_NET asks for, if it is one of three.
+_MANY_NAMES = Version("1.13")
+# Under which names a layer installs the plugin.
+_PLUGIN_FILES = {
+    "aws-ofi-nccl": (
+        *("libnccl-net.so", "librccl-net.so"),
+        *("libnccl-net-ofi.so", "librccl-net-ofi.so"),
+    ),
+    "aws-ofi-rccl": ("librccl-net.so",),
+}
+
+
+def _fact(plan: Plan, *names: str) -> Version | None:
+    """The first of these facts that is known, if it is a version; of 1.12.1-aws, 1.12.1."""
+    text = next(filter(None, (plan.facts.get(name) for name in names)), "")
+    try:
+        return Version(text.partition("-")[0]) if text else None
+    except InvalidVersion:
+        return None
+
+
+def _step(plan: Plan, layer: str) -> Step | None:
+    return next((step for step in plan.steps if step.layer.name == layer), None)
+
+
+def _plugin(plan: Plan) -> Step | None:
+    return next((step for step in plan.steps if "net-plugin" in step.layer.provides), None)
+
+
+def _given(plan: Plan, layer: str, *options: str) -> str:
+    """The options that decide, as `layer.option=value (who gave it)`, else the image."""
+    step = _step(plan, layer)
+    found = [(name, step.options[name]) for name in options if name in step.options] if step else []
+    given = (f"{layer}.{name}={value.text} ({value.origin})" for name, value in found)
+    return ", ".join(given) or f"image '{plan.image.name}'"
+
+
+def _architecture(plan: Plan) -> Iterator[Hit]:
+    arch, cuda, wheel = plan.site.arch, _fact(plan, *_CUDA), _fact(plan, "wheel-torch")
+    if not arch.startswith("sm_") or int(arch[3:]) >= _TURING or cuda is None:
+        return
+    at = _given(plan, "pytorch-wheel", "version", "variant")
+    fix = "Use a build for CUDA 12 with Volta's code: the wheels cu126, with torch up to 2.14."
+    if cuda.major >= 13:  # noqa: PLR2004
+        yield Hit(at=at, what=f"CUDA {cuda} has no code for {arch}", fix=fix)
+    elif wheel and any(cuda >= since and wheel >= gone for since, gone in _VOLTA_LEFT):
+        what = f"the wheels of torch {wheel} for CUDA {cuda} have no code for {arch}"
+        yield Hit(at=at, what=what, fix=fix)
+
+
+def _driver(plan: Plan) -> Iterator[Hit]:
+    cuda, driver = _fact(plan, *_CUDA), plan.site.driver.cuda
+    # A base image may bring the driver's compat libraries itself.
+    if cuda is None or not driver or _step(plan, "base-image"):
+        return
+    if cuda.major > Version(driver).major:
+        at = _given(plan, "pytorch-wheel", "variant")
+        what = f"CUDA {cuda}, and the driver of site '{plan.site.name}' runs CUDA {driver}"
+        fix = f"Use a build for CUDA {Version(driver).major}, or a base image with cuda-compat."
+        yield Hit(at=at, what=what, fix=fix)
+
+
+def _plugin_name(plan: Plan) -> Iterator[Hit]:
+    step = _plugin(plan)
+    files = _PLUGIN_FILES.get(step.layer.name) if step else None
+    path, setting = on_several_nodes(plan.site, "NCCL_NET_PLUGIN")
+    wanted = _looked_for(plan, setting)
+    if step is None or files is None or wanted in ("", *files):
+        return
+    fix = f"Set NCCL_NET_PLUGIN: {files[0]} for several nodes, or use layer aws-ofi-nccl."
+    what = f"layer '{step.layer.name}' installs {' and '.join(files)}, and {wanted} is looked for"
+    at = "" if setting else _given(plan, step.layer.name, "version")
+    yield Hit(path=path, at=at, what=what, fix=fix)
+
+
+def _looked_for(plan: Plan, setting: str) -> str:
+    """The file that this NCCL or RCCL opens; empty if that is not known."""
+    if setting.endswith(".so"):
+        return PurePosixPath(setting).name
+    prefix = "libnccl-net"
+    if plan.site.vendor == "amd":
+        rocm = _fact(plan, *_ROCM)
+        if rocm is None:
+            return ""
+        prefix = "libnccl-net" if (rocm.major, rocm.minor) == (7, 2) else "librccl-net"
+    return f"{prefix}-{setting}.so" if setting else f"{prefix}.so"
+
+
+def _network_name(plan: Plan) -> Iterator[Hit]:
+    path, network = on_several_nodes(plan.site, "NCCL_NET")
+    step, plugin = _plugin(plan), _fact(plan, "plugin")
+    if not network or step is None or network.lower() in INTERNAL_NETWORKS:
+        return
+    old = step.layer.name == "aws-ofi-rccl" or (plugin and plugin < _MANY_NAMES)
+    known = ["AWS Libfabric"] if old else ["AWS Libfabric", "Libfabric", "OFI"]
+    if network.lower() not in [name.lower() for name in known]:
+        what = f"NCCL_NET={network}: the plugin of layer '{step.layer.name}' is not called that"
+        yield Hit(path=path, what=what, fix=f"It answers to: {', '.join(known)}.")
+
+
+def _network_missing(plan: Plan) -> Iterator[Hit]:
+    path, network = on_several_nodes(plan.site, "NCCL_NET")
+    if not network or network.lower() in INTERNAL_NETWORKS or _plugin(plan):
+        return
+    if "container" in plan.site.engines:
+        what = f"NCCL_NET={network}, and image '{plan.image.name}' has no network plugin"
+        fix = "Use an image with layer aws-ofi-nccl, or set NCCL_NET=Socket in the job."
+        yield Hit(path=path, what=what, fix=fix)
+
+
+def _gpu_direct(plan: Plan) -> Iterator[Hit]:
+    path, level = on_several_nodes(plan.site, "NCCL_NET_GDR_LEVEL")
+    rocm = _fact(plan, *_ROCM)
+    if level and plan.site.vendor == "amd" and rocm and rocm.major >= 7:  # noqa: PLR2004
+        what = f"NCCL_NET_GDR_LEVEL={level} with ROCm {rocm}"
+        yield Hit(path=path, what=what, fix="Leave it out if launches on several nodes hang.")
+
+
+RULES: tuple[Rule[Plan], ...] = (
+    Rule(
+        name="gpu-arch",
+        severity="error",
+        why="Volta is gone from CUDA 13, from the CUDA 12.8 wheels since torch 2.11 and from all"
+        " wheels since torch 2.15: no kernel would start",
+        source="docs.nvidia.com/cuda/archive/13.0.0/cuda-toolkit-release-notes;"
+        " pytorch/pytorch issues 160269, 172352 and 190385",
+        find=_architecture,
+    ),
+    Rule(
+        name="driver-cuda",
+        severity="error",
+        why="a driver runs newer minor versions of its CUDA, not the next major one",
+        source="docs.nvidia.com/deploy/cuda-compatibility;"
+        " docs.isambard.ac.uk/user-documentation/guides/gpus_and_cuda",
+        find=_driver,
+    ),
+    Rule(
+        name="plugin-name",
+        severity="error",
+        why="RCCL of ROCm 7.2 looks for libnccl-net.so, that of other versions for librccl-net.so;"
+        " a plugin that is not found means TCP, or no start where NCCL_NET names its network",
+        source="ROCm/rocm-systems pull requests 4001 and 4201; HewlettPackard/shs-ccl-docs issue 6",
+        find=_plugin_name,
+    ),
+    Rule(
+        name="network-name",
+        severity="error",
+        why="NCCL stops if no network has the name of NCCL_NET; up to 1.12 the plugin has one only",
+        source="aws/aws-ofi-nccl v1.12.1 and v1.13.0-aws src/nccl_ofi_interface_nvidia.c",
+        find=_network_name,
+    ),
+    Rule(
+        name="network-missing",
+        severity="warning",
+        why="NCCL stops if no network has the name of NCCL_NET",
+        source="eth-cscs/cscs-docs@80abed1 docs/software/communication/nccl.md",
+        find=_network_missing,
+    ),
+    Rule(
+        name="gpu-direct-level",
+        severity="warning",
+        why="several nodes hang in their first collective with it and ROCm 7 at LUMI",
+        source="lumi-ai-factory/laifs-container-recipes issues 28 and 30",
+        find=_gpu_direct,
+    ),
+)

@@ -1,0 +1,171 @@
+"""The mirrors file: where a site without the internet finds what images are built from.
+
+One file for everything that is downloaded, named by SIFWRIGHT_MIRRORS; see docs/mirrors.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifwright import schema, yamlfile
+from sifwright.errors import CatalogError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = [
+    "DOWNLOADS",
+    "VARIABLE",
+    "Mirrors",
+    "Rule",
+    "git_config",
+    "load",
+    "local_path",
+    "redirect",
+]
+
+VARIABLE = "SIFWRIGHT_MIRRORS"
+DOWNLOADS = ("archives", "wheels", "conda", "apt")
+KINDS = ("git", "oci", *DOWNLOADS)
+# What follows a prefix that ends where a name ends.
+_ENDS = "/?#:@"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rule:
+    """Addresses that are `source`, or lie below it, are found at `target`."""
+
+    kind: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mirrors:
+    """What the file says. A folder of this machine is a file:// target."""
+
+    rules: tuple[Rule, ...] = ()
+    pip: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, *kinds: str) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if rule.kind in kinds)
+
+    def redirect(self, address: str, *kinds: str) -> str:
+        """Where an address of these kinds is found; of several rules the longest one decides."""
+        return redirect(self.of(*kinds), address)
+
+
+def redirect(rules: Iterable[Rule], address: str) -> str:
+    fitting = (rule for rule in rules if _lies_below(address, rule.source))
+    best = max(fitting, key=lambda rule: len(rule.source), default=None)
+    return best.target + address[len(best.source) :] if best else address
+
+
+def _lies_below(address: str, source: str) -> bool:
+    rest = address[len(source) :]
+    whole = not rest or rest[0] in _ENDS or source.endswith(":")
+    return address.startswith(source) and whole
+
+
+def local_path(address: str) -> Path | None:
+    """The place on this machine that an address names, if it does."""
+    return Path(address.removeprefix("file://")) if address.startswith("file:///") else None
+
+
+def git_config(rules: Iterable[Rule]) -> Iterator[tuple[str, str]]:
+    """Git's own settings for the rules, as (key, value).
+
+    It compares letters, not names: with a slash at the end, github.com is not github.company.com.
+    """
+    for rule in rules:
+        if rule.source.endswith(":"):
+            yield f"url.{rule.target}/.insteadOf", rule.source
+            continue
+        yield f"url.{rule.target}/.insteadOf", f"{rule.source}/"
+        if re.search(r"[^/:]/[^/]", rule.source):
+            # A rule for one repository: its address has no slash at the end.
+            yield f"url.{rule.target}.insteadOf", rule.source
+
+
+def load() -> Mirrors:
+    """Read the file that the environment names; without one, nothing is redirected.
+
+    Raises `CatalogError` with everything that is wrong with it, each with its line.
+    """
+    name = os.environ.get(VARIABLE, "")
+    return _read(Path(name)) if name else Mirrors()
+
+
+def _read(path: Path) -> Mirrors:
+    document = _document(path)
+    rules: list[Rule] = []
+    problems: list[Problem] = []
+    for kind in KINDS:
+        for source, target in document.data.get(kind, {}).items():
+            rule = Rule(kind=kind, source=_bare(source), target=_target(kind, target, path))
+            where = f"{path}:{document.lines[kind, source]}"
+            problems += _problems(rule, rules, where)
+            rules.append(rule)
+    if problems:
+        raise CatalogError(*problems)
+    return Mirrors(rules=tuple(rules), pip=_pip(document.data.get("pip", {}), path))
+
+
+def _document(path: Path) -> yamlfile.Document:
+    try:
+        document = yamlfile.parse(path.read_bytes(), str(path))
+    except OSError as error:
+        what = f"the mirrors file cannot be read: {error.strerror}"
+        raise CatalogError.of(what, where=str(path), fix=f"Mend or unset {VARIABLE}.") from None
+    except yamlfile.YamlProblem as error:
+        raise CatalogError(error.problem) from None
+    if problems := tuple(schema.check(document, "mirrors", str(path))):
+        raise CatalogError(*problems)
+    return document
+
+
+def _bare(address: str) -> str:
+    """Without a slash at the end: what a rule fits is decided by where names end."""
+    return address.rstrip("/")
+
+
+def _target(kind: str, text: str, file: Path) -> str:
+    if kind == "oci" or re.match(r"[a-z]+://", text):
+        return _bare(text)
+    return f"file://{_place(text, file)}"
+
+
+def _place(text: str, file: Path) -> Path:
+    """A folder of this machine; `./` is beside the mirrors file, which may travel with it."""
+    path = Path(text).expanduser()
+    return Path(os.path.normpath(file.absolute().parent / path))
+
+
+def _problems(rule: Rule, earlier: list[Rule], where: str) -> Iterator[Problem]:
+    place = local_path(rule.target)
+    if place is not None and not place.exists():
+        fix = "Make it, or mend the path."
+        yield Problem(where=where, what=f"there is no folder {place}", fix=fix)
+    elif place is not None and re.search("[:,%@]", str(place)):
+        what = f"{place}: its name holds ':', ',', '@' or '%', which a bind cannot"
+        yield Problem(where=where, what=what, fix="Rename it.")
+    for other in earlier:
+        # The program `mirrored`, which layers call, does not know what an address is for.
+        both = {rule.kind, other.kind} <= set(DOWNLOADS)
+        if both and rule.source == other.source and rule.target != other.target:
+            what = f"{rule.source} leads elsewhere under '{other.kind}'"
+            yield Problem(where=where, what=what, fix="Let both lead to the same place.")
+
+
+def _pip(data: Mapping[str, Any], file: Path) -> dict[str, str]:
+    """The settings as text, with folders beside the mirrors file written out."""
+    return {key: " ".join(_pip_words(str(value), file)) for key, value in data.items()}
+
+
+def _pip_words(text: str, file: Path) -> Iterator[str]:
+    for word in text.split():
+        yield str(_place(word, file)) if word.startswith(("./", "../", "~/")) else word

@@ -1,0 +1,97 @@
+"""HTTP with this machine's certificates and proxies, some patience, and errors in plain words."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sifwright.mirrors import local_path
+from sifwright.pipsettings import ca_bundle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from requests import Response
+
+__all__ = ["anonymous", "ask", "opened", "reason", "unreachable"]
+
+# To connect, and between two pieces of an answer.
+_SECONDS = (10.0, 30.0)
+_TRIES = 3
+# Servers that are asked too often, and gateways that have no answer yet.
+_PASSING = (429, 502, 503, 504)
+_REFUSES_HEAD = (403, 405, 501)
+
+
+def ask(url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> Response:
+    """The whole answer of a server, whatever its status. Raises `OSError` if there is none."""
+    with opened(url, method=method, headers=headers) as answer:
+        answer.content  # noqa: B018  # read before the connection closes
+        return answer
+
+
+@contextmanager
+def opened(
+    url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None
+) -> Iterator[Response]:
+    """An answer whose body is read when it is used."""
+    import requests  # noqa: PLC0415  # 70 ms that other commands need not pay
+    from requests.adapters import HTTPAdapter, Retry  # noqa: PLC0415
+
+    retry = Retry(
+        total=_TRIES - 1,
+        backoff_factor=0.5,
+        status_forcelist=_PASSING,
+        raise_on_status=False,
+        respect_retry_after_header=False,
+    )
+    with requests.Session() as session:
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, HTTPAdapter(max_retries=retry))
+        answer = session.request(
+            method,
+            url,
+            headers=dict(headers or {}),
+            timeout=_SECONDS,
+            allow_redirects=True,
+            stream=True,
+            verify=ca_bundle() or True,
+        )
+        with answer:
+            yield answer
+
+
+def unreachable(url: str, headers: Mapping[str, str] | None = None) -> str:
+    """Why a file cannot be had from an address, asked without fetching it; empty if it can."""
+    place = local_path(url)
+    if place is not None:
+        return "" if place.exists() else "there is no such file"
+    try:
+        with opened(url, method="HEAD", headers=headers) as answer:
+            status, words = answer.status_code, answer.reason
+        if status in _REFUSES_HEAD:
+            with opened(url, headers=headers) as answer:
+                status, words = answer.status_code, answer.reason
+    except OSError as error:
+        return reason(error)
+    return f"HTTP {status} {words}" if status >= 400 else ""  # noqa: PLR2004  # errors begin here
+
+
+def reason(error: BaseException) -> str:
+    """What the libraries below each other wrapped up, in the words of the lowest one."""
+    while (inner := _inner(error)) is not None:
+        error = inner
+    return str(getattr(error, "strerror", "") or "") or str(error) or type(error).__name__
+
+
+def _inner(error: BaseException) -> BaseException | None:
+    wrapped = getattr(error, "reason", None)
+    candidates = (wrapped, *error.args, error.__cause__)
+    return next((one for one in candidates if isinstance(one, BaseException)), None)
+
+
+def anonymous(url: str) -> str:
+    """An address as it may be shown: without user, password, and the token of a conda channel."""
+    # Up to the last @: a password may hold one.
+    return re.sub(r"/t/[^/\s]+/", "/t/…/", re.sub(r"//[^/\s]*@", "//", url))

@@ -1,0 +1,15 @@
+#!/bin/bash
+# Compile apex with its C++ and CUDA extensions against the torch of the image.
+set -euo pipefail
+
+fetch-source apex source
+read -ra gpus <<<"$OPT_ARCH"
+list=()
+for gpu in "${gpus[@]#sm_}"; do list+=("${gpu%?}.${gpu: -1}"); done
+TORCH_CUDA_ARCH_LIST=$(IFS=';' && echo "${list[*]}")
+MAX_JOBS=$(build-jobs 4)
+export TORCH_CUDA_ARCH_LIST MAX_JOBS
+pip install setuptools wheel packaging ninja -r source/requirements.txt
+# Both ways to ask for the extensions: older releases know the options only, newer ones the variables, too.
+APEX_CPP_EXT=1 APEX_CUDA_EXT=1 pip install --no-build-isolation \
+  --config-settings "--build-option=--cpp_ext" --config-settings "--build-option=--cuda_ext" ./source

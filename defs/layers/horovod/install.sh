@@ -1,0 +1,95 @@
+#!/bin/bash
+# Build Horovod for the torch, the MPI and the GPUs of this image.
+set -euo pipefail
+
+fetch-source horovod source
+# shellcheck disable=SC2153  # OPT_PATCH is an option, as OPT_ARCH is
+if [[ $OPT_PATCH != none ]]; then
+  for patch in "patches/$OPT_PATCH"/*.patch; do
+    patch --directory source --strip 1 --fuzz 0 <"$patch"
+  done
+fi
+
+# It says WITHOUT_X=1 or WITH_X=1: nothing else is looked at, so that WITH_X=0 would do nothing.
+switch() { # NAME true|false
+  local word=WITHOUT
+  [[ $2 != true ]] || word=WITH
+  export "HOROVOD_${word}_$1=1"
+}
+switch PYTORCH true
+switch TENSORFLOW false
+switch MXNET false
+switch NVTX false
+switch GLOO "$OPT_GLOO"
+
+if [[ $OPT_MPI == none ]]; then
+  switch MPI false
+  export HOROVOD_CPU_OPERATIONS=GLOO
+else
+  command -v mpicxx >/dev/null || {
+    echo "horovod.mpi is $OPT_MPI, but this image has no mpicxx; put layer '$OPT_MPI' before, or set 'none'" >&2
+    exit 1
+  }
+  switch MPI true
+  export HOROVOD_CPU_OPERATIONS=MPI
+fi
+
+# Where the NCCL is that torch loads, so that there is one of it in a process.
+nccl_of_torch() {
+  python - <<'PYTHON'
+import pathlib
+import re
+import subprocess
+
+import torch
+
+library = pathlib.Path(torch.__file__).parent / "lib" / "libtorch_cuda.so"
+mapped = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
+found = re.search(r"libnccl\.so\.2 => (/\S+)", mapped)
+print(found[1] if found else "")
+PYTHON
+}
+
+case $OPT_VENDOR in
+  nvidia)
+    [[ -x /usr/local/cuda/bin/nvcc ]] || {
+      echo "there is no /usr/local/cuda/bin/nvcc: Horovod's CUDA kernels need a base with the CUDA compiler" >&2
+      exit 1
+    }
+    export HOROVOD_GPU=CUDA HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_CUDA_HOME=/usr/local/cuda CUDA_HOME=/usr/local/cuda
+    [[ -z $OPT_ARCH ]] || export HOROVOD_BUILD_CUDA_CC_LIST=${OPT_ARCH#sm_}
+    nccl=$(nccl_of_torch)
+    if [[ -n $nccl ]]; then
+      # NVIDIA's Python packages have no libnccl.so to link with, and headers beside lib/.
+      mkdir nccl
+      ln -s "$nccl" nccl/libnccl.so
+      folder=${nccl%/*}
+      export HOROVOD_NCCL_LINK=SHARED HOROVOD_NCCL_LIB=$PWD/nccl LDFLAGS="-Wl,-rpath,$folder"
+      [[ ! -f $folder/../include/nccl.h ]] || export HOROVOD_NCCL_INCLUDE=$folder/../include
+    elif [[ -d /opt/nccl ]]; then
+      export HOROVOD_NCCL_LINK=SHARED HOROVOD_NCCL_HOME=/opt/nccl LDFLAGS=-Wl,-rpath,/opt/nccl/lib
+    fi
+    ;;
+  amd)
+    # As Horovod's documentation says (docs/gpus.rst); not tried by us, for want of a torch for ROCm 5.
+    export HOROVOD_GPU=ROCM HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_ROCM_HOME=/opt/rocm
+    ;;
+esac
+
+# Otherwise it takes what the building machine's processor has.
+case $(uname -m) in
+  x86_64) export HOROVOD_BUILD_ARCH_FLAGS="-mf16c -mavx -mfma" ;;
+  aarch64) export HOROVOD_BUILD_ARCH_FLAGS="-march=armv8-a" ;;
+esac
+
+pip install -r files/requirements.txt
+# torch.utils.cpp_extension, which Horovod asks where torch is, needs setuptools, of old with pkg_resources.
+pip install 'setuptools>=70.1,<81'
+
+# The bundled gloo asks for CMake 2.8, which CMake 4 refuses without the last one.
+export HOROVOD_CXX_STANDARD=$OPT_CXX CMAKE_POLICY_VERSION_MINIMUM=3.5
+MAKEFLAGS=-j$(build-jobs) pip install --verbose --no-build-isolation --no-deps ./source >build.log 2>&1 || {
+  grep -nE 'error:|Error' build.log | head -n 20 >&2
+  tail -n 20 build.log >&2
+  exit 1
+}

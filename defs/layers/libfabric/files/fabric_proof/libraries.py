@@ -1,0 +1,81 @@
+"""What the loader and fi_info say of libraries on disk, with nothing in the environment to help."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabric_proof.finding import Finding, broken, proved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["providers", "resolved", "same_libfabric"]
+
+_COMPLAINTS = (
+    "not found",
+    "undefined symbol",
+    "No such file",
+    "cannot ",
+    "error while",
+    "not a dynamic",
+)
+
+
+def resolved(paths: Iterable[str]) -> Iterator[Finding]:
+    """Whether each file finds all its libraries and symbols with an empty LD_LIBRARY_PATH."""
+    for path in paths:
+        lines = _ldd(path)
+        bad = [line for line in lines if any(word in line for word in _COMPLAINTS)]
+        # Without a library its symbols are missing, too: that says nothing more.
+        bad = [line for line in bad if "not found" in line] or bad
+        if bad:
+            yield broken("c", f"{path}: {'; '.join(bad)}")
+        else:
+            yield proved("c", f"{path} finds its {len(lines)} libraries without LD_LIBRARY_PATH")
+
+
+def same_libfabric(plugin: str, program: str) -> Iterator[Finding]:
+    """What fi_info tells is of use only if it is the plugin's libfabric that tells it."""
+    mine, other = _found(plugin, "libfabric.so.1"), _found(program, "libfabric.so.1")
+    if mine and mine != other:
+        yield broken("e", f"{plugin} takes {mine}, but {program} {other or 'none'}")
+
+
+def providers(program: str, wanted: str, release: str) -> Iterator[Finding]:
+    """Whether fi_info lists a provider; without hardware, it names those that are built in."""
+    listed = _run([program, "-l"])
+    found = [line[:-1] for line in listed if line.endswith(":") and not line.startswith(" ")]
+    text = f"fi_info lists {', '.join(found) or 'nothing'}"
+    if wanted in found:
+        yield proved("e", text)
+    else:
+        yield broken("e", f"{text}, not {wanted}")
+    said = _run([program, "--version"])
+    if release and f"libfabric: {release}" not in said:
+        yield broken("e", f"libfabric is not release {release}: {' '.join(said)}")
+
+
+def _found(path: str, library: str) -> str:
+    """Where a program or library gets another one from."""
+    for line in _ldd(path):
+        name, _, rest = line.partition(" => ")
+        if name == library and rest.startswith("/"):
+            return str(Path(rest.partition(" (")[0]).resolve())
+    return ""
+
+
+def _ldd(path: str) -> list[str]:
+    return [line.strip() for line in _run(["ldd", "-r", path])]
+
+
+def _run(command: list[str]) -> list[str]:
+    """All that a program prints; that it does not run is told the same way."""
+    clean = {name: text for name, text in os.environ.items() if not name.startswith("LD_")}
+    try:
+        done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
+    except OSError as error:
+        return [f"error while running {command[0]}: {error}"]
+    return (done.stdout + done.stderr).splitlines()

@@ -1,0 +1,7 @@
+#!/bin/bash
+# Compile mpi4py with the image's mpicc. Its wheels would look for whatever MPI they find at run time.
+set -euo pipefail
+
+fetch-source mpi4py source
+export MPICC=mpicc CFLAGS="-O$OPT_OPTIMIZE -g0"
+pip install --no-deps ./source

@@ -1,0 +1,23 @@
+#!/bin/bash
+# Build the benchmarks into /opt/nccl-tests/bin.
+set -euo pipefail
+
+readonly prefix=/opt/nccl-tests
+
+read -ra archs <<<"$OPT_ARCH"
+gencode=()
+for arch in "${archs[@]}"; do
+  gencode+=("-gencode=arch=compute_${arch#sm_},code=$arch")
+done
+
+nccl=/usr/local/cuda
+[[ ! -d /opt/nccl ]] || nccl=/opt/nccl
+options=(CUDA_HOME=/usr/local/cuda NVCC_GENCODE="${gencode[*]}" NCCL_HOME="$nccl")
+for mpi in /opt/mpich /opt/openmpi; do
+  [[ ! -d $mpi ]] || options+=(MPI=1 MPI_HOME="$mpi")
+done
+
+fetch-source nccl-tests source
+make -C source -j "$(build-jobs 2)" "${options[@]}"
+mkdir -p "$prefix"/bin
+install --strip source/build/*_perf "$prefix"/bin/

@@ -1,0 +1,32 @@
+#!/bin/bash
+# Install Debian's HIP, ROCr and RCCL, and make /opt/rocm of links to them.
+set -euo pipefail
+
+. /etc/os-release
+if [[ ${VERSION_CODENAME:-} != "$OPT_RELEASE" ]]; then
+  echo "the base is ${PRETTY_NAME:-unknown}, not Debian $OPT_RELEASE: set base-debian.suite" >&2
+  exit 1
+fi
+
+apt-install hipcc libamdhip64-dev libhsa-runtime-dev librccl-dev rocminfo
+
+# Everything that is to be found below a ROCm prefix, as links. The system's folders themselves would
+# not do: `-isystem /usr/include` hides the C++ library's own headers from it.
+readonly prefix=/opt/rocm system=/usr/lib/x86_64-linux-gnu
+mkdir -p "$prefix"/{bin,include,lib/cmake,.info}
+for name in hip hsa rccl; do
+  ln -s /usr/include/"$name" "$prefix"/include/
+done
+for name in hipcc hipconfig rocminfo rocm_agent_enumerator; do
+  [[ ! -e /usr/bin/$name ]] || ln -s /usr/bin/"$name" "$prefix"/bin/
+done
+for name in amdhip64 hiprtc hsa-runtime64 rccl amd_comgr; do
+  for file in "$system/lib$name".so*; do
+    [[ ! -e $file ]] || ln -s "$file" "$prefix"/lib/
+  done
+done
+for name in hip hip-lang hsa-runtime64 rccl amd_comgr AMDDeviceLibs; do
+  [[ ! -e $system/cmake/$name ]] || ln -s "$system"/cmake/"$name" "$prefix"/lib/cmake/
+done
+# Where build systems look for the version of ROCm.
+dpkg-query --show --showformat '${Version}' libamdhip64-dev | sed 's/[-+].*//' >"$prefix"/.info/version

@@ -1,0 +1,93 @@
+"""Run fetch-source as install.sh of a layer would, without a container."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from sifwright import mirrors
+from tests.conftest import run
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping
+    from http.server import BaseHTTPRequestHandler
+    from pathlib import Path
+
+PROGRAMS = resources.files("sifwright") / "templates" / "bin"
+STEP = resources.files("sifwright").joinpath("templates", "step.sh").read_text()
+# What a server that says nothing takes before it ends, each time.
+SILENCE = 10
+WRONG = "0" * 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """The folder in which install.sh of a layer 'toy' would run."""
+
+    folder: Path
+
+    def fetch(
+        self,
+        source: str,
+        *,
+        rules: tuple[tuple[str, str], ...] = (),
+        record: str = "",
+        pip: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        machine, home = self.folder / "build" / "machine", self.folder / "build" / "tmp"
+        for folder in (machine, home, self.folder / "work"):
+            folder.mkdir(parents=True, exist_ok=True)
+        found = [mirrors.Rule(kind="git", source=old, target=new) for old, new in rules]
+        (machine / "mirrors").write_text("".join(f"{old} {new}\n" for old, new in rules))
+        (machine / "pins").write_text(record)
+        (home / ".gitconfig").write_text(_git_settings() + _git_rules(found))
+        env = {
+            "PATH": f"{PROGRAMS}:/usr/bin:/bin",
+            "HOME": str(home),
+            "SIFWRIGHT_BUILD": str(self.folder / "build"),
+            "SIFWRIGHT_LAYER": "toy",
+            "SIFWRIGHT_RETRY_SECONDS": "0",
+            "SIFWRIGHT_STALL_SECONDS": "1",
+            "SOURCE_THE_TOY": source,
+        }
+        (self.folder / "build" / "bin").mkdir(exist_ok=True)
+        sdist = resources.files("sifwright").joinpath("sdist.py").read_text()
+        (self.folder / "build" / "bin" / "find-sdist").write_text(sdist)
+        command = ["fetch-source", "the-toy", "there"]
+        return run(command, cwd=self.folder / "work", env=env | dict(pip or {}), timeout=60)
+
+    @property
+    def left(self) -> list[str]:
+        return sorted(path.name for path in (self.folder / "work").iterdir())
+
+    def text(self, name: str) -> str:
+        return (self.folder / "work" / "there" / name).read_text()
+
+
+def _git_settings() -> str:
+    """What templates/step.sh gives git."""
+    match = re.search(r"<<'GIT'.*?\n(.*?)^GIT$", STEP, re.DOTALL | re.MULTILINE)
+    assert match
+    return match[1].replace("lowSpeedTime = 60", "lowSpeedTime = 1")
+
+
+def _git_rules(rules: list[mirrors.Rule]) -> str:
+    pairs = ((*key.rpartition("."), value) for key, value in mirrors.git_config(rules))
+    return "".join(f'[url "{key[4:]}"]\n\t{name} = {value}\n' for key, _, name, value in pairs)
+
+
+def refused(step: Step, done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert step.left == []
+    assert "sifwright: pin" not in done.stdout
+    assert done.stderr.startswith("fetch-source: ")
+    return done.stderr
+
+
+def silence(handler: BaseHTTPRequestHandler) -> None:
+    time.sleep(SILENCE)
+    handler.close_connection = True

@@ -1,0 +1,63 @@
+#!/bin/bash
+#SBATCH --job-name=train
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=8
+#SBATCH --gres=gpu:4
+#SBATCH --partition=boost_usr_prod
+#SBATCH --mem=494000
+#SBATCH --time=00:30:00
+#SBATCH --account=project
+#
+# Site leonardo: 2 nodes, 4 ranks on each. Written by sifwright; submit it with sbatch.
+set -euo pipefail
+
+# Caches, not in the home directory
+cache="${SCRATCH:?}/.cache"
+mkdir -p "$cache"
+export XDG_CACHE_HOME="${XDG_CACHE_HOME:-$cache}"
+export TORCH_HOME="${TORCH_HOME:-$cache/torch}"
+export HF_HOME="${HF_HOME:-$cache/huggingface}"
+export TRITON_CACHE_DIR="${TRITON_CACHE_DIR:-$cache/triton}"
+export APPTAINER_CACHEDIR="${APPTAINER_CACHEDIR:-${SINGULARITY_CACHEDIR:-$cache/apptainer}}"
+export SINGULARITY_CACHEDIR="${SINGULARITY_CACHEDIR:-$APPTAINER_CACHEDIR}"
+
+# The image
+SIF=${SIF:-} # a module of the image sets it
+[[ -n $SIF ]] || SIF=/project/build/image.sif
+[[ -e $SIF ]] || { echo "job: there is no image '$SIF': name it in SIF" >&2; exit 66; }
+
+# Binds: those of the environment, then what is there on this node. In a container, a source that is
+# missing is fatal, a target bound twice a warning, and so is one of these variables without the other.
+binds='' bound=,
+add_bind() {
+  local target=${1#*:}
+  target=${target%%:*}
+  [[ $bound != *,"$target",* ]] || return 0
+  binds+=${binds:+,}$1 bound+=$target,
+}
+given=${APPTAINER_BIND:-},${APPTAINER_BINDPATH:-},${SINGULARITY_BIND:-},${SINGULARITY_BINDPATH:-}
+IFS=, read -ra given <<<"$given"
+for entry in "${given[@]}"; do
+  [[ -z $entry ]] || add_bind "$entry"
+done
+for entry in \
+  "/leonardo" \
+  "/leonardo_work" \
+  "/leonardo_scratch"; do
+  [[ ! -e ${entry%%:*} ]] || add_bind "$entry"
+done
+unset APPTAINER_BIND SINGULARITY_BIND
+export APPTAINER_BINDPATH=$binds SINGULARITY_BINDPATH=$binds
+
+# mpirun brings no environment to other nodes but what it is told by name.
+exported=()
+for name in $(compgen -e); do
+  case $name in
+    SLURM* | PBS* | OMPI* | PMIX* | PRTE* | HOSTNAME | OLDPWD | PWD | SHLVL | TMPDIR | _) ;;
+    *) exported+=(-x "$name") ;;
+  esac
+done
+mpirun -np 8 --bind-to none --map-by ppr:4:node "${exported[@]}" \
+  singularity exec --nv "$SIF" \
+  conda-python-distributed train.py --epochs 3 --note 'it'"'"'s'

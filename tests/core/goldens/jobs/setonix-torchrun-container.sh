@@ -1,0 +1,59 @@
+#!/bin/bash
+#SBATCH --job-name=train
+#SBATCH --nodes=2
+#SBATCH --partition=gpu
+#SBATCH --exclusive
+#SBATCH --time=00:30:00
+#SBATCH --account=project
+#
+# Site setonix: 2 nodes, 8 ranks on each, started by torchrun. Written by sifwright; submit it with sbatch.
+set -euo pipefail
+
+# Modules; their code may read variables that are not set.
+set +u
+module load singularity/4.1.0-nohost
+set -u
+
+# Caches, not in the home directory
+cache="${MYSCRATCH:?}/.cache"
+mkdir -p "$cache"
+export XDG_CACHE_HOME="${XDG_CACHE_HOME:-$cache}"
+export TORCH_HOME="${TORCH_HOME:-$cache/torch}"
+export HF_HOME="${HF_HOME:-$cache/huggingface}"
+export TRITON_CACHE_DIR="${TRITON_CACHE_DIR:-$cache/triton}"
+export APPTAINER_CACHEDIR="${APPTAINER_CACHEDIR:-${SINGULARITY_CACHEDIR:-$cache/apptainer}}"
+export SINGULARITY_CACHEDIR="${SINGULARITY_CACHEDIR:-$APPTAINER_CACHEDIR}"
+
+# The image
+SIF=${SIF:-} # a module of the image sets it
+[[ -n $SIF ]] || SIF=/project/build/image.sif
+[[ -e $SIF ]] || { echo "job: there is no image '$SIF': name it in SIF" >&2; exit 66; }
+
+# Binds: those of the environment, then what is there on this node. In a container, a source that is
+# missing is fatal, a target bound twice a warning, and so is one of these variables without the other.
+binds='' bound=,
+add_bind() {
+  local target=${1#*:}
+  target=${target%%:*}
+  [[ $bound != *,"$target",* ]] || return 0
+  binds+=${binds:+,}$1 bound+=$target,
+}
+given=${APPTAINER_BIND:-},${APPTAINER_BINDPATH:-},${SINGULARITY_BIND:-},${SINGULARITY_BINDPATH:-}
+IFS=, read -ra given <<<"$given"
+for entry in "${given[@]}"; do
+  [[ -z $entry ]] || add_bind "$entry"
+done
+for entry in \
+  "/scratch" \
+  "/software" \
+  "/var/spool/slurmd"; do
+  [[ ! -e ${entry%%:*} ]] || add_bind "$entry"
+done
+unset APPTAINER_BIND SINGULARITY_BIND
+export APPTAINER_BINDPATH=$binds SINGULARITY_BINDPATH=$binds
+
+export SRUN_CPUS_PER_TASK=64 # since Slurm 22.05, srun does not take it from the job
+srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=64 --gpus-per-task=8 \
+  --kill-on-bad-exit=1 \
+  singularity exec --rocm "$SIF" \
+  conda-python-distributed --nproc-per-node 8 train.py --epochs 3 --note 'it'"'"'s'

@@ -1,0 +1,128 @@
+"""For every rule about an image at a site: what breaks it, and the same without the mistake."""
+
+from tests.core.broken import SCRIPT, Change, layers, write
+from tests.core.lint_cases import AMD, BARE, Broken, site
+
+
+def _layer(name: str, header: str) -> tuple[Change, ...]:
+    return (
+        write(f"layers/{name}/layer.yaml", f"summary: A layer to test with\n{header}"),
+        write(f"layers/{name}/install.sh", SCRIPT),
+    )
+
+
+def _wheel(version: str, cuda: str) -> tuple[Change, ...]:
+    options = f'  version: {{type: string, description: Any, default: "{version}"}}\n'
+    options += (
+        f"  variant: {{type: string, description: Any, default: cu{cuda.replace('.', '')}}}\n"
+    )
+    facts = f'  wheel-torch: {{option: version}}\n  torch-cuda: {{text: "{cuda}"}}\n'
+    header = f"options:\n{options}facts:\n{facts}"
+    return (*_layer("pytorch-wheel", header), layers("base", "pytorch-wheel"))
+
+
+def _toolkit(name: str, version: str) -> tuple[Change, ...]:
+    return (*_layer(f"base-{name}", f'facts: {{{name}: {{text: "{version}"}}}}\n'),)
+
+
+def _stack(layer: str, **facts: str) -> tuple[Change, ...]:
+    """An image with a network plugin and those facts."""
+    given = ", ".join(f'{name}: {{text: "{value}"}}' for name, value in facts.items())
+    header = f"provides: [net-plugin]\nfacts: {{{given}}}\n"
+    return (*_layer(layer, header), layers("base", layer))
+
+
+def _both(changes: tuple[Change, ...], bad: Change, good: Change, where: str = "") -> Broken:
+    """The same image at two sites."""
+    return Broken(
+        bad=(*changes, bad), good=(*changes, good), where=where or "defs/sites/here.yaml:"
+    )
+
+
+_VOLTA, _OLD_DRIVER = site(arch="sm_70"), site(driver={"cuda": "12.7"})
+_PLUGIN = _stack("aws-ofi-nccl", plugin="1.20.0")
+_LIBFABRIC = {"NCCL_NET": "AWS Libfabric"}
+_WHEEL = "pytorch-wheel.variant="
+IMAGES = {
+    "gpu-arch": Broken(
+        bad=(*_wheel("2.10.0", "13.0"), _VOLTA),
+        good=(*_wheel("2.10.0", "12.6"), _VOLTA),
+        where=_WHEEL,
+    ),
+    "gpu-arch of CUDA 12.8": Broken(
+        bad=(*_wheel("2.11.0", "12.8"), _VOLTA),
+        good=(*_wheel("2.10.0", "12.8"), _VOLTA),
+        where="pytorch-wheel.version=2.11.0 (layer default)",
+    ),
+    "gpu-arch of torch 2.15": Broken(
+        bad=(*_wheel("2.15.0", "12.6"), _VOLTA),
+        good=(*_wheel("2.14.1", "12.6"), _VOLTA),
+        where="pytorch-wheel.version=",
+    ),
+    "gpu-arch of a toolkit": Broken(
+        bad=(*_toolkit("cuda", "13.0"), layers("base", "base-cuda"), _VOLTA),
+        good=(*_toolkit("cuda", "13.0"), layers("base", "base-cuda"), site()),
+        where="image 'small'",
+    ),
+    "driver-cuda": _both(_wheel("2.10.0", "13.0"), _OLD_DRIVER, site(), where=_WHEEL),
+    "driver-cuda of a minor version": Broken(
+        bad=(*_wheel("2.10.0", "13.0"), _OLD_DRIVER),
+        good=(*_wheel("2.10.0", "12.8"), _OLD_DRIVER),
+        where=_WHEEL,
+    ),
+    "driver-cuda with compat libraries": Broken(
+        bad=(*_wheel("2.10.0", "13.0"), _OLD_DRIVER),
+        good=(
+            *_layer("base-image", 'facts: {cuda: {text: "13.0"}}\n'),
+            layers("base", "base-image"),
+            _OLD_DRIVER,
+        ),
+        where=_WHEEL,
+    ),
+    "plugin-name": Broken(
+        bad=(*_stack("aws-ofi-rccl", rocm="7.2"), site(**AMD)),
+        good=(*_stack("aws-ofi-rccl", rocm="7.1"), site(**AMD)),
+        where="image 'small'",
+    ),
+    "plugin-name of both": Broken(
+        bad=(*_stack("aws-ofi-rccl", rocm="7.2.1"), site(**AMD)),
+        good=(*_stack("aws-ofi-nccl", rocm="7.2.1"), site(**AMD)),
+        where="image 'small'",
+    ),
+    "plugin-name of another layer": Broken(
+        bad=(*_stack("aws-ofi-rccl", rocm="7.2"), site(**AMD)),
+        good=(*_stack("our-own-plugin", rocm="7.2"), site(**AMD)),
+        where="image 'small'",
+    ),
+    "plugin-name as set": _both(
+        _PLUGIN,
+        site(several={"NCCL_NET_PLUGIN": "spectrum-x"}),
+        site(several={"NCCL_NET_PLUGIN": "ofi"}),
+    ),
+    "plugin-name as a file": _both(
+        _PLUGIN,
+        site(several={"NCCL_NET_PLUGIN": "/opt/x/libnccl-net-x.so"}),
+        site(several={"NCCL_NET_PLUGIN": "/opt/aws-ofi-nccl/lib/libnccl-net.so"}),
+    ),
+    "network-name": _both(
+        _PLUGIN, site(several={"NCCL_NET": "Slingshot"}), site(several=_LIBFABRIC)
+    ),
+    "network-name of old plugins": Broken(
+        bad=(*_stack("aws-ofi-nccl", plugin="1.12.1-aws"), site(several={"NCCL_NET": "OFI"})),
+        good=(*_PLUGIN, site(several={"NCCL_NET": "ofi"})),
+    ),
+    "network-missing": Broken(
+        bad=(BARE, site(several=_LIBFABRIC)), good=(*_PLUGIN, site(several=_LIBFABRIC))
+    ),
+    "network-missing in no container": Broken(
+        bad=(BARE, site(several=_LIBFABRIC)),
+        good=(BARE, site(several=_LIBFABRIC, engines=["native"])),
+    ),
+    "network-missing for sockets": Broken(
+        bad=(BARE, site(several=_LIBFABRIC)), good=(BARE, site(several={"NCCL_NET": "Socket"}))
+    ),
+    "gpu-direct-level": Broken(
+        bad=(*_stack("aws-ofi-nccl", rocm="7.0"), site({"NCCL_NET_GDR_LEVEL": "3"}, **AMD)),
+        good=(*_stack("aws-ofi-nccl", rocm="6.4"), site({"NCCL_NET_GDR_LEVEL": "3"}, **AMD)),
+    ),
+}

@@ -1,0 +1,140 @@
+"""What images with MPI and Horovod are at the sites, and what is refused, with the reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sifwright.errors import PlanError
+from sifwright.model import Catalog, Image, ImageLayer, Plan, Site
+from sifwright.plan import resolve
+
+REST = ("python-venv", "build-tools", "pytorch-wheel")
+BASE = ("base-debian", *REST)
+MPIS = {
+    "local": ("mpich-wheel", "5.0.1"),
+    "slurm-generic": ("mpich-wheel", "5.0.1"),
+    "derecho": ("mpich", "3.4.3"),  # cray-mpich 8
+    "frontier": ("mpich", "4.1.2"),  # cray-mpich 9
+    "leonardo": ("openmpi", "5.0.10"),
+}
+
+
+def plan(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str) -> Plan:
+    """Plan an image of these layers, which need not be one of defs/images."""
+    entries = tuple(ImageLayer(choices=tuple(name.split("|")), options={}) for name in layers)
+    image = Image(name="wanted", description="wanted", layers=entries)
+    return resolve(replace(catalog, images={"wanted": image}), site, "wanted", settings)
+
+
+def refused(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str) -> str:
+    with pytest.raises(PlanError) as caught:
+        plan(catalog, site, layers, *settings)
+    return "\n".join(f"{p.where}: {p.what} | {p.fix}" for p in caught.value.problems)
+
+
+@pytest.mark.parametrize("site", MPIS)
+def test_the_mpi_is_the_one_that_the_sites_can_replace(real: Catalog, site: str) -> None:
+    found = plan(real, site, (*BASE, "mpich-wheel|mpich|openmpi", "mpi4py"))
+    step = found.steps[len(BASE)]
+    assert (step.layer.name, step.options["version"].value) == MPIS[site]
+    assert found.facts["mpi"] == ("openmpi" if step.layer.name == "openmpi" else "mpich")
+
+
+def test_an_mpich_newer_than_the_sites_is_refused(real: Catalog) -> None:
+    said = refused(real, "derecho", (*BASE, "mpich"), "mpich.version=4.3.2")
+    assert (
+        "mpich.version=4.3.2 (--set): version 4.3.2 does not go with the site's mpi-version" in said
+    )
+    assert "may lack what a newer MPICH has | Nearest version that does: 3.4.3." in said
+
+
+def test_an_mpich_for_no_cray_has_to_be_named(real: Catalog) -> None:
+    assert "Give one: --set mpich.version=" in refused(real, "local", (*BASE, "mpich"))
+    found = plan(real, "local", (*BASE, "mpich"), "mpich.version=5.0.1")
+    assert found.facts["mpich"] == "5.0.1"
+
+
+def test_horovod_needs_something_to_talk_over(real: Catalog) -> None:
+    without_gloo = (*BASE, "mpich-wheel", "horovod"), "horovod.gloo=false"
+    assert plan(real, "local", *without_gloo).steps[-1].options["mpi"].value == "mpich"
+    said = refused(real, "local", *without_gloo, "horovod.mpi=none")
+    assert "Horovod without MPI and without Gloo has nothing to talk over" in said
+    assert "Nearest mpi that does: mpich." in said
+
+
+def test_horovod_for_another_mpi_than_the_images(real: Catalog) -> None:
+    said = refused(real, "local", (*BASE, "mpich-wheel", "horovod"), "horovod.mpi=openmpi")
+    assert "mpi openmpi does not go with mpi mpich" in said
+    assert "that is not the MPI in the image" in said
+
+
+def test_horovod_without_mpi_is_said_so(real: Catalog) -> None:
+    layers = (*BASE, "horovod")
+    assert "Give one: --set horovod.mpi=" in refused(real, "local", layers)
+    assert plan(real, "local", layers, "horovod.mpi=none").steps[-1].layer.name == "horovod"
+
+
+def test_horovod_follows_torch_and_the_site(real: Catalog) -> None:
+    def options(*settings: str) -> tuple[object, ...]:
+        layers = ("base-cuda", *REST, "openmpi", "horovod")
+        step = plan(real, "leonardo", layers, *settings).steps[-1]
+        return tuple(step.options[name].value for name in ("vendor", "arch", "mpi", "cxx"))
+
+    assert options() == ("nvidia", "sm_80", "openmpi", "17")
+    older = "pytorch-wheel.version=2.0.1", "pytorch-wheel.variant=cu118", "base-cuda.cuda=11.8.0"
+    assert options(*older)[-1] == "14"
+    newer = "pytorch-wheel.version=2.14.0", "pytorch-wheel.variant=cu130", "base-cuda.cuda=13.0.2"
+    assert options(*newer)[-1] == "20"
+
+
+def test_horovod_for_a_rocm_it_cannot_be_built_for(real: Catalog) -> None:
+    said = refused(real, "frontier", ("base-rocm", *REST, "mpich", "horovod"))
+    assert said.count("does not go with") == 1
+    assert "it goes with <6: its build looks for HIP where ROCm 6 has it no longer" in said
+
+
+@pytest.mark.parametrize(
+    ("layers", "says"),
+    [
+        ((*BASE, "mpi4py", "mpich-wheel"), "'mpi4py' requires 'mpi', which no layer before it"),
+        ((BASE[0], "mpich-wheel"), "'mpich-wheel' requires 'python', which no layer before it"),
+        ((*BASE[:2], "mpich-wheel"), "'mpich-wheel' requires 'compilers', which no layer before"),
+        (
+            (*BASE[:3], "mpich-wheel", "horovod"),
+            "'horovod' requires 'torch', which no layer before",
+        ),
+        ((*BASE, "mpich-wheel", "openmpi-wheel"), "both provide 'mpi'"),
+    ],
+)
+def test_order(real: Catalog, layers: tuple[str, ...], says: str) -> None:
+    assert says in refused(real, "local", layers)
+
+
+@pytest.mark.parametrize(
+    ("site", "layer"),
+    [("frontier", "mpich-wheel"), ("leonardo", "mpich"), ("derecho", "openmpi")],
+)
+def test_the_wrong_mpi_for_a_site(real: Catalog, site: str, layer: str) -> None:
+    said = refused(real, site, (*BASE, layer))
+    assert f"layer '{layer}' does not suit: it is for mpi " in said
+
+
+def site_with(site: Site, version: str) -> Site:
+    return replace(site, mpi_version=version)
+
+
+@pytest.mark.parametrize(
+    ("version", "mpich"), [("8.0.1", "3.4.3"), ("8.1.32", "3.4.3"), ("9.0.1", "4.1.2")]
+)
+def test_the_sites_version_decides(real: Catalog, version: str, mpich: str) -> None:
+    sites = dict(real.sites) | {"derecho": site_with(real.sites["derecho"], version)}
+    found = plan(replace(real, sites=sites), "derecho", (*BASE, "mpich"))
+    assert found.steps[-1].options["version"].value == mpich
+
+
+def test_a_cray_mpich_that_nobody_knows_is_refused(real: Catalog) -> None:
+    sites = dict(real.sites) | {"derecho": site_with(real.sites["derecho"], "10.0.0")}
+    said = refused(replace(real, sites=sites), "derecho", (*BASE, "mpich"))
+    assert "'10.0.0' is not in the table 'cray-mpich'" in said

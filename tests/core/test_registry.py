@@ -1,0 +1,119 @@
+"""Which image a tag stands for: names as Docker reads them, and what registries answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.registry import RegistryError, digest, parse
+from tests.registries import Registry, running
+from tests.servers import send, serve
+
+if TYPE_CHECKING:
+    from http.server import BaseHTTPRequestHandler
+
+ZERO = "sha256:" + "0" * 64
+NAMES = {
+    "debian": "docker.io/library/debian:latest",
+    "debian:12": "docker.io/library/debian:12",
+    "docker://rocm/pytorch:x_1": "docker.io/rocm/pytorch:x_1",
+    "docker.io/debian": "docker.io/library/debian:latest",
+    "nvcr.io/nvidia/pytorch:25.06-py3": "nvcr.io/nvidia/pytorch:25.06-py3",
+    "localhost/a/b": "localhost/a/b:latest",
+    "127.0.0.1:5000/a": "127.0.0.1:5000/a:latest",
+    "http://127.0.0.1:5000/a:1": "127.0.0.1:5000/a:1",
+    f"debian@{ZERO}": f"docker.io/library/debian@{ZERO}",
+    f"debian:12@{ZERO}": f"docker.io/library/debian@{ZERO}",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names(name: str) -> None:
+    found = parse(name)
+    assert str(found) == NAMES[name]
+    assert found.http == name.startswith("http:")
+    assert parse(str(found)) == replace(found, http=False)
+
+
+def test_where_the_interface_is() -> None:
+    assert parse("debian").api == "https://registry-1.docker.io/v2/library/debian"
+    assert parse("http://a.example:5000/b").api == "http://a.example:5000/v2/b"
+
+
+def _ask(found: Registry, name: str) -> str:
+    return digest(parse(f"http://{found.host}/{name}"))
+
+
+@pytest.mark.parametrize("names_digest", [True, False])
+def test_a_tag_and_a_digest(names_digest: bool) -> None:  # noqa: FBT001  # a parameter of the test
+    with running(Registry(names_digest=names_digest)) as found:
+        expected = found.push("a/b", "1.0", b"one")
+        assert _ask(found, "a/b:1.0") == expected
+        assert _ask(found, f"a/b@{expected}") == expected
+        moved = found.push("a/b", "1.0", b"two")
+        assert _ask(found, "a/b:1.0") == moved != expected
+
+
+def test_no_such_tag_names_those_there_are() -> None:
+    with running(Registry()) as found:
+        found.push("a/b", "1.0", b"")
+        found.push("a/b", "1.1", b"")
+        with pytest.raises(RegistryError) as caught:
+            _ask(found, "a/b:1.2")
+        assert "there is no 1.2. Did you mean '1." in str(caught.value)
+        assert "Known: 1.0, 1.1." in str(caught.value)
+        with pytest.raises(RegistryError, match=r"there is no image 127.0.0.1:\d+/a/c:1"):
+            _ask(found, "a/c:1")
+
+
+def test_a_registry_that_wants_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(Registry(login="user:canary4711")) as found:
+        expected = found.push("a/b", "1.0", b"")
+        monkeypatch.delenv("APPTAINER_DOCKER_USERNAME", raising=False)
+        with pytest.raises(RegistryError) as caught:
+            _ask(found, "a/b:1.0")
+        assert "HTTP 401" in str(caught.value)
+        assert "APPTAINER_DOCKER_USERNAME" in str(caught.value)
+        monkeypatch.setenv("APPTAINER_DOCKER_USERNAME", "user")
+        monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "wrong")
+        with pytest.raises(RegistryError) as caught:
+            _ask(found, "a/b:1.0")
+        assert "wrong" not in str(caught.value)
+        monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "canary4711")
+        assert _ask(found, "a/b:1.0") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b"", {}),
+        (b"not json", {"WWW_Authenticate": "Bearer nonsense"}),
+        (b"[]", {"WWW_Authenticate": 'Bearer realm="file:///etc/passwd"'}),
+        (b"", {"WWW_Authenticate": 'Basic realm="x"'}),
+    ],
+)
+def test_a_login_that_nobody_understands(body: bytes, headers: dict[str, str]) -> None:
+    with (
+        serve(lambda handler: send(handler, 401, body, **headers)) as url,
+        pytest.raises(RegistryError, match="HTTP 401"),
+    ):
+        digest(parse(f"{url}/a/b:1"))
+
+
+def test_a_token_that_is_none() -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        challenge = f'Bearer realm="{url}/token"'
+        if handler.path.startswith("/token"):
+            send(handler, 200, b'["not a token"]')
+        else:
+            send(handler, 401, WWW_Authenticate=challenge)
+
+    with serve(answer) as url, pytest.raises(RegistryError, match="HTTP 401"):
+        digest(parse(f"{url}/a/b:1"))
+
+
+def test_no_registry() -> None:
+    with pytest.raises(RegistryError, match="Connection refused"):
+        digest(parse("http://127.0.0.1:9/a/b:1"))

@@ -1,0 +1,237 @@
+"""MPICH, Open MPI, mpi4py and Horovod, built for real on the image of site local, and run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import stacks
+from tests.conftest import ROOT, run, sifwright
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+pytestmark = [pytest.mark.image, pytest.mark.build]
+
+ADD_UP = """
+from mpi4py import MPI
+import torch
+buffer = torch.full((1000,), MPI.COMM_WORLD.rank + 1.0)
+MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, buffer.numpy())
+if MPI.COMM_WORLD.rank == 0:
+    print(MPI.get_vendor()[0], buffer.unique().tolist(), "of", MPI.COMM_WORLD.size)
+"""
+HOROVOD = """
+import horovod.torch as hvd
+import torch
+hvd.init()
+sums = hvd.allreduce(torch.full((1000,), hvd.rank() + 1.0), op=hvd.Sum).unique().tolist()
+print("rank", hvd.rank(), sums, "of", hvd.size(), "MPI" if hvd.mpi_enabled() else "Gloo")
+"""
+C = """
+#include <mpi.h>
+#include <stdio.h>
+int main(void)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING], number[32];
+    int length, rank, sum, one = 1;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Get_library_version(version, &length);
+    sscanf(version, "MPICH Version: %31s", number);
+    if (rank == 0)
+        printf("MPICH %s, %d ranks\\n", number, sum);
+    MPI_Finalize();
+    return 0;
+}
+"""
+IN_MPICH = ("mpiexec", "-host", "127.0.0.1", "-n", "2")
+# Root, as which the tests may run, has to insist.
+IN_OPEN_MPI = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2")
+# The cluster's tests install it (tools/install-cluster); site local's users have it or not.
+HOST_LAUNCHER = "mpiexec.hydra"
+
+
+@dataclass(frozen=True)
+class Sif:
+    """Runs commands in an image, with a folder of the test at /mnt."""
+
+    words: tuple[object, ...]
+    path: Path
+    work: Path
+
+    def run(self, *command: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        pairs = [f"--env={name}={value}" for name, value in environment.items()]
+        return run([*self.words, *pairs, self.path, *command], timeout=300)
+
+    def says(self, *command: object, **environment: str) -> str:
+        done = self.run(*command, **environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def test(self, layer: str, **options: str) -> subprocess.CompletedProcess[str]:
+        """Run a layer's test.sh as the build did, but with other options."""
+        script = (ROOT / "defs" / "layers" / layer / "test.sh").read_text()
+        (self.work / "test.sh").write_text(script)
+        plan = json.loads((self.path.parent / "plan.json").read_text())
+        step = next(step for step in plan["steps"] if step["layer"] == layer)
+        values = {name: text(entry["value"]) for name, entry in step["options"].items()}
+        variables = {f"OPT_{name.upper()}": value for name, value in (values | options).items()}
+        return self.run("bash", "/mnt/test.sh", **variables)
+
+
+def text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def opened(engine: str, path: Path, folder: Path) -> Sif:
+    work = folder / path.parent.name
+    work.mkdir()
+    bind = ("--bind", f"{work}:/mnt", "--pwd", "/mnt")
+    return Sif((engine, "--quiet", "exec", "--containall", "--no-home", *bind), path, work)
+
+
+@pytest.fixture
+def with_mpich(engine: str, image: Path, tmp_path: Path) -> Sif:
+    return opened(engine, stacks.mpich(image), tmp_path)
+
+
+@pytest.fixture
+def with_open_mpi(engine: str, image: Path, tmp_path: Path) -> Sif:
+    return opened(engine, stacks.open_mpi(image), tmp_path)
+
+
+def test_horovodrun_takes_mpi_unless_it_is_told_gloo(with_mpich: Sif) -> None:
+    script = with_mpich.work / "add_up.py"
+    script.write_text(HOROVOD)
+    words = ("horovodrun", "-np", "2", "--disable-cache")
+    for options, controller in (((), "MPI"), (("--gloo",), "Gloo")):
+        output = with_mpich.says(*words, *options, "python", "/mnt/add_up.py")
+        found = sorted(re.findall(r"rank (\d) (\[.*?\]) of 2 (\w+)", output))
+        assert found == [(rank, "[3.0]", controller) for rank in "01"], output
+
+
+def test_mpi4py_adds_up_torchs_memory(with_mpich: Sif) -> None:
+    output = with_mpich.says(*IN_MPICH, "conda-python-simple", "-c", ADD_UP)
+    assert output == "MPICH [3.0] of 2\n"
+
+
+def test_mpi4py_adds_up_over_open_mpi(with_open_mpi: Sif) -> None:
+    output = with_open_mpi.says(*IN_OPEN_MPI, "conda-python-simple", "-c", ADD_UP)
+    assert output == "Open MPI [3.0] of 2\n"
+
+
+def test_the_run_script_knows_the_ranks_of_both(with_mpich: Sif, with_open_mpi: Sif) -> None:
+    script = 'import os; print(os.environ["RANK"], os.environ["WORLD_SIZE"], flush=True)'
+    for sif, launcher in ((with_mpich, IN_MPICH), (with_open_mpi, IN_OPEN_MPI)):
+        output = sif.says(*launcher, "conda-python-distributed", "-c", script)
+        assert sorted(output.splitlines()) == ["0 2", "1 2"]
+
+
+@pytest.fixture
+def host_mpich(tmp_path: Path) -> Path:
+    """Another MPICH than the image's, older, as a site may bind its own: cray-mpich 8 is a 3.4."""
+    folder = tmp_path / "host-mpich"
+    words = ["--quiet", "--no-deps", "--prefix", folder, "mpich==3.4.3"]
+    done = run([sys.executable, "-m", "pip", "install", *words])
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_a_hosts_mpich_takes_the_place_of_the_images(with_mpich: Sif, host_mpich: Path) -> None:
+    """And why the image's must not be newer: mpi4py built with 5.0 asks for more than 3.4 has."""
+    (with_mpich.work / "program.c").write_text(C)
+    assert with_mpich.says("mpicc", "/mnt/program.c", "-o", "/mnt/program") == ""
+    assert with_mpich.says(*IN_MPICH, "/mnt/program") == "MPICH 5.0.1, 2 ranks\n"
+
+    shutil.copytree(host_mpich / "lib", with_mpich.work / "lib")
+    shutil.copytree(host_mpich / "bin", with_mpich.work / "bin")
+    bound = {"LD_LIBRARY_PATH": "/mnt/lib"}
+    launcher = (f"/mnt/bin/{IN_MPICH[0]}", *IN_MPICH[1:])
+    assert with_mpich.says(*launcher, "/mnt/program", **bound) == "MPICH 3.4.3, 2 ranks\n"
+
+    newer = with_mpich.run("python", "-c", "from mpi4py import MPI", **bound)
+    assert newer.returncode == 1
+    assert re.search(r"undefined symbol: MPI_\w+", newer.stderr), newer.stderr
+
+
+def test_check_comm_measures_mpi(with_mpich: Sif, image: Path, tmp_path: Path) -> None:
+    if shutil.which(HOST_LAUNCHER) is None:
+        pytest.skip(f"{HOST_LAUNCHER} is not installed: tools/install-cluster")
+    name = with_mpich.path.parent.name
+    place = stacks.project(tmp_path / "project", image.resolve(), name, stacks.MPICH)
+    words = ("--project", place, "check-comm", "local", name, "--output", stacks.BUILD)
+    launch = ("--backend", "mpi", "--launch", f"{HOST_LAUNCHER} -n 2", "--max-size", "64K")
+    done = sifwright(*words, *launch)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((with_mpich.path.parent / "comm.json").read_text())
+    assert (results["backend"], results["world_size"]) == ("mpi", 2)
+    assert results["library"].startswith("MPICH 5.0.1")
+    operations = {row["operation"] for row in results["rows"] if row.get("wrong_elements") == 0}
+    assert {"all_reduce", "all_gather", "reduce_scatter", "broadcast"} <= operations
+
+
+def test_another_version_is_noticed(with_mpich: Sif) -> None:
+    done = with_mpich.test("mpich-wheel", version="9.9.9")
+    assert done.returncode == 1
+    assert done.stderr == "MPICH is 5.0.1, not 9.9.9\n"
+
+
+# What horovodrun --check-build of 0.28.1 prints, but for four blanks at the end.
+CHECK_BUILD = """Horovod v0.28.1:
+
+Available Frameworks:
+    [ ] TensorFlow
+    [X] PyTorch
+    [ ] MXNet
+
+Available Controllers:
+    [X] MPI
+    [X] Gloo
+
+Available Tensor Operations:
+    [ ] NCCL
+    [ ] DDL
+    [ ] CCL
+    [X] MPI
+    [X] Gloo"""
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"VERSION": "0.28.0"}, "horovodrun --check-build begins otherwise:"),
+        ({"GLOO": "false"}, "of Controllers, Gloo should be [ ]"),
+        ({"MPI": "none"}, "of Controllers, MPI should be [ ]"),
+        ({"VENDOR": "nvidia"}, "of Tensor Operations, NCCL should be [X]"),
+    ],
+)
+def test_horovods_test_reads_the_boxes(tmp_path: Path, options: dict[str, str], says: str) -> None:
+    stub = tmp_path / "horovodrun"
+    stub.write_text(f"#!/bin/sh\ncat <<'END'\n{CHECK_BUILD}    \nEND\n")
+    stub.chmod(0o755)
+    asked = {"VERSION": "0.28.1", "MPI": "mpich", "GLOO": "true", "VENDOR": "cpu"} | options
+    environment = {f"OPT_{name}": value for name, value in asked.items()}
+    environment["PATH"] = f"{tmp_path}:/usr/bin:/bin"
+    script = ROOT / "defs" / "layers" / "horovod" / "test.sh"
+    done = run(["bash", script], env=environment)
+    assert done.returncode == 1
+    assert done.stderr.startswith(says)
+
+
+def test_a_library_that_does_not_load_is_noticed(with_mpich: Sif) -> None:
+    """Importing Horovod works without it, and horovodrun --check-build ends with 0."""
+    script = 'import importlib.util as u; print(u.find_spec("horovod.torch.mpi_lib_v2").origin)'
+    library = with_mpich.says("python", "-c", script).strip()
+    broken = replace(with_mpich, words=(*with_mpich.words, "--bind", f"/dev/null:{library}"))
+    done = broken.test("horovod")
+    assert done.returncode == 1
+    assert "of Frameworks, PyTorch should be [X]" in done.stderr

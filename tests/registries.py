@@ -1,0 +1,115 @@
+"""A registry on this machine's loopback (OCI distribution specification, the pulling half)."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.servers import send, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from http.server import BaseHTTPRequestHandler
+
+INDEX = "application/vnd.oci.image.index.v1+json"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+
+
+def _digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+@dataclass(kw_only=True)
+class Registry:
+    """`login`: user:password, which a token must be fetched with. Without `names_digest` the
+    answers do not say the digest."""
+
+    login: str = ""
+    names_digest: bool = True
+    url: str = ""
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    manifests: dict[str, dict[str, tuple[str, bytes]]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def host(self) -> str:
+        return self.url.removeprefix("http://")
+
+    def push(self, name: str, tag: str, layer: bytes, *, processor: str = "amd64") -> str:
+        """Put an image of one layer (a tar file) in; returns the digest of its index."""
+        packed = gzip.compress(layer, 1, mtime=0)
+        history = {"type": "layers", "diff_ids": [_digest(layer)]}
+        config = {"architecture": processor, "os": "linux", "config": {}, "rootfs": history}
+        parts = [self._blob(json.dumps(config).encode(), "config.v1+json")]
+        parts.append(self._blob(packed, "layer.v1.tar+gzip"))
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": MANIFEST,
+            "config": parts[0],
+            "layers": parts[1:],
+        }
+        found = self._manifest(name, MANIFEST, manifest)
+        platform = {"architecture": processor, "os": "linux"}
+        entry = {"mediaType": MANIFEST, **found, "platform": platform}
+        index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [entry]}
+        digest = str(self._manifest(name, INDEX, index)["digest"])
+        self.manifests[name][tag] = self.manifests[name][digest]
+        return digest
+
+    def _blob(self, data: bytes, kind: str) -> dict[str, object]:
+        self.blobs[_digest(data)] = data
+        media = f"application/vnd.oci.image.{kind}"
+        return {"mediaType": media, "digest": _digest(data), "size": len(data)}
+
+    def _manifest(self, name: str, media: str, document: object) -> dict[str, object]:
+        data = json.dumps(document).encode()
+        self.manifests.setdefault(name, {})[_digest(data)] = (media, data)
+        return {"digest": _digest(data), "size": len(data)}
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        path = handler.path.partition("?")[0]
+        self.asked.append(f"{handler.command} {path}")
+        if path == "/token":
+            self._token(handler)
+        elif self.login and handler.headers.get("Authorization") != "Bearer opened":
+            challenge = f'Bearer realm="{self.url}/token",service="toy",scope="pull"'
+            send(handler, 401, WWW_Authenticate=challenge)
+        elif path == "/v2/":
+            send(handler, 200, b"{}", Content_Type="application/json")
+        else:
+            self._serve(handler, *path.removeprefix("/v2/").rsplit("/", 2))
+
+    def _token(self, handler: BaseHTTPRequestHandler) -> None:
+        expected = f"Basic {base64.b64encode(self.login.encode()).decode()}"
+        if handler.headers.get("Authorization") == expected:
+            send(handler, 200, b'{"token": "opened"}', Content_Type="application/json")
+        else:
+            send(handler, 401)
+
+    def _serve(self, handler: BaseHTTPRequestHandler, name: str, kind: str, what: str) -> None:
+        known = self.manifests.get(name, {})
+        if kind == "manifests" and what in known:
+            media, data = known[what]
+            headers = {"Docker_Content_Digest": _digest(data)} if self.names_digest else {}
+            send(handler, 200, data, Content_Type=media, **headers)
+        elif kind == "blobs" and what in self.blobs:
+            send(handler, 200, self.blobs[what], Content_Type="application/octet-stream")
+        elif (kind, what) == ("tags", "list") and known:
+            tags = sorted(tag for tag in known if ":" not in tag)
+            body = json.dumps({"name": name, "tags": tags}).encode()
+            send(handler, 200, body, Content_Type="application/json")
+        else:
+            send(handler, 404, b'{"errors": [{"code": "MANIFEST_UNKNOWN"}]}')
+
+
+@contextmanager
+def running(registry: Registry) -> Iterator[Registry]:
+    """Serve the registry and give it its address."""
+    with serve(registry.answer) as url:
+        registry.url = url
+        yield registry
