@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SETUP = "raise SystemExit('setup.py was run')\n"
 GOOD = archive(**{"setup.py": SETUP, "readme": "read me\n"})
-LOGIN = "user:p%40ss4711"
+LOGIN = "user:p%40ssswordfish"
 FILES = "../../files/"
 FILE = "the_toy-1.0.tar.gz"
 NAMES = (f"other-{FILE}", "the_toy-1.0.tar.xz", "the-toy-1.0.post1.tar.gz", FILE)
@@ -83,17 +83,17 @@ def test_an_index_is_asked_for_exactly_that_version(index: Index, url: str) -> N
 
 
 def test_the_indexs_login_is_for_what_lies_beside_it(index: Index, url: str) -> None:
-    index.login = "user:p@ss4711"
+    index.login = "user:p@ssswordfish"
     settings = {"PIP_INDEX_URL": url.replace("//", f"//{LOGIN}@")}
     found = sdist.find("the-toy", "1.0", settings)
     assert found.address.startswith(f"http://{LOGIN}@127.0.0.1:")
-    wrong = {"PIP_INDEX_URL": url.replace("//", "//user:x4711@")}
+    wrong = {"PIP_INDEX_URL": url.replace("//", "//user:xswordfish@")}
     for version, other in (("2.0", settings), ("1.0", wrong), ("1.0", {"PIP_INDEX_URL": url})):
         with pytest.raises(sdist.NotFound) as caught:
             sdist.find("the-toy", version, other)
         assert f"({url}/the-toy/: " in str(caught.value)
         assert ("Unauthorized" in str(caught.value)) == (version == "1.0")
-        assert "4711" not in str(caught.value)
+        assert "swordfish" not in str(caught.value)
 
 
 @pytest.mark.parametrize("links", ["{folder}", "{folder}/index", "{uri}", "{uri}/index/index.html"])
@@ -126,7 +126,7 @@ def test_a_further_index_and_a_trusted_host(url: str) -> None:
 
 
 def test_fetch_source_unpacks_it_and_runs_nothing(step: Step, index: Index, url: str) -> None:
-    index.login = "user:p@ss4711"
+    index.login = "user:p@ssswordfish"
     pip = {"PIP_INDEX_URL": url.replace("//", f"//{LOGIN}@")}
     done = step.fetch(f"pip the-toy 1.0 {sha256(GOOD)}", pip=pip)
     assert done.returncode == 0, done.stderr
@@ -144,7 +144,7 @@ def test_another_archive_is_refused(step: Step, index: Index, url: str) -> None:
     assert f"from:     the-toy 1.0 of a Python package index (asked: {place})" in said
     assert f"expected: {WRONG}, its pin" in said
     assert f"found:    {sha256(GOOD)}" in said
-    assert "4711" not in said
+    assert "swordfish" not in said
     record = f"toy the-toy 1.0 {WRONG}\n"
     said = refused(step, step.fetch("pip the-toy 1.0 -", pip=pip, record=record))
     assert "what it was when it was first used here" in said
