@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 VARIABLE = "SIFWRIGHT_SHARED_DIR"
 WAIT_SECONDS = 30.0
 PAUSE_SECONDS = 0.05
+ASKING_SECONDS = 1.0
 
 
 def published_port(env: "Env", launch: str, doors: "List[int]", rank: int) -> int:
@@ -26,7 +27,7 @@ def published_port(env: "Env", launch: str, doors: "List[int]", rank: int) -> in
     path = "{}/sifwright-port-{}".format(env[VARIABLE], "-".join(launch.split()).replace("/", "-"))
     if rank == 0:
         earlier = read(path)
-        publish(env, path, free([earlier] if earlier else doors))
+        publish(env, path, still_free(earlier) if earlier else free(doors))
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         port = read(path)
@@ -35,6 +36,21 @@ def published_port(env: "Env", launch: str, doors: "List[int]", rank: int) -> in
         time.sleep(PAUSE_SECONDS)
     message = "rank 0 published no port in {} within {:.0f} s: do all nodes see the same folder?"
     raise LaunchError(message.format(shown(env, VARIABLE), WAIT_SECONDS), EX_UNAVAILABLE)
+
+
+def still_free(port: int) -> int:
+    """Return the port that was published before; raises `LaunchError` if somebody has it now.
+
+    Others of this launch that ask at the same moment have it as well, for as long as they ask.
+    """
+    from .reservation import is_free  # noqa: PLC0415  # loads `socket`
+
+    deadline = time.monotonic() + ASKING_SECONDS
+    while time.monotonic() < deadline:
+        if is_free(port):
+            return port
+        time.sleep(PAUSE_SECONDS)
+    return free([port])
 
 
 def free(doors: "List[int]") -> int:
