@@ -130,13 +130,22 @@ class _Reader:
         before = len(self.problems)
         data = self.document(folder / "layer.yaml", "layer")
         install = self.script(folder / "install.sh")
-        test = self.script(folder / "test.sh") if os.path.lexists(folder / "test.sh") else ""
+        test = self.test(folder, (data or {}).get("test", ""))
         files = tuple(self.files(folder, data or {}))
         sources = headers.sources(self.pins(folder / "pins.yaml"))
         if data is None or len(self.problems) > before:
             return None
         scripts = install, test
         return headers.layer(folder.name, data, scripts=scripts, files=files, sources=sources)
+
+    def test(self, folder: Path, shared: str) -> str:
+        """The layer's test.sh, or that of the layer whose test it shares."""
+        own = folder / "test.sh"
+        if shared and os.path.lexists(own):
+            self.add(own, f"the header names the test of '{shared}'", "Keep one of the two.")
+        if shared:
+            return self.script(folder.parent / shared / "test.sh")
+        return self.script(own) if os.path.lexists(own) else ""
 
     def pins(self, path: Path) -> dict[str, Any]:
         return (self.document(path, "pins") or {}) if os.path.lexists(path) else {}

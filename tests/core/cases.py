@@ -230,6 +230,8 @@ LOOKED_UP = {
     "pins-version-unknown": case(
         write(PINS, PIN), command=("plan", "here", "--set", "tool.version=1.0.0")
     ),
+    "test-of-nobody": case(append(EXTRA, "test: tol\n")),
+    "test-twice": case(append(EXTRA, "test: tool\n"), write("layers/extra/test.sh", SCRIPT)),
     "patches-option-unknown": case(append(TOOL, "patches: patch\n")),
     "patches-missing": case(
         append(TOOL, "patches: version\n"), write("layers/tool/patches/1.0.0/a.patch", "")

@@ -1,4 +1,4 @@
-"""apt-install and build-jobs, as install.sh calls them."""
+"""apt-install, build-jobs and cuda-archs, as install.sh calls them."""
 
 from __future__ import annotations
 
@@ -221,3 +221,21 @@ def test_build_jobs_by_memory(build: Path) -> None:
     assert _run(build, "build-jobs").stdout == "4\n"
     assert _run(build, "build-jobs", "1").stdout == "8\n"
     assert _run(build, "build-jobs", "1", MAX_JOBS="3").stdout == "3\n"
+
+
+# ---- cuda-archs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gpus", "archs"),
+    [(["sm_80"], "8.0"), (["sm_70", "sm_90", "sm_120"], "7.0;9.0;12.0"), ([], "")],
+)
+def test_cuda_archs(build: Path, gpus: list[str], archs: str) -> None:
+    assert _run(build, "cuda-archs", *gpus).stdout == f"{archs}\n"
+
+
+@pytest.mark.parametrize("word", ["gfx90a", "sm_8", "sm_9x", ""])
+def test_cuda_archs_takes_nvidias_only(build: Path, word: str) -> None:
+    done = _run(build, "cuda-archs", word)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage: cuda-archs" in done.stderr

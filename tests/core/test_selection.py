@@ -256,6 +256,11 @@ def test_a_step_carries_the_patches_of_its_version_only(project: Path) -> None:
     assert found == ["patches/1.1.0/a.patch", "patches/1.1.0/b.patch"]
 
 
+def test_a_layer_may_share_the_test_of_another(project: Path) -> None:
+    plan = _plan(project, append("layers/extra/layer.yaml", "test: tool\n"))
+    assert plan.steps[-1].layer.test == _tool(plan).layer.test != ""
+
+
 def test_none_applies_no_patch(project: Path) -> None:
     patches = append(TOOL, "patches: text\n"), write("layers/tool/patches/x/a.patch", "a")
     plan = _plan(project, *patches, settings=("tool.text=none",))

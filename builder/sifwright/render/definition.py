@@ -211,7 +211,7 @@ def _runner() -> Iterator[str]:
     yield _file("/.sifwright/step", "templates/step.sh")
     yield _file("/opt/sifwright/trap", "templates/trap.sh")
     yield shell.make_folders([_PROGRAMS]) + "\n"
-    for name in ("apt-install", "build-jobs", "fetch-source", "mirrored"):
+    for name in ("apt-install", "build-jobs", "cuda-archs", "fetch-source", "mirrored"):
         yield _file(f"{_PROGRAMS}/{name}", f"templates/bin/{name}", executable=True)
     yield _file(f"{_PROGRAMS}/find-sdist", "sdist.py")
 

@@ -4,9 +4,7 @@ set -euo pipefail
 
 fetch-source apex source
 read -ra gpus <<<"$OPT_ARCH"
-list=()
-for gpu in "${gpus[@]#sm_}"; do list+=("${gpu%?}.${gpu: -1}"); done
-TORCH_CUDA_ARCH_LIST=$(IFS=';' && echo "${list[*]}")
+TORCH_CUDA_ARCH_LIST=$(cuda-archs "${gpus[@]}")
 MAX_JOBS=$(build-jobs 4)
 export TORCH_CUDA_ARCH_LIST MAX_JOBS
 pip install setuptools wheel packaging ninja -r source/requirements.txt

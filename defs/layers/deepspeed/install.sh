@@ -13,9 +13,7 @@ if [[ $OPT_OPS == true ]]; then
   # Not these: evoformer wants CUTLASS's source, sparse attention an old triton, the last a site's file system.
   export DS_BUILD_OPS=1 DS_BUILD_EVOFORMER_ATTN=0 DS_BUILD_SPARSE_ATTN=0 DS_BUILD_GDS=0
   if [[ ${gpus[0]} == sm_* ]]; then
-    list=()
-    for gpu in "${gpus[@]#sm_}"; do list+=("${gpu%?}.${gpu: -1}"); done
-    TORCH_CUDA_ARCH_LIST=$(IFS=';' && echo "${list[*]}")
+    TORCH_CUDA_ARCH_LIST=$(cuda-archs "${gpus[@]}")
     export TORCH_CUDA_ARCH_LIST
   else
     PYTORCH_ROCM_ARCH=$(IFS=';' && echo "${gpus[*]}")

@@ -54,10 +54,7 @@ find_header() {
 }
 
 use_cuda() {
-  local list=()
-  local gpu
-  for gpu in "${gpus[@]#sm_}"; do list+=("${gpu%?}.${gpu: -1}"); done
-  TORCH_CUDA_ARCH_LIST=$(IFS=';' && echo "${list[*]}")
+  TORCH_CUDA_ARCH_LIST=$(cuda-archs "${gpus[@]}")
   export USE_CUDA=1 USE_ROCM=0 TORCH_CUDA_ARCH_LIST CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
   if compgen -G "/usr/include/cudnn*.h" >/dev/null || compgen -G "/usr/include/*/cudnn*.h" >/dev/null; then
     export USE_CUDNN=1

@@ -16,9 +16,7 @@ MAX_JOBS=$(build-jobs 2)
 export MAX_JOBS FORCE_CUDA=0
 case $OPT_VENDOR in
   nvidia)
-    list=()
-    for gpu in "${gpus[@]#sm_}"; do list+=("${gpu%?}.${gpu: -1}"); done
-    TORCH_CUDA_ARCH_LIST=$(IFS=';' && echo "${list[*]}")
+    TORCH_CUDA_ARCH_LIST=$(cuda-archs "${gpus[@]}")
     export TORCH_CUDA_ARCH_LIST FORCE_CUDA=1
     ;;
   amd) # The same switch: torch's extensions make HIP of the source by themselves.
