@@ -109,7 +109,7 @@ class Cluster:
         assert self.supervisor.stdout.readline() == f"{READY}\n", self.logs()
         self.files.pid(LOGIN).write_text(str(self.supervisor.pid))
         self.daemons = set(children(self.supervisor.pid))
-        self.node_daemons = [int(self.files.pid(node).read_text()) for node in NODES]
+        self.nodes = [int(self.files.pid(node).read_text()) for node in NODES]
         assert wait_for(self.is_idle, START_SECONDS), self.logs()
 
     def stop(self) -> None:
@@ -135,7 +135,7 @@ class Cluster:
     def job_processes(self) -> dict[int, str]:
         """Whatever descends from the daemons, or did: of a job, by process id."""
         found = set(children(self.supervisor.pid)) - self.daemons
-        for pid in (*found, *self.node_daemons):
+        for pid in (*found, *(slurmd for node in self.nodes for slurmd in children(node))):
             found |= set(descendants(pid))
         return {pid: command for pid in sorted(found) if (command := command_of(pid))}
 

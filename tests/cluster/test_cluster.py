@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +46,15 @@ def test_state_and_exit_code_of_a_job_are_real(slurm: Cluster) -> None:
     job = slurm.sbatch("echo hello; echo there >&2; exit 3", "--nodes=2")
     assert (job.state, job.exit_code) == ("FAILED", "3:0")
     assert (job.output, job.errors) == ("hello\n", "there\n")
+
+
+def test_a_daemon_that_crashes_is_started_again(slurm: Cluster) -> None:
+    pid = slurm.files.folder / "slurmd.nid003.pid"
+    before = pid.read_text()
+    os.kill(int(before), signal.SIGABRT)
+    assert wait_for(lambda: pid.exists() and pid.read_text() not in {"", before}, 20)
+    done = slurm.srun("--nodelist=nid003", "hostname")
+    assert done.stdout == "nid003\n", done.stderr
 
 
 def test_nothing_is_left_after_the_tests_were_killed() -> None:
