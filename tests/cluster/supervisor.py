@@ -46,8 +46,8 @@ mount --rbind "$local/tmp" /tmp
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 echo
 read -r _
-# As systemd does with a daemon that crashes: the slurmd of Debian 12 (22.05) sometimes dies of "free():
-# unaligned chunk detected" when it starts many steps at once. Running steps go on.
+# As systemd does with a daemon that crashes: the slurmd of Debian 12 (22.05) sometimes dies of
+# "free(): unaligned chunk detected" when it starts many steps at once. Running steps go on.
 until "$@" >&2 || test "$?" -lt 128; do
   echo "slurmd crashed, starting it again" >&2
 done

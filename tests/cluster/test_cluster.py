@@ -51,7 +51,7 @@ def test_state_and_exit_code_of_a_job_are_real(slurm: Cluster) -> None:
 def test_a_daemon_that_crashes_is_started_again(slurm: Cluster) -> None:
     pid = slurm.files.folder / "slurmd.nid003.pid"
     before = pid.read_text()
-    os.kill(int(before), signal.SIGABRT)
+    os.kill(int(before), signal.SIGKILL)
     assert wait_for(lambda: pid.exists() and pid.read_text() not in {"", before}, 20)
     done = slurm.srun("--nodelist=nid003", "hostname")
     assert done.stdout == "nid003\n", done.stderr
