@@ -10,7 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["publish", "relink", "sha256", "write"]
+__all__ = ["publish", "relink", "sha256", "sync_folder", "write"]
 
 
 def publish(finished: Path, path: Path) -> None:
@@ -18,7 +18,7 @@ def publish(finished: Path, path: Path) -> None:
     with finished.open("rb") as file:
         os.fsync(file.fileno())
     finished.replace(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def write(path: Path, data: bytes, *, mode: int) -> None:
@@ -35,10 +35,10 @@ def relink(link: Path, target: str, folder: Path) -> None:
     new = folder / link.name
     new.symlink_to(target)
     new.replace(link)
-    _sync_folder(link.parent)
+    sync_folder(link.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a rename in the folder durable (fsync(2): the entry is not synced with the file)."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -8,14 +8,14 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import TextIO
 
-__all__ = ["capture", "stream"]
+__all__ = ["background", "capture", "interact", "stream"]
 
 # Apptainer removes its temporary files on SIGINT; a 4 GB bundle takes a while.
 STOP_SECONDS = 30.0
@@ -40,6 +40,31 @@ def capture(
         return subprocess.CompletedProcess(command, 127, "", f"{command[0]}: {error.strerror}")
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 124, "", f"no answer in {timeout:.0f} s")
+
+
+def interact(command: Sequence[str], *, env: Mapping[str, str]) -> int:
+    """Run a command on the user's own terminal, or what stands for it; returns its exit status."""
+    return subprocess.run(command, check=False, env=env).returncode
+
+
+@contextmanager
+def background(command: Sequence[str], *, env: Mapping[str, str], log: Path) -> Iterator[None]:
+    """Run a command beside what is done inside; it is killed at the end, and with us."""
+    with log.open("ab") as sink:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env=env,
+            start_new_session=True,
+        )
+    with _guarded(process):
+        try:
+            yield
+        finally:
+            _signal_group(process, signal.SIGKILL)
+            process.wait()
 
 
 def stream(
@@ -72,7 +97,7 @@ def stream(
 
 
 @contextmanager
-def _guarded(process: subprocess.Popen[str]) -> Iterator[None]:
+def _guarded(process: subprocess.Popen[Any]) -> Iterator[None]:
     """Let the group be killed if we are: nothing else would tell it, SIGKILL cannot be caught.
 
     The guard waits for the end of a pipe that closes with us. (PR_SET_PDEATHSIG does not do: the
@@ -97,10 +122,11 @@ def _copy_lines(
     process: subprocess.Popen[str], sink: TextIO, on_line: Callable[[str], None]
 ) -> None:
     assert process.stdout is not None  # noqa: S101  # for the type checker: PIPE was asked for
-    for line in process.stdout:
-        sink.write(line)
-        sink.flush()
-        on_line(line.rstrip("\n"))
+    with process.stdout:
+        for line in process.stdout:
+            sink.write(line)
+            sink.flush()
+            on_line(line.rstrip("\n"))
 
 
 @contextmanager
@@ -123,7 +149,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def _signal_group(process: subprocess.Popen[str], number: signal.Signals) -> None:
+def _signal_group(process: subprocess.Popen[Any], number: signal.Signals) -> None:
     try:
         os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):

@@ -17,7 +17,7 @@ from sifwright import runner
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["reclaim", "workspace"]
+__all__ = ["reclaim", "remove", "workspace"]
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def workspace(root: Path) -> Iterator[Path]:
         _lock(descriptor)
         yield folder
     finally:
-        _remove(folder)
+        remove(folder)
         os.close(descriptor)
 
 
@@ -42,7 +42,7 @@ def reclaim(*roots: Path) -> None:
     for root in roots:
         for path in root.glob(f"{_prefix()}*") if root.is_dir() else ():
             if not _runs(path) and not _locked(path):
-                _remove(path)
+                remove(path)
 
 
 def _prefix() -> str:
@@ -76,7 +76,8 @@ def _locked(folder: Path) -> bool:
         os.close(descriptor)
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
+    """Remove a folder of ours and all that is in it, whoever owns that."""
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         # Files of an unpacked image belong to the user's subordinate ids: only a user namespace

@@ -1,0 +1,1 @@
+"""SIF, the image format of Apptainer and SingularityCE: read, and written the same every time."""

@@ -1,0 +1,52 @@
+"""One tree of a stack of layers, without mounting them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from sifwright.squash.inside import Request
+from sifwright.squash.pack import LISTING, SQUASHFS, Packed, packed, perform, squash_command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sifwright.squash.pack import Packing
+
+__all__ = ["flatten", "merge"]
+
+# Megabytes; each would take 256 by default.
+_QUEUES = "64"
+
+
+def flatten(layers: Sequence[Path], into: Path, how: Packing, *, work: Path) -> Packed:
+    """Pack what the squashfs files come to, the lowest first, into one in the folder `into`.
+
+    `work` is for the unpacked tree, which stays there: a folder of `workspace`, on a file system
+    that knows subordinate ids. To remove it can take longer than to pack it. Raises as `pack` does.
+    """
+    command = squash_command(into / SQUASHFS, how.compression)
+    request = _request(layers, work / "tree", into / LISTING, command)
+    return packed(into, perform(request, into, how))
+
+
+def merge(layers: Sequence[Path], work: Path, how: Packing) -> Path:
+    """Unpack what the squashfs files come to into `work`/tree, and return that folder.
+
+    Its files belong to subordinate ids (see namespace.py). Raises as `pack` does.
+    """
+    perform(_request(layers, work / "tree", work / LISTING, []), work, how)
+    return work / "tree"
+
+
+def _request(layers: Sequence[Path], tree: Path, listing: Path, squash: Sequence[str]) -> Request:
+    queues = ["-data-queue", _QUEUES, "-frag-queue", _QUEUES]
+    processors = ["-processors", str(len(os.sched_getaffinity(0)))]
+    return Request(
+        tree=str(tree.absolute()),
+        listing=str(listing.absolute()),
+        layers=[str(path.absolute()) for path in layers],
+        unsquash=["unsquashfs", "-quiet", "-no-progress", *queues, *processors, "-dest"],
+        squash=squash,
+    )

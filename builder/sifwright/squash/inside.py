@@ -1,0 +1,130 @@
+"""The part of packing that runs as root of a user namespace.
+
+pack.py starts it and reads its answer:
+
+    python -m sifwright.squash.inside REQUEST
+
+REQUEST is the JSON of a `Request`. The last line on standard output is the JSON of what came of it:
+`entries`, `bytes` and `whiteouts`, or the `problems` (and exit status 1).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.errors import BuildError, Problem, quoted
+from sifwright.squash import listing
+from sifwright.squash.apply import apply, remove
+from sifwright.squash.programs import run
+from sifwright.squash.tidy import tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sifwright.squash.listing import Node
+    from sifwright.squash.tidy import Tidy
+
+__all__ = ["Request"]
+
+# A path may have 2048 folders (PATH_MAX of limits.h), each is a call.
+_DEPTH = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What is to be done; all paths are absolute.
+
+    The squashfs files `layers`, if any, become the folder `tree` first, by `unsquash` with the
+    folder and the file as its last words. `squash` is the command that packs the current directory;
+    without one the tree itself is wanted.
+    """
+
+    tree: str
+    listing: str
+    lower: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    layers: Sequence[str] = ()
+    unsquash: Sequence[str] = ()
+    squash: Sequence[str] = ()
+
+
+def main(request: Path) -> int:
+    """Do it and print what came of it; 1 if it failed."""
+    sys.setrecursionlimit(_DEPTH)
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        answer = _do(Request(**json.loads(request.read_text())))
+    except BuildError as error:
+        answer = {"problems": [asdict(problem) for problem in error.problems]}
+    except OSError as error:
+        where = quoted(error.filename) if error.filename else ""
+        answer = {"problems": [asdict(Problem(what=str(error.strerror), where=where))]}
+    print(json.dumps(answer))  # noqa: T201  # the answer
+    return int("problems" in answer)
+
+
+def _do(request: Request) -> dict[str, object]:
+    tree = Path(request.tree)
+    # Relative names below: a path of the image may be as long as the system allows.
+    os.chdir(tree.parent)
+    for layer in request.layers:
+        _add(request, tree.name, layer)
+    os.chdir(tree)
+    found = tidy(
+        listing.Tree(*map(Path, request.lower)), [os.fsencode(path) for path in request.exclude]
+    )
+    listing.write(Path(request.listing), found.nodes)
+    if request.squash:
+        with _pseudo_files(found, Path(request.listing)) as words:
+            run([*request.squash, *words])
+    return _counts(found.nodes)
+
+
+def _add(request: Request, tree: str, layer: str) -> None:
+    """Unpack a layer and put it on top of those before it."""
+    if not Path(tree).exists():
+        run([*request.unsquash, tree, layer])
+        return
+    stage = f"{tree}.layer"
+    run([*request.unsquash, stage, layer])
+    apply(os.fsencode(stage), os.fsencode(tree))
+    remove(os.fsencode(stage))
+
+
+@contextmanager
+def _pseudo_files(found: Tidy, near: Path) -> Iterator[list[str]]:
+    """Let mksquashfs itself make the whiteouts that this kernel lets nobody make."""
+    lines = [_pseudo_file(path) for path in sorted(found.unmade)]
+    if not lines:
+        yield []
+        return
+    file = near.with_suffix(".pseudo")
+    # In the file a definition is a line, as a word it may have line breaks.
+    file.write_bytes(b"".join(line + b"\n" for line in lines if b"\n" not in line))
+    words = [os.fsdecode(line) for line in lines if b"\n" in line]
+    yield ["-pf", str(file), *(word for line in words for word in ("-p", line))]
+    file.unlink()
+
+
+def _pseudo_file(path: bytes) -> bytes:
+    """A character device 0:0 of root, of the year 1970."""
+    name = re.sub(rb"[^A-Za-z0-9/._\x80-\xff-]", lambda match: b"\\" + match[0], path)
+    return name + b" C 0 0 0 0 0 0"
+
+
+def _counts(nodes: Sequence[Node]) -> dict[str, object]:
+    """Names of one file count once."""
+    sizes = {node.links or (node.path,): node.size for node in nodes}
+    whiteouts = sum(node.is_whiteout for node in nodes)
+    return {"entries": len(nodes), "bytes": sum(sizes.values()), "whiteouts": whiteouts}
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,128 @@
+"""What overlay drivers write into an upper directory for themselves.
+
+The kernel's (Documentation/filesystems/overlayfs.rst) marks a removed path by a character device
+0:0, and a folder that hides the one below it by an extended attribute. fuse-overlayfs does the
+same, and where it may not, it writes files as AUFS did: `.wh.NAME`, and `.wh..wh..opq` in such a
+folder.
+"""
+
+# Paths are bytes here, since names may be no text; pathlib takes none.
+# ruff: noqa: PTH118
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+
+from sifwright.errors import BuildError, quoted
+from sifwright.squash import listing
+
+__all__ = ["Attributes", "Content", "content", "take_attributes"]
+
+_MARK = b".wh."
+# fuse-overlayfs writes the second one where it may make a device.
+_OPAQUE = {b".wh..wh..opq", b".wh..opq"}
+# overlayfs.h of Linux; fuse-overlayfs.h of fuse-overlayfs.
+_SPACES = (
+    "trusted.overlay.",
+    "user.overlay.",
+    "user.fuseoverlayfs.",
+    "security.fuseoverlayfs.",
+    "user.containers.override_stat",
+)
+# Others, such as redirect and metacopy, say that the path is not all there is to the file.
+_NOTES = {"opaque", "origin", "impure", "nlink", "uuid", "protattr"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attributes:
+    """The extended attributes of a path that belong to the image."""
+
+    kept: tuple[tuple[bytes, bytes], ...]
+    is_opaque: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Content:
+    """What is in a folder: real entries, names that are gone, and the files that say so."""
+
+    names: tuple[bytes, ...]
+    gone: frozenset[bytes]
+    marks: tuple[bytes, ...]
+    is_opaque: bool
+
+
+def take_attributes(path: bytes) -> Attributes:
+    """Read a path's extended attributes, and remove those that are the driver's.
+
+    Raises `BuildError` for one that says there is more to the file than this path.
+    """
+    kept, is_opaque = [], False
+    for name in sorted(_names(path)):
+        value = os.getxattr(path, name, follow_symlinks=False)
+        if not name.startswith(_SPACES):
+            kept.append((os.fsencode(name), value))
+            continue
+        is_opaque |= _is_opaque(path, name, value)
+        os.removexattr(path, name, follow_symlinks=False)
+    return Attributes(kept=tuple(kept), is_opaque=is_opaque)
+
+
+def content(folder: bytes) -> Content:
+    """Tell a folder's entries from the driver's marks.
+
+    Raises `BuildError` for a mark that is more than an empty file.
+    """
+    names, gone, marks, is_opaque = [], set(), [], False
+    with os.scandir(folder) as entries:
+        for name, status in sorted((entry.name, _status(entry)) for entry in entries):
+            hidden = _hidden(name, status, folder)
+            if hidden is None:
+                names.append(name)
+                continue
+            marks.append(name)
+            is_opaque |= name in _OPAQUE
+            gone.add(hidden)
+    return Content(
+        names=tuple(names), gone=frozenset(gone), marks=tuple(marks), is_opaque=is_opaque
+    )
+
+
+def _status(entry: os.DirEntry[bytes]) -> os.stat_result:
+    return entry.stat(follow_symlinks=False)
+
+
+def _hidden(name: bytes, status: os.stat_result, folder: bytes) -> bytes | None:
+    """The name that this entry says is gone, if it is a mark."""
+    is_device = listing.kind(status) == "whiteout"
+    if not name.startswith(_MARK):
+        return name if is_device else None
+    if not is_device and (not stat.S_ISREG(status.st_mode) or status.st_size):
+        raise BuildError.of(
+            "a name that starts with '.wh.' means a removed file to overlay drivers",
+            where=quoted(os.path.join(folder, name)),
+            fix="Let the layer give it another name.",
+        )
+    return name.removeprefix(_MARK)
+
+
+def _names(path: bytes) -> list[str]:
+    try:
+        return os.listxattr(path, follow_symlinks=False)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return []
+        raise
+
+
+def _is_opaque(path: bytes, name: str, value: bytes) -> bool:
+    """Whether the driver's note says that the folder hides the one below it."""
+    note = name.rpartition(".")[2]
+    if note not in _NOTES or (note == "opaque" and value != b"y"):
+        raise BuildError.of(
+            f"the overlay keeps a part of it elsewhere ({name})",
+            where=quoted(path),
+            fix="Switch redirect_dir and metacopy of overlayfs off.",
+        )
+    return note == "opaque"

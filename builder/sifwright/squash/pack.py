@@ -1,0 +1,116 @@
+"""Pack what a step changed into a squashfs, with a listing of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import deque
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from sifwright import runner
+from sifwright.engines.apptainer import QUEUE_MEMORY, ZSTD_LEVEL
+from sifwright.errors import BuildError, MachineError, Problem
+from sifwright.squash import namespace
+from sifwright.squash.inside import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["LISTING", "SQUASHFS", "Packed", "Packing", "pack", "perform", "squash_command"]
+
+SQUASHFS = "layer.sqfs"
+LISTING = "files.json.gz"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Packing:
+    """How to pack: the site's compression, and the log that programs write to."""
+
+    compression: str
+    log: Path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Packed:
+    """A layer: `entries` counts its paths, whiteouts included; `bytes` is the size of its files."""
+
+    squashfs: Path
+    listing: Path
+    entries: int
+    bytes: int
+    whiteouts: int
+
+
+def pack(
+    upper: Path,
+    into: Path,
+    how: Packing,
+    *,
+    lower: Sequence[Path] = (),
+    exclude: Sequence[str] = (),
+) -> Packed:
+    """Pack an overlay's upper directory, or with no `lower` a whole tree.
+
+    `upper` is used up: it is changed in place. `into` is a private folder. `lower` are the listings
+    of the layers below, the lowest first; `exclude` are paths of the image that stay out of it.
+    The same tree gives the same bytes, whoever packs it where and on how many processors.
+
+    Raises `MachineError` where there is no user namespace to see the owners in (see
+    `namespace.problem`), and `BuildError` if the tree cannot be packed or the disk is full.
+    """
+    request = Request(
+        tree=str(upper.absolute()),
+        listing=str((into / LISTING).absolute()),
+        lower=[str(path.absolute()) for path in lower],
+        exclude=[path.strip("/") for path in exclude],
+        squash=squash_command(into / SQUASHFS, how.compression),
+    )
+    return packed(into, perform(request, into, how))
+
+
+def packed(into: Path, counts: Mapping[str, int]) -> Packed:
+    """What stands in the folder after packing."""
+    return Packed(squashfs=into / SQUASHFS, listing=into / LISTING, **counts)
+
+
+def squash_command(target: Path, compression: str) -> list[str]:
+    """Pack the current directory on all processors; nothing of the machine or the clock is in it.
+
+    Without -exit-on-error, mksquashfs packs a file that it cannot read as an empty one (tried).
+    """
+    command = ["mksquashfs", ".", str(target.absolute()), "-comp", compression]
+    if compression == "zstd":
+        command += ["-Xcompression-level", str(ZSTD_LEVEL)]
+    command += ["-processors", str(len(os.sched_getaffinity(0))), "-mem", QUEUE_MEMORY]
+    command += ["-mkfs-time", "0", "-noappend", "-exit-on-error"]
+    return [*command, "-quiet", "-no-progress"]
+
+
+def perform(request: Request, into: Path, how: Packing) -> dict[str, int]:
+    """Have it done where the owners are those of the image; returns the counts."""
+    if problem := namespace.problem():
+        raise MachineError(problem)
+    file = into / "request.json"
+    file.write_text(json.dumps(asdict(request)))
+    last: deque[str] = deque(maxlen=3)
+    program = [sys.executable, "-P", "-m", "sifwright.squash.inside", str(file.absolute())]
+    command = [*namespace.prefix(), *program]
+    runner.stream(command, log=how.log, on_line=last.append, env=namespace.environment())
+    file.unlink()
+    return _counts(last, how.log)
+
+
+def _counts(last: Sequence[str], log: Path) -> dict[str, int]:
+    """Read the answer, which is the last line."""
+    try:
+        answer = json.loads(last[-1])
+        problems = answer.pop("problems", ())
+    except (LookupError, ValueError, AttributeError):
+        what = f"packing a layer broke off: {' '.join(last)}"
+        raise BuildError.of(what, fix=f"Whole log: {log}") from None
+    if problems:
+        raise BuildError(*(Problem(**problem) for problem in problems))
+    return dict(answer)

@@ -1,0 +1,289 @@
+"""SIF files without an engine: the same bytes every time, damage noticed, nothing left behind."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import random
+import resource
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.errors import BuildError
+from sifwright.sif import copying, image
+from sifwright.sif.image import Contents, Partition, PartitionError, SifError
+from tests.conftest import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NOISE = random.Random(5)  # noqa: S311  # data for tests
+
+
+@pytest.fixture
+def contents(tmp_path: Path) -> Contents:
+    """Two partitions; the first is longer than what is copied at a time."""
+    (tmp_path / "store").mkdir()
+    sizes = {"base": 1_500_000, "layer": 20_000}
+    parts = [_partition(tmp_path / "store" / name, size) for name, size in sizes.items()]
+    return Contents(partitions=parts, definition=b"Bootstrap: x\n", metadata=b"{}", arch="amd64")
+
+
+def _partition(path: Path, size: int) -> Partition:
+    data = NOISE.randbytes(size)
+    path.write_bytes(data)
+    sha256 = hashlib.sha256(data).hexdigest()
+    return Partition(path=path, name=path.name, is_system=path.name == "base", sha256=sha256)
+
+
+def test_what_was_written_is_read_again(contents: Contents, tmp_path: Path) -> None:
+    sif = tmp_path / "x.sif"
+    assert image.write(sif, contents) == hashlib.sha256(sif.read_bytes()).hexdigest()
+    found = image.read(sif)
+    assert [one.name for one in found.descriptors] == ["", "inspect-metadata.json", "base", "layer"]
+    assert [image.data(sif, one) for one in found.descriptors[:2]] == [b"Bootstrap: x\n", b"{}"]
+    assert image.partitions(sif) == found.partitions == found.descriptors[2:]
+    for number, (one, part) in enumerate(zip(found.partitions, contents.partitions, strict=True)):
+        target = tmp_path / f"part-{number}"
+        assert image.extract(sif, one, target) == part.sha256 == image.digest(sif, one)
+        assert target.read_bytes() == part.path.read_bytes()
+
+
+def _write_as(uid: int, umask: int, target: Path, contents: Contents) -> None:
+    os.umask(umask)
+    if uid != os.geteuid():
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+    image.write(target, contents)
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that other users can write in; pytest's own are closed to them."""
+    with tempfile.TemporaryDirectory(prefix="sifwright-test-") as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
+
+
+def test_bytes_do_not_depend_on_time_folder_umask_and_user(shared: Path) -> None:
+    base = _partition(shared / "base", 20_000)
+    base.path.chmod(0o644)
+    contents = Contents(partitions=[base], definition=b"x", arch="amd64")
+    first = image.write(shared / "x.sif", contents)
+    users = (0, 33) if os.geteuid() == 0 else (os.geteuid(),)
+    for uid, umask in itertools.product(users, (0o007, 0o022, 0o077)):
+        time.sleep(0.2)
+        target = shared / f"{uid}" / f"öther {umask}.sif"
+        target.parent.mkdir(exist_ok=True)
+        target.parent.chmod(0o777)
+        work = (uid, umask, target, contents)
+        child = get_context("fork").Process(target=_write_as, args=work)
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+        assert target.stat().st_uid == uid
+        assert target.stat().st_mode & 0o777 == 0o755 & ~umask
+        assert hashlib.sha256(target.read_bytes()).hexdigest() == first
+
+
+def _assert_refused(contents: Contents, target: Path, damaged: Partition, said: str) -> None:
+    with pytest.raises(PartitionError, match=said) as caught:
+        image.write(target, contents)
+    assert caught.value.partition == damaged
+    assert str(damaged.path) in str(caught.value)
+    assert not target.exists()
+
+
+def test_every_flipped_byte_of_a_partition_is_noticed(contents: Contents, tmp_path: Path) -> None:
+    layer = contents.partitions[1]
+    contents = replace(contents, partitions=[layer])
+    good = layer.path.read_bytes()
+    for at in (0, len(good) - 1, *NOISE.sample(range(len(good)), 998)):
+        bad = bytearray(good)
+        bad[at] ^= 1 << at % 8
+        layer.path.write_bytes(bad)
+        _assert_refused(contents, tmp_path / "x.sif", layer, "has sha256 .*, not ")
+    layer.path.write_bytes(good)
+    image.write(tmp_path / "x.sif", contents)
+
+
+def test_every_truncated_or_longer_partition_is_noticed(contents: Contents, tmp_path: Path) -> None:
+    base = contents.partitions[0]
+    good = base.path.read_bytes()
+    for size in (0, 1, 4096, 1 << 20, len(good) - 4096, len(good) - 1):
+        base.path.write_bytes(good[:size])
+        _assert_refused(contents, tmp_path / "x.sif", base, "has sha256")
+    base.path.write_bytes(good + b"\0")
+    _assert_refused(contents, tmp_path / "x.sif", base, "has sha256")
+
+
+def test_a_partition_that_shrinks_meanwhile_is_noticed(
+    contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = contents.partitions[0]
+    monkeypatch.setattr(copying.Writer, "pad", lambda *_: os.truncate(base.path, 4096))
+    _assert_refused(contents, tmp_path / "x.sif", base, "ends at byte 4096, too early")
+
+
+def test_a_partition_that_cannot_be_read_is_named(contents: Contents, tmp_path: Path) -> None:
+    base, layer = contents.partitions
+    layer.path.unlink()
+    _assert_refused(contents, tmp_path / "x.sif", layer, "No such file or directory")
+    layer.path.touch()
+    base.path.unlink()
+    base.path.mkdir()
+    _assert_refused(contents, tmp_path / "x.sif", base, "cannot be read: Is a directory")
+
+
+def test_a_file_that_is_there_already_stays(contents: Contents, tmp_path: Path) -> None:
+    (tmp_path / "x.sif").write_text("older")
+    with pytest.raises(BuildError, match="cannot be written: File exists"):
+        image.write(tmp_path / "x.sif", contents)
+    assert (tmp_path / "x.sif").read_text() == "older"
+
+
+@contextmanager
+def _room(size: int) -> Iterator[None]:
+    """As on a full disk: no file of this process can grow beyond the size."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(contents: Contents, tmp_path: Path) -> None:
+    sif = tmp_path / "x.sif"
+    image.write(sif, contents)
+    whole = sif.stat().st_size
+    sif.unlink()
+    for size in (0, 128, 4096, *range(32000, whole, whole // 20), whole - 1):
+        with _room(size), pytest.raises(BuildError, match="cannot be written: File too large"):
+            image.write(sif, contents)
+        assert not sif.exists()
+    with _room(whole):
+        image.write(sif, contents)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_file_system_without_room_is_named(contents: Contents, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small])
+    assert mounted.returncode == 0, mounted.stderr
+    try:
+        with pytest.raises(BuildError, match="cannot be written: No space left on device"):
+            image.write(small / "x.sif", contents)
+        assert list(small.iterdir()) == []
+    finally:
+        run(["umount", small])
+
+
+def test_an_interruption_leaves_nothing(
+    contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_file: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        image.write(tmp_path / "x.sif", contents)
+    assert not (tmp_path / "x.sif").exists()
+
+
+def test_a_sif_is_synced_when_it_is_whole(
+    contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file)))
+    image.write(tmp_path / "x.sif", contents)
+    status = (tmp_path / "x.sif").stat()
+    assert [(one.st_ino, one.st_size) for one in synced] == [(status.st_ino, status.st_size)]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (str, "cannot be read: No such file or directory"),
+        (lambda path: path.mkdir(), "is not a regular file"),
+        (os.mkfifo, "is not a regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "is not a regular file"),
+        (lambda path: path.write_bytes(b""), "has no SIF header"),
+        (lambda path: path.write_bytes(bytes(9999)), "has no SIF header"),
+        (lambda path: path.write_bytes(NOISE.randbytes(9999)), "has no SIF header"),
+    ],
+)
+def test_what_is_no_sif_is_refused(
+    make: Callable[[Path], object], said: str, tmp_path: Path
+) -> None:
+    make(tmp_path / "x")
+    with pytest.raises(SifError, match=f"x: cannot be used as a SIF: it {said}"):
+        image.read(tmp_path / "x")
+
+
+def test_a_cut_off_sif_is_refused(contents: Contents, tmp_path: Path) -> None:
+    sif = tmp_path / "x.sif"
+    image.write(sif, contents)
+    whole = sif.stat().st_size
+    for size in (whole - 1, *sorted(NOISE.sample(range(whole), 300), reverse=True), 127, 41, 0):
+        os.truncate(sif, size)
+        with pytest.raises(SifError, match=r"it (is cut off|has no SIF header)"):
+            image.read(sif)
+
+
+def test_a_damaged_head_is_refused_or_read(contents: Contents, tmp_path: Path) -> None:
+    """Whatever its numbers say, nothing but `SifError` is raised, and soon."""
+    sif = tmp_path / "x.sif"
+    small = [replace(contents.partitions[1], is_system=True)]
+    image.write(sif, replace(contents, partitions=small))
+    good = sif.read_bytes()
+    places = [*range(128), *range(4096, 4096 + 3 * 585)]
+    for _ in range(1500):
+        bad = bytearray(good)
+        for at in NOISE.sample(places, NOISE.randint(1, 8)):
+            bad[at] = NOISE.choice((0, 1, 0x7F, 0x80, 0xFF, NOISE.randrange(256)))
+        sif.write_bytes(bad)
+        try:
+            for one in image.partitions(sif):
+                image.digest(sif, one)
+        except SifError:
+            continue
+
+
+def test_an_object_too_big_to_be_text_is_refused(contents: Contents, tmp_path: Path) -> None:
+    sif = tmp_path / "x.sif"
+    image.write(sif, contents)
+    os.truncate(sif, 2**40)
+    huge = replace(image.read(sif).descriptors[0], size=2**39)
+    with pytest.raises(SifError, match=f"it has an object of {2**39} bytes"):
+        image.data(sif, huge)
+
+
+def test_an_image_without_a_system_is_refused(contents: Contents, tmp_path: Path) -> None:
+    only = replace(contents, partitions=contents.partitions[1:])
+    image.write(tmp_path / "x.sif", only)
+    with pytest.raises(SifError, match="it has no squashfs system partition"):
+        image.partitions(tmp_path / "x.sif")
+
+
+def test_extracting_from_a_sif_that_is_cut_off_leaves_nothing(
+    contents: Contents, tmp_path: Path
+) -> None:
+    image.write(tmp_path / "x.sif", contents)
+    last = image.read(tmp_path / "x.sif").descriptors[-1]
+    os.truncate(tmp_path / "x.sif", last.end - 1)
+    with pytest.raises(SifError, match="too early"):
+        image.extract(tmp_path / "x.sif", last, tmp_path / "part")
+    assert not (tmp_path / "part").exists()
+    with pytest.raises(SifError, match="too early"):
+        image.digest(tmp_path / "x.sif", last)

@@ -1,0 +1,72 @@
+"""Squashfs files and keys for SIFs that the real engine runs: small, and made without network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+from sifwright.sif.image import Partition
+from tests.conftest import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAMS = ("dash", "cat", "ls")
+FOLDERS = ("bin", "dev", "etc", "proc", "root", "sys", "tmp", "var/tmp")
+
+# Test 1 of RFC 8032, section 7.1: known to all, so of no use but here.
+SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
+PUBLIC = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+# What comes before an ed25519 key in PKCS #8 and in a SubjectPublicKeyInfo (RFC 8410).
+BEFORE_SEED = "302e020100300506032b657004220420"
+BEFORE_PUBLIC = "302a300506032b6570032100"
+
+
+def keys(folder: Path) -> tuple[Path, Path]:
+    """A private and a public key as PEM files."""
+    texts = {"PRIVATE": BEFORE_SEED + SEED, "PUBLIC": BEFORE_PUBLIC + PUBLIC}
+    for kind, text in texts.items():
+        body = base64.b64encode(bytes.fromhex(text)).decode()
+        pem = f"-----BEGIN {kind} KEY-----\n{body}\n-----END {kind} KEY-----\n"
+        (folder / f"{kind}.pem").write_text(pem)
+    return folder / "PRIVATE.pem", folder / "PUBLIC.pem"
+
+
+def system(folder: Path) -> Partition:
+    """The smallest system with a shell: programs of this machine and the libraries they need."""
+    tree = folder / "system"
+    for name in FOLDERS:
+        (tree / name).mkdir(parents=True)
+    for name in PROGRAMS:
+        program = shutil.which(name)
+        assert program is not None
+        shutil.copy(program, tree / "bin" / name)
+        for library in re.findall(r"/\S+", run(["ldd", program]).stdout):
+            (tree / library[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, tree / library[1:])
+    (tree / "bin" / "sh").symlink_to("dash")
+    for name in ("passwd", "group", "hosts", "resolv.conf", "localtime"):
+        (tree / "etc" / name).touch()
+    return pack(tree, is_system=True)
+
+
+def layer(folder: Path, files: dict[str, str], *, removed: tuple[str, ...] = ()) -> Partition:
+    """A layer with these files, that hides others: path -> text, and paths."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return pack(folder, removed=removed)
+
+
+def pack(tree: Path, *, is_system: bool = False, removed: tuple[str, ...] = ()) -> Partition:
+    target = tree.with_suffix(".sqfs")
+    tree.mkdir(exist_ok=True)
+    whiteouts = [word for path in removed for word in ("-p", f"{path} c 644 0 0 0 0")]
+    times = ["-mkfs-time", "0", "-all-time", "0", "-all-root"]
+    done = run(["mksquashfs", tree, target, "-noappend", "-no-progress", *times, *whiteouts])
+    assert done.returncode == 0, done.stderr
+    sha256 = hashlib.sha256(target.read_bytes()).hexdigest()
+    return Partition(path=target, name=tree.name, is_system=is_system, sha256=sha256)

@@ -1,0 +1,238 @@
+"""Steps run by the real engine on a stack of squashfs files, and the trees that come of them.
+
+Needs nothing but the standard library and sifwright, so that a test can run it as another user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifwright.squash import namespace
+from sifwright.squash.flatten import merge
+from sifwright.squash.pack import Packed, Packing, pack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The system's: one below a home folder would not be seen in the container, nor by another user.
+PYTHON = Path("/usr/bin/python3")
+PROGRAMS = (
+    *("bash", "sh", "cat", "cp", "mv", "rm", "ln", "ls", "mkdir", "mkfifo", "chmod", "chown"),
+    *("touch", "truncate", "setcap", "find", "id", "true"),
+)
+# Prints the tree as JSON: path -> what it is. What the engine mounts is left out, and so are the
+# libraries, which take long to read. Capabilities are asked for by name, because squashfuse 0.1.105
+# lists them by a wrong one.
+DESCRIBE = """
+import json, os, stat, sys, zlib
+LEFT_OUT = {"dev", "proc", "sys", "tmp", "root", "etc", "var/tmp", "usr/lib", "usr/lib64"}
+def attributes(path):
+    names = [name for name in os.listxattr(path, follow_symlinks=False) if name[:5] == "user."]
+    found = {}
+    for name in [*names, "security.capability"]:
+        try:
+            found[name] = os.getxattr(path, name, follow_symlinks=False).hex()
+        except OSError:
+            pass
+    return found
+def content(path, status):
+    if stat.S_ISLNK(status.st_mode):
+        return os.fsdecode(os.readlink(path))
+    if not stat.S_ISREG(status.st_mode) or status.st_size > 10**8:
+        return ""
+    with open(path, "rb") as file:
+        return zlib.crc32(file.read())
+def node(path):
+    s = os.lstat(path)
+    folder = stat.S_ISDIR(s.st_mode)
+    sizes = [0, 0] if folder else [s.st_size, int(s.st_mtime)]
+    return [oct(s.st_mode), s.st_uid, s.st_gid, *sizes, content(path, s), attributes(path)]
+def tree(root):
+    yield ".", node(root)
+    for folder, folders, files in os.walk(root):
+        inside = os.path.relpath(folder, root)
+        for name in sorted(folders + files):
+            path = os.path.normpath(os.path.join(inside, name))
+            if path in LEFT_OUT:
+                folders.remove(name)
+            else:
+                yield path, node(os.path.join(root, path))
+print(json.dumps(dict(tree(sys.argv[1]))))
+"""
+# What the cases start from, as a layer of its own.
+POPULATE = """
+mkdir -p /data/folder/inner /data/empty
+printf one >/data/one
+printf two >/data/folder/two
+printf three >/data/folder/inner/three
+printf linked >/data/link-a
+ln /data/link-a /data/link-b
+ln -s folder /data/to-folder
+ln -s one /data/to-one
+chown 33:33 /data/folder/two /data/folder/inner
+chmod 2750 /data/folder/inner
+cp /usr/bin/true /data/capable
+setcap cap_net_raw+ep /data/capable
+"""
+# A tree that says nothing of when and under which umask it was made.
+SAME = """
+umask 022
+chmod 755 .
+mkdir -p gone/deep kept
+printf 1 >gone/deep/one; printf 2 >kept/two; printf 4 >four; printf 5 >five
+chown 33:33 kept/two; chmod 1770 kept; chown 33:34 gone
+ln five six; setcap cap_chown+ep four; mknod gone/null c 0 0; mkfifo fifo
+head -c 400000 /dev/zero >zero; seq 200000 >text
+find . -exec touch -hd @1700000000 {} +
+"""
+Tree = dict[str, list[Any]]
+
+
+def make_root(folder: Path) -> Path:
+    """A system of a few programs of this machine, with Python."""
+    for name in (
+        "usr/bin",
+        "usr/lib",
+        "usr/lib64",
+        "etc",
+        "proc",
+        "sys",
+        "dev",
+        "tmp",
+        "var/tmp",
+        "root",
+    ):
+        (folder / name).mkdir(parents=True)
+    for name, target in {"bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64"}.items():
+        (folder / name).symlink_to(target)
+    (folder / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/bash\n")
+    (folder / "etc" / "group").write_text("root:x:0:\n")
+    for name in PROGRAMS:
+        found = shutil.which(name, path=namespace.environment()["PATH"])
+        assert found, name
+        _copy_program(Path(found).resolve(), folder / "usr" / "bin" / name, folder)
+    _copy_program(PYTHON.resolve(), folder / "usr" / "bin" / "python3", folder)
+    _copy_library(folder)
+    return folder
+
+
+def _copy_program(program: Path, target: Path, root: Path) -> None:
+    shutil.copy(program, target)
+    for library in re.findall(r"/\S+", _output(["ldd", str(program)])):
+        place = root / library.removeprefix("/").removesuffix(":")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, place)
+
+
+def _copy_library(root: Path) -> None:
+    """The part of Python's library that describing a tree takes."""
+    library = Path(
+        _output([str(PYTHON), "-c", "import os; print(os.path.dirname(os.__file__))"]).strip()
+    )
+    target = root / library.relative_to("/")
+    (target / "lib-dynload").mkdir(parents=True)
+    for path in library.glob("*.py"):
+        shutil.copy(path, target)
+    for name in ("collections", "encodings", "importlib", "json", "re"):
+        shutil.copytree(library / name, target / name)
+
+
+class Stack:
+    """Layers, the lowest first, and the folder in which they are made."""
+
+    def __init__(self, folder: Path, how: Packing, layers: list[Packed]) -> None:
+        self.folder = folder
+        self.how = how
+        self.layers = layers
+
+    @classmethod
+    def start(cls, folder: Path) -> Stack:
+        """Two layers: the small system and what the cases start from."""
+        folder.mkdir(parents=True, exist_ok=True)
+        how = Packing(compression="zstd", log=folder / "log")
+        (folder / "base").mkdir()
+        root = make_root(folder / "root")
+        os.utime(root, (10**9, 10**9))
+        base = pack(root, folder / "base", how)
+        stack = cls(folder, how, [base])
+        stack.step("populate", POPULATE)
+        return stack
+
+    def branch(self, folder: Path) -> Stack:
+        """Another stack on the same layers."""
+        folder.mkdir(parents=True)
+        return Stack(folder, self.how, list(self.layers))
+
+    def step(self, name: str, script: str, exclude: Sequence[str] = ()) -> Tree:
+        """Run a step, add its layer; returns the tree that the step saw at its end."""
+        overlay = self.folder / f"{name}.overlay"
+        overlay.mkdir()
+        tree = self._execute(script, overlay)
+        into = self.folder / name
+        into.mkdir()
+        lower = [layer.listing for layer in self.layers]
+        upper = overlay / "upper"
+        self.layers.append(pack(upper, into, self.how, lower=lower, exclude=exclude))
+        return tree
+
+    def tree(self) -> Tree:
+        """What somebody sees who runs the stack."""
+        return self._execute("", None)
+
+    def merged(self) -> Tree:
+        """What the layers come to without being mounted."""
+        return described(merge([layer.squashfs for layer in self.layers], self.folder, self.how))
+
+    def _execute(self, script: str, overlay: Path | None) -> Tree:
+        """Layers of a list hide those before them for `--overlay` (tried)."""
+        places = [f"{layer.squashfs}:ro" for layer in self.layers[1:]]
+        places += [str(overlay)] if overlay else []
+        flags = [word for place in places for word in ("--overlay", place)]
+        command = [
+            "apptainer",
+            "--quiet",
+            "exec",
+            "--fakeroot",
+            "--containall",
+            "--no-home",
+            *flags,
+        ]
+        words = ["bash", "-euc", f'{script}\npython3 -c "$1" /', "step", DESCRIBE]
+        text = _output([*command, str(self.layers[0].squashfs), *words])
+        tree: Tree = json.loads(text.splitlines()[-1])
+        return tree
+
+
+def described(folder: Path) -> Tree:
+    """The tree in a folder as the image's users would have it; the folder is gone then."""
+    tree: Tree = json.loads(inside('"$0" -c "$1" .', folder, str(PYTHON), DESCRIBE))
+    inside('rm -rf "$0"', folder.parent, folder.name)
+    return tree
+
+
+def inside(script: str, folder: Path, *words: str) -> str:
+    """Run a script in a folder, as the root to whom the image's files belong."""
+    command = [*namespace.prefix(), "bash", "-euc", script, *words]
+    return _output(command, cwd=folder)
+
+
+def _output(command: list[str], cwd: Path | None = None) -> str:
+    env = namespace.environment()
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=env, cwd=cwd)
+    assert done.returncode == 0, f"{command[:3]}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def differences(one: Tree, other: Tree) -> dict[str, object]:
+    """Path -> what it is in either tree, for all that are not the same."""
+    return {
+        path: (one.get(path), other.get(path))
+        for path in sorted(one.keys() | other.keys())
+        if one.get(path) != other.get(path)
+    }

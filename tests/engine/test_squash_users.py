@@ -1,0 +1,67 @@
+"""An ordinary user's layers are root's, to the byte."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+import packaging
+import pytest
+
+from sifwright.squash.pack import Packing, pack
+from tests.conftest import ROOT
+from tests.engine.steps import PYTHON, SAME, inside
+from tests.engine.test_users import _as_user, _own, home
+
+__all__ = ["home"]
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="making a user needs root"),
+    # runner.stream leaves the pipe to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
+]
+STEP = """
+rm -r /data/folder; mkdir /data/folder; chown 33:33 /data/folder /data/one; rm /data/link-a
+cp /usr/bin/id /data/id; setcap cap_net_admin+ep /data/id
+"""
+# Prints the digest of the layer that the script SAME makes.
+PROGRAM = """
+import hashlib, sys
+from pathlib import Path
+from sifwright.squash.pack import pack
+from tests.engine.steps import SAME, Stack, differences, inside
+stack = Stack.start(Path("stack").absolute())
+seen = stack.step("1", sys.argv[1])
+assert seen["data/one"][1:3] == [33, 33], seen["data/one"]
+for tree in (stack.tree(), stack.merged()):
+    assert differences(seen, tree) == {}, differences(seen, tree)
+Path("same").mkdir()
+Path("packed").mkdir()
+inside(SAME, Path("same"))
+same = pack(Path("same"), Path("packed"), stack.how).squashfs
+print(hashlib.sha256(same.read_bytes()).hexdigest())
+"""
+
+
+def _copy_packages(folder: Path) -> None:
+    """What the program imports, where the user may read it."""
+    shutil.copytree(ROOT / "builder" / "sifwright", folder / "sifwright")
+    shutil.copytree(Path(packaging.__file__).parent, folder / "packaging")
+    for name in ("tests/__init__.py", "tests/engine/__init__.py", "tests/engine/steps.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+
+
+def test_an_ordinary_users_layers(home: Path, tmp_path: Path) -> None:
+    _copy_packages(home / "lib")
+    _own(home)
+    words = ["env", "PYTHONPATH=lib", str(PYTHON), "-c", PROGRAM, STEP]
+    digest = _as_user(home, shlex.join(words)).strip()
+    (tmp_path / "tree").mkdir()
+    inside(SAME, tmp_path / "tree")
+    how = Packing(compression="zstd", log=tmp_path / "log")
+    mine = pack(tmp_path / "tree", tmp_path, how).squashfs.read_bytes()
+    assert digest == hashlib.sha256(mine).hexdigest()
