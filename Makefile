@@ -16,6 +16,8 @@ NODES ?=
 SET ?=
 SCRIPT ?=
 JOB ?=
+LAYOUT ?=
+TESTS ?=
 PYTEST ?=
 V ?=
 # What a user types is data. make would expand `$(shell …)` in it, and the shell `$(…)`: so each is
@@ -26,9 +28,11 @@ override NODES := $(value NODES)
 override SET := $(value SET)
 override SCRIPT := $(value SCRIPT)
 override JOB := $(value JOB)
+override LAYOUT := $(value LAYOUT)
+override TESTS := $(value TESTS)
 override PYTEST := $(value PYTEST)
 override V := $(value V)
-export SITE IMAGE NODES SET SCRIPT JOB PYTEST V
+export SITE IMAGE NODES SET SCRIPT JOB LAYOUT TESTS PYTEST V
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
@@ -39,11 +43,11 @@ help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do \
 	  printf '  %-10s %s\n' "$$target" "$$text"; done
 
-sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (V=1: with the engine's output)
+sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered: rebuilt in seconds; V=1: all output)
 	@tools/run-sifwright build
 
-plan: venv ## Show the layers, every option's value and where it comes from
-	@tools/run-sifwright plan --explain
+plan: venv ## Show the layers, and which of them a build here would run, and why (V=1: every option's value and origin)
+	@tools/run-sifwright plan
 
 def: venv ## Write the definition file to standard output
 	@tools/run-sifwright render

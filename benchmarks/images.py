@@ -18,6 +18,7 @@ from figures import Figure, Result, Skipped, ratio
 from memory import Sampler
 
 from sifwright import host_checks, machine, preflight, runner
+from sifwright.engines import apptainer
 from sifwright.errors import MachineError
 from sifwright.progress import QuietProgress, Timer
 from sifwright.watcher import Watcher
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
 
     from figures import Settings
 
-__all__ = ["build", "import_torch"]
+__all__ = ["build", "import_torch", "plain_build", "program"]
 
 SIZE_RATIO = 0.96
 OURS, PLAIN = "sifwright", "apptainer"
+_ZSTD = f"-comp zstd -Xcompression-level {apptainer.ZSTD_LEVEL}"
 Steps = dict[str, float]
 
 
@@ -58,12 +60,12 @@ class _Build:
 
 def build(settings: Settings) -> Result:
     """Build in turn with sifwright and with plain Apptainer, tests included, and compare."""
-    program = _program(settings)
+    engine = program(settings)
     builds: dict[str, list[_Build]] = {OURS: [], PLAIN: []}
     for number in range(settings.pairs):
         for side, prepare in ((OURS, _ours), (PLAIN, _plain)):
             settings.note(f"build {number + 1} of {settings.pairs} with {side} …")
-            builds[side].append(_measured(settings, side, program, prepare))
+            builds[side].append(_measured(settings, side, engine, prepare))
     details = {
         side: [{"steps": row.steps, "largest": row.single_name} for row in rows]
         for side, rows in builds.items()
@@ -76,21 +78,22 @@ def import_torch(settings: Settings) -> Result:
     sifs = {side: _sif(settings, side) for side in (OURS, PLAIN)}
     if missing := [path.name for path in sifs.values() if not path.exists()]:
         raise Skipped(f"no {' and no '.join(missing)}: run --only build first")
-    program = _program(settings)
+    engine = program(settings)
     walls: dict[str, list[float]] = {side: [] for side in sifs}
     for _ in range(1 + settings.runs(9)):
         for side, sif in sifs.items():
-            walls[side].append(_import_seconds(program, sif))
+            walls[side].append(_import_seconds(engine, sif))
     warm = {side: seconds[1:] for side, seconds in walls.items()}
     figure = ratio("import torch", "exec and import torch, zstd by gzip SIF, warm", warm)
     return Result(figures=[figure])
 
 
-def _program(settings: Settings) -> str:
+def program(settings: Settings) -> str:
     """The engine, if this machine can build the image."""
     try:
         wanted = plan(settings)
-        return preflight.check(wanted, machine.values(wanted), settings.folder).program
+        found = apptainer.find()
+        return preflight.check(found, wanted, machine.values(wanted), settings.folder).program
     except MachineError as error:
         raise Skipped(str(error).replace("\n", " ")) from error
 
@@ -123,7 +126,7 @@ def _measured(settings: Settings, side: str, program: str, prepare: _Prepare) ->
 
 def _ours(settings: Settings, _program: str, folder: Path) -> Callable[[], Steps]:
     command = [sys.executable, "-m", "sifwright", "build", SITE, IMAGE]
-    options = ["--force", "--quiet", "--output", str(folder)]
+    options = ["--no-cache", "--quiet", "--output", str(folder)]
 
     def run() -> Steps:
         subprocess.run([*command, *options], check=True, cwd=settings.project)
@@ -134,7 +137,18 @@ def _ours(settings: Settings, _program: str, folder: Path) -> Callable[[], Steps
     return run
 
 
-def _plain(settings: Settings, program: str, folder: Path) -> Callable[[], Steps]:
+def plain_build(settings: Settings, program: str) -> float:
+    """Seconds of one build by the engine alone, packed with zstd as ours are."""
+    with tempfile.TemporaryDirectory(dir=settings.folder) as name:
+        run = _plain(settings, program, Path(name), ("--mksquashfs-args", _ZSTD))
+        start = time.perf_counter()
+        run()
+        return time.perf_counter() - start
+
+
+def _plain(
+    settings: Settings, program: str, folder: Path, words: Sequence[str] = ()
+) -> Callable[[], Steps]:
     """Build as by hand, with the same package sources; the file's marks tell the steps apart."""
     definition, log = folder / f"{IMAGE}.def", settings.folder / "plain.log"
     render = [sys.executable, "-m", "sifwright", "render", SITE, IMAGE]
@@ -143,7 +157,8 @@ def _plain(settings: Settings, program: str, folder: Path) -> Callable[[], Steps
     log.unlink(missing_ok=True)
     sources = machine.prepare(folder)
     binds = [word for bind in sources.binds for word in ("--bind", bind)]
-    command = [program, "build", "--fakeroot", *binds, str(folder / "x.sif"), str(definition)]
+    place = [str(folder / "x.sif"), str(definition)]
+    command = [program, "build", "--fakeroot", *words, *binds, *place]
     env = {**os.environ, **sources.env, "PATH": host_checks.search_path()}
 
     def run() -> Steps:

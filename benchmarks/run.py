@@ -26,6 +26,7 @@ from images import build, import_torch
 from launching import eight_ranks, engine_lines, wrapper
 from planning import cli_start, plan_render, render_1000
 from plot import plot
+from rebuild import rebuild
 from rich.console import Console
 from slurm_launch import first_all_reduce
 from table import table
@@ -38,12 +39,13 @@ BENCHMARKS = {
     "render-1000": render_1000,
     "build": build,
     "import-torch": import_torch,
+    "rebuild": rebuild,
     "launch-wrapper": wrapper,
     "launch-lines": engine_lines,
     "launch-slurm": first_all_reduce,
     "launch-8-ranks": eight_ranks,
 }
-SLOW = ("build", "import-torch")
+SLOW = ("build", "import-torch", "rebuild")
 GROUPS = {"launch": [name for name in BENCHMARKS if name.startswith("launch-")]}
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = shutil.which("apptainer") or shutil.which("singularity")
+# Of the checkout, so that tests neither profit from the user's own step cache nor fill it.
+os.environ["SIFWRIGHT_CACHE"] = str(ROOT / "build" / "cache")
 
 
 def run(command: Sequence[object], **options: object) -> subprocess.CompletedProcess[str]:

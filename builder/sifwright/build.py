@@ -3,67 +3,128 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from sifwright import __version__, files, firstuse, host_checks, machine, preflight, runner
-from sifwright.errors import BuildError, TestError
+from sifwright import (
+    __version__,
+    files,
+    firstuse,
+    host_checks,
+    incremental,
+    machine,
+    plainbuild,
+    preflight,
+    runner,
+)
+from sifwright.engines import apptainer
+from sifwright.errors import MachineError, TestError
 from sifwright.inputs import Inputs
 from sifwright.progress import Timer
-from sifwright.render.definition import definition, plan_document, plan_json
+from sifwright.render.definition import definition
+from sifwright.render.document import plan_document, plan_json
+from sifwright.task import LOG, Made, Task
 from sifwright.watcher import Watcher
 from sifwright.workspace import reclaim, workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from sifwright.engines.apptainer import Apptainer
-    from sifwright.firstuse import Used
-    from sifwright.machine import Settings
     from sifwright.model import Plan
     from sifwright.output import Output
     from sifwright.progress import Progress
+    from sifwright.task import Layout
 
-__all__ = ["build", "test_image"]
-
-_LOG = "build.log"
+__all__ = ["Wishes", "build", "prepared", "test_image"]
 
 
-def build(plan: Plan, output: Output, progress: Progress, *, force: bool = False) -> bool:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wishes:
+    """How to build: `layout` of the SIF, `force` even if it is there, with or without the cache.
+
+    `tests`: those of all layers, or of the layers whose steps ran.
+    """
+
+    layout: Layout
+    tests: Literal["all", "changed"] = "all"
+    force: bool = False
+    cached: bool = True
+
+
+def build(plan: Plan, output: Output, progress: Progress, wishes: Wishes) -> bool:
     """Build the image; False if it stood there already.
 
     Raises `MachineError` before anything is written, `BuildError` or `TestError` later. Whatever
     is raised, the image that stood there before still does.
     """
     facts = machine.values(plan)
-    text = definition(plan, facts)
     wanted = {
-        "definition_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "definition_sha256": hashlib.sha256(definition(plan, facts).encode()).hexdigest(),
         "site_compression": plan.site.compression,
+        "layout": wishes.layout,
+        **({"tested": "all"} if wishes.tests == "all" else {}),
     }
-    if not force and output.is_current(wanted):
+    if not wishes.force and output.is_current(wanted):
         return False
-    with Timer(progress) as timer:
-        timer.start("check this machine")
-        engine = preflight.check(plan, facts, output.folder)
-        inputs = Inputs.of(plan, output.folder)
-        reclaim(output.folder, host_checks.temporary_root())
-        # On the file system of the output, so that publishing is a rename.
-        with workspace(output.folder) as made, _kept_log(made, output):
-            _write_plan(plan, definition(plan, {**facts, **inputs.header}), made)
-            watcher = Watcher(timer=timer, fix=f"Whole log: {output.log}")
-            _run_engine(engine, plan, made, inputs, watcher)
-            _run_tests(engine, made / "image.sif", made, watcher)
-            timer.start("publish")
-            used = inputs.used + watcher.used
-            # First: without the image it does no harm, an image without it would not be checked.
-            output.remember(made, firstuse.text(inputs.record, used))
-            output.publish(plan, made, wanted | _record(plan, engine, timer, used))
+    with (
+        Timer(progress) as timer,
+        prepared(plan, facts, output, timer, wishes) as task,
+        _kept_log(task.made, output),
+    ):
+        _write_plan(task)
+        sif = _make(task)
+        layers = sif.ran if wishes.tests == "changed" else None
+        tests = task.engine.test_command(task.made / "image.sif", layers)
+        _run_tests(tests, task.log, task.watcher)
+        timer.start("publish")
+        # First: without the image it does no harm, an image without it would not be checked.
+        used = [*task.inputs.used, *sif.used]
+        output.remember(task.made, firstuse.text(task.inputs.record, used))
+        output.publish(plan, task.made, wanted | {"tested": wishes.tests} | _record(task, sif))
     return True
+
+
+@contextmanager
+def prepared(
+    plan: Plan, facts: Mapping[str, str], output: Output, timer: Timer, wishes: Wishes
+) -> Iterator[Task]:
+    """Check the machine, and yield what a build works with; its folders are gone afterwards."""
+    timer.start("check this machine")
+    found = apptainer.find()
+    first = incremental.first_to_run(plan, found, output.folder) if wishes.cached else 0
+    engine = preflight.check(found, plan, facts, output.folder, first)
+    inputs = Inputs.of(plan, output.folder)
+    reclaim(output.folder, host_checks.temporary_root())
+    # On the file system of the output, so that publishing is a rename.
+    with workspace(output.folder) as made, workspace(host_checks.temporary_root()) as work:
+        header = {**facts, **inputs.header}
+        yield Task(
+            plan=plan,
+            definition=definition(plan, header),
+            header=header,
+            inputs=inputs,
+            engine=engine,
+            settings=machine.prepare(work, firstuse.lines(inputs.record)),
+            made=made,
+            watcher=Watcher(timer=timer, fix=f"Whole log: {output.log}"),
+            layout=wishes.layout,
+            cached=wishes.cached,
+        )
+
+
+def _make(task: Task) -> Made:
+    """Make the SIF, step by step where the machine can."""
+    why_not = incremental.obstacle(task.engine)
+    if not why_not:
+        return incremental.make(task)
+    if task.layout == "layered":
+        fix = "Build it with --layout flat."
+        raise MachineError.of(f"no layered SIF can be made here: {why_not}", fix=fix)
+    task.watcher.progress.note(f"every step will run, nothing is kept: {why_not}")
+    return plainbuild.make(task)
 
 
 def test_image(output: Output, progress: Progress) -> None:
@@ -71,7 +132,7 @@ def test_image(output: Output, progress: Progress) -> None:
     with Timer(progress) as timer, workspace(host_checks.temporary_root()) as work:
         timer.start("check this machine")
         watcher = Watcher(timer=timer, fix="Show all of it with --verbose.")
-        _run_tests(preflight.engine(), output.link, work, watcher)
+        _run_tests(preflight.engine().test_command(output.link), work / LOG, watcher)
 
 
 @contextmanager
@@ -80,56 +141,31 @@ def _kept_log(made: Path, output: Output) -> Iterator[None]:
     try:
         yield
     finally:
-        if (made / _LOG).exists():
-            files.publish(made / _LOG, output.log)
+        if (made / LOG).exists():
+            files.publish(made / LOG, output.log)
 
 
-def _write_plan(plan: Plan, text: str, folder: Path) -> None:
-    (folder / f"{plan.image.name}.def").write_text(text)
-    (folder / "plan.json").write_text(plan_json(plan))
+def _write_plan(task: Task) -> None:
+    (task.made / f"{task.plan.image.name}.def").write_text(task.definition)
+    (task.made / "plan.json").write_text(plan_json(task.plan))
 
 
-def _run_engine(
-    engine: Apptainer, plan: Plan, made: Path, inputs: Inputs, watcher: Watcher
-) -> None:
-    with workspace(host_checks.temporary_root()) as work:
-        settings = machine.prepare(work, firstuse.lines(inputs.record))
-        command = engine.build_command(
-            made / f"{plan.image.name}.def",
-            made / "image.sif",
-            compression=plan.site.compression,
-            binds=settings.binds,
-        )
-        if engine.compression(plan.site.compression) != plan.site.compression:
-            watcher.progress.note(f"{engine.product} {engine.version} compresses with gzip only")
-        watcher.timer.start(plan.steps[0].layer.name)
-        environment = {**_environment(settings, work), **inputs.environment}
-        status = runner.stream(command, log=made / _LOG, on_line=watcher, env=environment)
-        if status != 0:
-            raise BuildError(watcher.problem(f"{engine.product} build failed"))
-
-
-def _environment(settings: Settings, temporary: Path) -> dict[str, str]:
-    """The engine's own environment; %post sees none of it."""
-    folder = str(temporary)
-    own = {"PATH": host_checks.search_path(), "APPTAINER_TMPDIR": folder}
-    return {**os.environ, **settings.env, **own, "SINGULARITY_TMPDIR": folder}
-
-
-def _run_tests(engine: Apptainer, sif: Path, work: Path, watcher: Watcher) -> None:
+def _run_tests(command: Sequence[str], log: Path, watcher: Watcher) -> None:
     watcher.timer.start("test")
-    status = runner.stream(engine.test_command(sif), log=work / _LOG, on_line=watcher)
+    status = runner.stream(command, log=log, on_line=watcher)
     if status != 0:
         raise TestError(watcher.problem("the test failed in the finished image"))
 
 
-def _record(plan: Plan, engine: Apptainer, timer: Timer, used: Iterable[Used]) -> dict[str, object]:
+def _record(task: Task, sif: Made) -> dict[str, object]:
     return {
+        "sif_sha256": sif.sha256,
         "sifwright": __version__,
-        "engine": f"{engine.product} {engine.version}",
+        "engine": f"{task.engine.product} {task.engine.version}",
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
-        "compression": engine.compression(plan.site.compression),
-        "seconds": dict(timer.seconds),
-        "sources": [asdict(one) for one in used],
-        "plan": plan_document(plan),
+        "compression": sif.compression,
+        "seconds": dict(task.watcher.timer.seconds),
+        "timeline": list(task.watcher.timer.timeline),
+        "sources": [asdict(one) for one in (*task.inputs.used, *sif.used)],
+        "plan": plan_document(task.plan),
     }

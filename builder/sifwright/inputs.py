@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sifwright import baseimage, firstuse, registry
@@ -43,6 +43,13 @@ class Inputs:
         for used in inputs.used:
             firstuse.expect(record, used, folder)
         return inputs
+
+    @classmethod
+    def recorded(cls, plan: Plan, folder: Path) -> Inputs:
+        """As they were for the last build, without asking; raises `BuildError` as `of` does."""
+        record, base = firstuse.read(folder), baseimage.of(plan)
+        found = cls(record=record, base=base)
+        return replace(found, digest=record.get(found.used[0].key, "")) if base else found
 
     @property
     def header(self) -> Mapping[str, str]:

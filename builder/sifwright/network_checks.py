@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import re
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, lookup, mirrors, pipsettings, registry, runner, web
+from sifwright import baseimage, lookup, mirrors, pipasking, registry, runner, web
 from sifwright.errors import Problem
 
 if TYPE_CHECKING:
@@ -24,7 +21,6 @@ _AT_ONCE = 8
 # The first words of git's own protocol; without the version, a big repository answers megabytes.
 _GIT_SERVICE = "info/refs?service=git-upload-pack"
 _GIT_HEADERS = {"Git-Protocol": "version=2"}
-_NAME = re.compile(r"\{([a-z0-9-]+)\}")
 _PIP = (
     "Check the version and the network, or point pip at a mirror (PIP_INDEX_URL,"
     " PIP_FIND_LINKS or pip.conf)."
@@ -32,26 +28,31 @@ _PIP = (
 _NETWORK = f"Check the network and proxies, or name a mirror in the file of {mirrors.VARIABLE}."
 
 
-def problems(plan: Plan, machine: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield what the plan downloads and cannot get."""
+def problems(plan: Plan, machine: Mapping[str, str], first: int = 0) -> Iterator[Problem]:
+    """Yield what the plan's steps download and cannot get, from the one with number `first` on."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for found in pool.map(lambda check: check(), _checks(plan, machine)):
+        for found in pool.map(lambda check: check(), _checks(plan, machine, first)):
             if found is not None:
                 yield found
-    wanted = [(step, item) for step in plan.steps for item in step.layer.downloads]
-    packages = [(step, item) for step, item in wanted if item.pip and _requirement(step, item)]
-    if not packages or not _ask_pip([_requirement(*one) for one in packages], "", plan):
+    steps = plan.steps[first:]
+    wanted = [(step, item) for step in steps for item in step.layer.downloads]
+    packages = [
+        (step, item) for step, item in wanted if item.pip and pipasking.requirement(step, item)
+    ]
+    if not packages or not _ask_pip([pipasking.requirement(*one) for one in packages], "", plan):
         return
     for step, download in packages:
         yield from _pip_problems(step, download, plan)
 
 
-def _checks(plan: Plan, machine: Mapping[str, str]) -> Iterator[Callable[[], Problem | None]]:
+def _checks(
+    plan: Plan, machine: Mapping[str, str], first: int
+) -> Iterator[Callable[[], Problem | None]]:
     """One question each, to be asked at the same time."""
     rules = mirrors.load()
-    if image := baseimage.of(plan):
+    if first == 0 and (image := baseimage.of(plan)):
         yield partial(_image_problem, image)
-    for step in plan.steps:
+    for step in plan.steps[first:]:
         for download in step.layer.downloads:
             if download.url:
                 yield partial(_url_problem, step, download, machine)
@@ -104,20 +105,10 @@ def _sdist_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | 
     return Problem(where=f"layer '{step.layer.name}'", what=what, fix=_PIP)
 
 
-def _fill(text: str, step: Step) -> str:
-    return _NAME.sub(lambda match: step.options[match[1]].text, text)
-
-
-def _requirement(step: Step, download: Download) -> str:
-    """The requirement with its version; nothing if an option in it is empty."""
-    needed = all(step.options[name].text for name in _NAME.findall(download.pip))
-    return _fill(download.pip, step) if needed else ""
-
-
 def _url_problem(step: Step, download: Download, machine: Mapping[str, str]) -> Problem | None:
     given = mirrors.load().redirect(step.options[download.option].text, *mirrors.DOWNLOADS)
     base = given or machine.get(download.machine, "")
-    address = f"{base.rstrip('/')}/{_fill(download.url, step)}"
+    address = f"{base.rstrip('/')}/{pipasking.fill(download.url, step)}"
     answer = web.unreachable(address)
     if not answer:
         return None
@@ -129,8 +120,8 @@ def _url_problem(step: Step, download: Download, machine: Mapping[str, str]) -> 
 
 
 def _pip_problems(step: Step, download: Download, plan: Plan) -> Iterator[Problem]:
-    requirement = _requirement(step, download)
-    index = mirrors.load().redirect(_fill(download.index, step), *mirrors.DOWNLOADS)
+    requirement = pipasking.requirement(step, download)
+    index = pipasking.index(step, download)
     answer = _ask_pip([requirement], "", plan)
     if answer and index:
         answer = _ask_pip([requirement], index, plan)
@@ -146,21 +137,10 @@ def _pip_problems(step: Step, download: Download, plan: Plan) -> Iterator[Proble
 
 
 def _ask_pip(requirements: list[str], index: str, plan: Plan) -> str:
-    """Ask pip itself, for the image's Python, without downloading; return its error, if any.
-
-    It sees the settings that the build will see, and no others: not this machine's constraints,
-    required hashes or target folders.
-    """
-    command = [
-        *(sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--quiet"),
-        *("--ignore-installed", "--only-binary=:all:", "--retries=1", "--no-input"),
-        *("--target", "unused", "--python-version", plan.facts.get("python", "3")),
-        *(["--index-url", index] if index else []),
-        *requirements,
-    ]
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP_"))}
-    settings = {"PIP_CONFIG_FILE": os.devnull, **pipsettings.environment(pipsettings.settings())}
-    answer = runner.capture(command, env=own | settings, timeout=120)
+    """Ask pip itself, for the image's Python, without downloading; return its error, if any."""
+    words = ("install", "--dry-run", "--ignore-installed", "--retries=1", "--target", "unused")
+    command = pipasking.command(plan, words, index, requirements)
+    answer = runner.capture(command, env=pipasking.environment(), timeout=120)
     if answer.returncode == 0 or "No module named pip" in answer.stderr:
         return ""
     return answer.stderr.strip().rpartition("\n")[2] or f"exit status {answer.returncode}"

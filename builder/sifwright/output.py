@@ -62,12 +62,12 @@ class Output:
     def publish(self, plan: Plan, made: Path, record: Mapping[str, object]) -> None:
         """Put a tested image in place, with what it was made from.
 
-        `made` holds image.sif, the definition file and plan.json. Killed at any moment, the link
-        leads to a whole image: the old one or the new one.
+        `made` holds image.sif, the definition file and plan.json; the record has its sif_sha256.
+        Killed at any moment, the link leads to a whole image: the old one or the new one.
         """
         image = made / "image.sif"
         sif = self.folder / f"{self.name}-{plan.id[:12]}.sif"
-        facts = {"sif": sif.name, "sif_sha256": files.sha256(image), **record}
+        facts = {"sif": sif.name, **record}
         facts["sif_bytes"] = image.stat().st_size
         (made / self.record.name).write_text(json.dumps(facts, indent=1) + "\n")
         files.publish(image, sif)

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["check", "engine"]
 
 
-def check(plan: Plan, machine: Mapping[str, str], output: Path) -> Apptainer:
-    """Return the engine, or raise `MachineError` with everything that is missing."""
-    found = apptainer.find()
+def check(
+    found: Apptainer | None, plan: Plan, machine: Mapping[str, str], output: Path, first: int = 0
+) -> Apptainer:
+    """Return the engine that was found, or raise `MachineError` with everything that is missing.
+
+    `first` is the number of the first step that will run.
+    """
     problems = [*_engine_problems(found), *host_checks.problems(plan, output)]
     # Without the basics, a slow answer about the network would only hide them.
-    problems = problems or list(network_checks.problems(plan, machine))
+    problems = problems or list(network_checks.problems(plan, machine, first))
     if found is None or problems:
         raise MachineError(*problems)
     return found

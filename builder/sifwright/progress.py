@@ -82,11 +82,17 @@ class TextProgress:
 
 @dataclass
 class Timer:
-    """The one step that is running; starting the next one finishes it, an error fails it."""
+    """The one step that is running; starting the next one finishes it, an error fails it.
+
+    `timeline` has all that are finished: when they began and how long they took, in seconds, and
+    their state.
+    """
 
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
+    timeline: list[dict[str, object]] = field(default_factory=list)
     step: str = ""
+    _origin: float = field(default_factory=time.monotonic)
     _since: float = 0.0
 
     def __enter__(self) -> Self:
@@ -108,5 +114,13 @@ class Timer:
             return
         elapsed = time.monotonic() - self._since
         self.seconds[self.step] = round(elapsed, 3)
+        self.timeline.append(
+            {
+                "step": self.step,
+                "state": state,
+                "start": round(self._since - self._origin, 3),
+                "seconds": round(elapsed, 3),
+            }
+        )
         self.progress.finished(self.step, state, elapsed)
         self.step = ""

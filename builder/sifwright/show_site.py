@@ -160,6 +160,7 @@ def _directives(job: JobFacts) -> Iterator[str]:
 
 def _images(site: Site) -> Iterator[tuple[str, str]]:
     yield "default", site.image
+    yield "layout", f"{site.layout}, {site.compression}"
     for layer, options in site.options.items():
         yield layer, ", ".join(f"{key} {value}" for key, value in options.items())
     if site.registry_mirror:

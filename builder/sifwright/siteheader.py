@@ -26,6 +26,7 @@ def site(name: str, data: dict[str, Any]) -> Site:
         name=name,
         **{key: data[key] for key in ("description", "vendor", "scheduler", "launcher", "image")},
         compression=data.get("sif", {}).get("compression", "zstd"),
+        layout=data.get("sif", {}).get("layout", "flat"),
         options=data.get("options", {}),
         arch=data.get("arch", ""),
         processor=data.get("processor", "x86_64"),

@@ -143,6 +143,7 @@ class Site:
     launcher: str
     image: str
     compression: Literal["zstd", "gzip"]
+    layout: Literal["flat", "layered"]
     options: Mapping[str, Mapping[str, OptionValue]]
     arch: str = ""
     processor: str = "x86_64"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from sifwright.model import Bootstrap, Download, Plan, StepSource, Value
 from sifwright.plan import resolve
 from sifwright.render.definition import definition
 from tests.core.mirror_files import ALL, MirrorsFile, empty
+from tests.core.wheels import add_wheel
 from tests.servers import send, serve
 
 if TYPE_CHECKING:
@@ -152,16 +152,7 @@ def test_an_index_of_wheels_is_asked_where_the_mirrors_file_leads(
     mirrors_file: MirrorsFile, plan: Plan
 ) -> None:
     """By pip itself, which finds the wheel in a folder that stands for a public index."""
-    folder = mirrors_file.write(ALL).parent / "wheels" / "cpu" / "toy"
-    folder.mkdir(parents=True)
-    name = "toy-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(folder / name, "w") as wheel:
-        wheel.writestr(
-            "toy-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n"
-        )
-        wheel.writestr("toy-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
-        wheel.writestr("toy-1.0.dist-info/RECORD", "")
-    (folder / "index.html").write_text(f'<a href="{name}">{name}</a>')
+    add_wheel(mirrors_file.write(ALL).parent / "wheels" / "cpu" / "toy")
     rules = "wheels: {https://w.example/whl: ./wheels}\npip: {index-url: 'file:///nowhere'}\n"
     mirrors_file.write(rules)
 

@@ -5,36 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import stacks
 from tests.conftest import ROOT, run, sifwright
+from tests.stacks import ADD_UP, IN_MPICH, IN_OPEN_MPI, Sif, opened
 
 if TYPE_CHECKING:
-    import subprocess
     from pathlib import Path
 
 pytestmark = [pytest.mark.image, pytest.mark.build]
 
-ADD_UP = """
-from mpi4py import MPI
-import torch
-buffer = torch.full((1000,), MPI.COMM_WORLD.rank + 1.0)
-MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, buffer.numpy())
-if MPI.COMM_WORLD.rank == 0:
-    print(MPI.get_vendor()[0], buffer.unique().tolist(), "of", MPI.COMM_WORLD.size)
-"""
-HOROVOD = """
-import horovod.torch as hvd
-import torch
-hvd.init()
-sums = hvd.allreduce(torch.full((1000,), hvd.rank() + 1.0), op=hvd.Sum).unique().tolist()
-print("rank", hvd.rank(), sums, "of", hvd.size(), "MPI" if hvd.mpi_enabled() else "Gloo")
-"""
 C = """
 #include <mpi.h>
 #include <stdio.h>
@@ -53,50 +37,8 @@ int main(void)
     return 0;
 }
 """
-IN_MPICH = ("mpiexec", "-host", "127.0.0.1", "-n", "2")
-# Root, as which the tests may run, has to insist.
-IN_OPEN_MPI = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2")
 # The cluster's tests install it (tools/install-cluster); site local's users have it or not.
 HOST_LAUNCHER = "mpiexec.hydra"
-
-
-@dataclass(frozen=True)
-class Sif:
-    """Runs commands in an image, with a folder of the test at /mnt."""
-
-    words: tuple[object, ...]
-    path: Path
-    work: Path
-
-    def run(self, *command: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        pairs = [f"--env={name}={value}" for name, value in environment.items()]
-        return run([*self.words, *pairs, self.path, *command], timeout=300)
-
-    def says(self, *command: object, **environment: str) -> str:
-        done = self.run(*command, **environment)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def test(self, layer: str, **options: str) -> subprocess.CompletedProcess[str]:
-        """Run a layer's test.sh as the build did, but with other options."""
-        script = (ROOT / "defs" / "layers" / layer / "test.sh").read_text()
-        (self.work / "test.sh").write_text(script)
-        plan = json.loads((self.path.parent / "plan.json").read_text())
-        step = next(step for step in plan["steps"] if step["layer"] == layer)
-        values = {name: text(entry["value"]) for name, entry in step["options"].items()}
-        variables = {f"OPT_{name.upper()}": value for name, value in (values | options).items()}
-        return self.run("bash", "/mnt/test.sh", **variables)
-
-
-def text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def opened(engine: str, path: Path, folder: Path) -> Sif:
-    work = folder / path.parent.name
-    work.mkdir()
-    bind = ("--bind", f"{work}:/mnt", "--pwd", "/mnt")
-    return Sif((engine, "--quiet", "exec", "--containall", "--no-home", *bind), path, work)
 
 
 @pytest.fixture
@@ -110,13 +52,9 @@ def with_open_mpi(engine: str, image: Path, tmp_path: Path) -> Sif:
 
 
 def test_horovodrun_takes_mpi_unless_it_is_told_gloo(with_mpich: Sif) -> None:
-    script = with_mpich.work / "add_up.py"
-    script.write_text(HOROVOD)
-    words = ("horovodrun", "-np", "2", "--disable-cache")
     for options, controller in (((), "MPI"), (("--gloo",), "Gloo")):
-        output = with_mpich.says(*words, *options, "python", "/mnt/add_up.py")
-        found = sorted(re.findall(r"rank (\d) (\[.*?\]) of 2 (\w+)", output))
-        assert found == [(rank, "[3.0]", controller) for rank in "01"], output
+        found = stacks.sums_of_horovod(with_mpich, *options)
+        assert found == [(rank, "[3.0]", controller) for rank in "01"]
 
 
 def test_mpi4py_adds_up_torchs_memory(with_mpich: Sif) -> None:
@@ -130,20 +68,14 @@ def test_mpi4py_adds_up_over_open_mpi(with_open_mpi: Sif) -> None:
 
 
 def test_the_run_script_knows_the_ranks_of_both(with_mpich: Sif, with_open_mpi: Sif) -> None:
-    script = 'import os; print(os.environ["RANK"], os.environ["WORLD_SIZE"], flush=True)'
     for sif, launcher in ((with_mpich, IN_MPICH), (with_open_mpi, IN_OPEN_MPI)):
-        output = sif.says(*launcher, "conda-python-distributed", "-c", script)
-        assert sorted(output.splitlines()) == ["0 2", "1 2"]
+        assert stacks.ranks(sif, launcher) == ["0 2", "1 2"]
 
 
 @pytest.fixture
 def host_mpich(tmp_path: Path) -> Path:
     """Another MPICH than the image's, older, as a site may bind its own: cray-mpich 8 is a 3.4."""
-    folder = tmp_path / "host-mpich"
-    words = ["--quiet", "--no-deps", "--prefix", folder, "mpich==3.4.3"]
-    done = run([sys.executable, "-m", "pip", "install", *words])
-    assert done.returncode == 0, done.stderr
-    return folder
+    return stacks.wheel_of_mpich("3.4.3", tmp_path / "host-mpich")
 
 
 def test_a_hosts_mpich_takes_the_place_of_the_images(with_mpich: Sif, host_mpich: Path) -> None:

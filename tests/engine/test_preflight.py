@@ -39,7 +39,7 @@ def _fake(folder: Path, name: str, version: str, help_text: str = "") -> None:
 
 def _said(plan: Plan, output: Path) -> str:
     with pytest.raises(MachineError) as caught:
-        preflight.check(plan, {"debian-mirror": "http://127.0.0.1:9"}, output)
+        preflight.check(apptainer.find(), plan, {"debian-mirror": "http://127.0.0.1:9"}, output)
     return str(caught.value)
 
 

@@ -183,7 +183,7 @@ def test_a_mirror_with_another_file_builds_nothing(site: Site) -> None:
     before = site.toy.sif.resolve(), sha256(site.toy.sif.read_bytes()), site.found("pins.json")
     expected = sha256(site.served)
     site.served = archive(readme="of somebody else\n")
-    failed = site.build("--force")
+    failed = site.build("--no-cache", "--force")
     assert failed.returncode == 6
     assert "layer 'fetches', install.sh:4: fetch-source the-archive archive" in failed.stderr
     for word in (
@@ -207,7 +207,8 @@ def test_what_has_no_pin_is_held_to_its_first_use(site: Site) -> None:
         "fetches the-repository v1.0": site.commit,
     }
     moved = repository(site.folder / "git" / "group" / "toy.git", "moved\n")
-    refused = site.build("--force")
+    assert site.build("--force").returncode == 0  # from the cache: nothing is fetched
+    refused = site.build("--no-cache", "--force")
     assert refused.returncode == 6
     assert f"expected: {site.commit}, what it was when it was first used here" in refused.stderr
     assert f"found:    {moved}" in refused.stderr
@@ -215,6 +216,9 @@ def test_what_has_no_pin_is_held_to_its_first_use(site: Site) -> None:
     record = site.found("pins.json")
     del record["fetches the-repository v1.0"]
     (site.toy.output / "pins.json").write_text(json.dumps(record))
+    assert site.build("--quiet", "--no-cache", "--force").returncode == 0
+    assert site.found("pins.json")["fetches the-repository v1.0"] == moved
+    # What the cache has was made from another commit than this image is held to now.
     assert site.build("--quiet", "--force").returncode == 0
     assert site.found("pins.json")["fetches the-repository v1.0"] == moved
 

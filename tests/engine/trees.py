@@ -9,6 +9,9 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
+from sifwright.sif import image
+from sifwright.squash.flatten import flatten
+from sifwright.squash.pack import Packing
 from tests.conftest import run
 
 if TYPE_CHECKING:
@@ -27,10 +30,25 @@ def unpack(engine: str, sif: Path, folder: Path) -> Path:
     listing = run([engine, "sif", "list", sif]).stdout
     match = re.search(r"\|(\d+)-\d+\s+\|FS \(Squashfs/\*System", listing)
     assert match, listing
-    target = folder / sif.stem
-    done = run(["unsquashfs", "-no-progress", "-offset", match[1], "-dest", target, sif.resolve()])
+    return _unsquashed(sif.resolve(), int(match[1]), folder / sif.stem)
+
+
+def _unsquashed(file: Path, offset: int, target: Path) -> Path:
+    done = run(["unsquashfs", "-no-progress", "-offset", offset, "-dest", target, file])
     assert done.returncode == 0, done.stderr
     return target
+
+
+def unpack_stack(sif: Path, target: Path) -> Path:
+    """The tree of all partitions of a layered SIF, one over the other."""
+    target.mkdir()
+    layers = []
+    for number, part in enumerate(image.partitions(sif)):
+        layers.append(target / f"{number}.sqfs")
+        image.extract(sif, part, layers[-1])
+    how = Packing(compression="zstd", log=target / "log")
+    packed = flatten(layers, target, how, work=target)
+    return _unsquashed(packed.squashfs, 0, target / "tree-of-all")
 
 
 def describe(tree: Path) -> dict[str, tuple[object, ...]]:

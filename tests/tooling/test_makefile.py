@@ -54,7 +54,7 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
     [
         ("sif", ["build", "local", ""]),
         ("def", ["render", "local", ""]),
-        ("plan", ["plan", "local", "", "--explain"]),
+        ("plan", ["plan", "local", ""]),
         ("list", ["list"]),
         ("check", ["check", "local", ""]),
         ("check-comm", ["check-comm", "local", ""]),
@@ -67,12 +67,23 @@ def test_target_runs_its_command(run: Run, copy: Path, target: str, expected: li
 
 def test_choices_reach_the_command(run: Run, copy: Path) -> None:
     done = run(
-        "make", "sif", "SITE=lumi", "IMAGE=pytorch-rocm", "V=1", "SET=a.b=1  c.d=2", cwd=copy
+        "make",
+        "sif",
+        "SITE=lumi",
+        "IMAGE=pytorch-rocm",
+        "V=1",
+        "SET=a.b=1  c.d=2",
+        "LAYOUT=flat",
+        "TESTS=all",
+        cwd=copy,
     )
     assert done.returncode == 0
     assert arguments(copy) == [
-        *("build", "lumi", "pytorch-rocm", "--set=a.b=1", "--set=c.d=2", "--verbose"),
+        *("build", "lumi", "pytorch-rocm", "--set=a.b=1", "--set=c.d=2"),
+        *("--layout", "flat", "--tests", "all", "--verbose"),
     ]
+    assert run("make", "plan", "V=1", cwd=copy).returncode == 0
+    assert arguments(copy) == ["plan", "local", "", "--explain"]
 
 
 def test_nodes_are_for_check_comm(run: Run, copy: Path) -> None:
@@ -94,7 +105,7 @@ def test_set_is_split_at_blanks_outside_quotes(
     run: Run, copy: Path, text: str, words: list[str]
 ) -> None:
     assert run("make", "plan", f"SET={text}", cwd=copy).returncode == 0
-    assert arguments(copy)[4:] == [f"--set={word}" for word in words]
+    assert arguments(copy)[3:] == [f"--set={word}" for word in words]
 
 
 def test_a_job_script_is_asked_for_word_by_word(run: Run, copy: Path) -> None:
@@ -169,11 +180,11 @@ def test_hostile_set_runs_nothing(run: Run, copy: Path, text: str, how: str) -> 
         done = run("make", "plan", cwd=copy, env={"SET": text})
     assert done.returncode == 0, done.stderr
     expected = text.replace("\\", "").split()
-    assert arguments(copy)[4:] == [f"--set={word}" for word in expected]
+    assert arguments(copy)[3:] == [f"--set={word}" for word in expected]
     assert everything_in(copy) == before
 
 
-@pytest.mark.parametrize("name", ["SITE", "IMAGE", "NODES", "V", "PYTEST"])
+@pytest.mark.parametrize("name", ["SITE", "IMAGE", "NODES", "LAYOUT", "TESTS", "V", "PYTEST"])
 @pytest.mark.parametrize("text", ["$(touch owned)", "$(shell touch owned)", "`touch owned`;'"])
 def test_hostile_choice_runs_nothing(run: Run, copy: Path, name: str, text: str) -> None:
     before = everything_in(copy)

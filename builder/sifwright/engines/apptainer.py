@@ -55,20 +55,50 @@ class Apptainer:
         return [
             self.program,
             "build",
-            *(["--fakeroot"] if needs_fakeroot() else []),
+            *_fakeroot(),
             "--notest",
             # Not for the file, which is new: without it, labels of a base image win over ours.
             "--force",
-            *(word for bind in binds for word in ("--bind", bind)),
+            *_bound(binds),
             *self._squashfs_arguments(compression),
             str(sif),
             str(definition),
         ]
 
-    def test_command(self, sif: Path) -> list[str]:
-        """Run %test in the SIF, without the user's home, environment and other mounts."""
+    def sandbox_command(self, definition: Path, folder: Path, *, binds: Sequence[str]) -> list[str]:
+        """Build a folder with the image's tree, as `build_command` does a SIF."""
+        return [
+            *(self.program, "build", *_fakeroot(), "--notest", "--force", "--sandbox"),
+            *_bound(binds),
+            *(str(folder), str(definition)),
+        ]
+
+    def step_command(
+        self, layers: Sequence[Path], upper: Path, script: str, *, binds: Sequence[str]
+    ) -> list[str]:
+        """Run a script of the image as %post is run, on squashfs files stacked on the first.
+
+        What it changes goes to `upper`/upper.
+        """
+        base, *others = layers
+        overlays = (f"--overlay={layer}:ro" for layer in others)
+        return [
+            *(self.program, "exec", *_fakeroot(), "--cleanenv", "--no-home", "--pwd", "/"),
+            # %post sees of the machine what is bound, its /tmp, and these two files.
+            *("--no-mount", "bind-paths", "--no-mount", "cwd", "--bind", "/etc/hosts"),
+            *_bound(binds),
+            *overlays,
+            *(f"--overlay={upper}", str(base), "/bin/sh", script),
+        ]
+
+    def test_command(self, sif: Path, layers: Sequence[str] | None = None) -> list[str]:
+        """Run %test in the SIF, without the user's home, environment and other mounts.
+
+        `layers` are those whose tests are to run, instead of all.
+        """
+        only = [] if layers is None else ["--env", f"SIFWRIGHT_TESTS={' '.join(layers)}"]
         userns = ["--userns"] if os.geteuid() == 0 and lacks_capabilities() else []
-        return [self.program, "test", "--containall", "--no-home", *userns, str(sif)]
+        return [self.program, "test", "--containall", "--no-home", *userns, *only, str(sif)]
 
     def _squashfs_arguments(self, compression: str) -> list[str]:
         """Compress on all cores this process may use; zstd 9 was smallest for its time."""
@@ -99,6 +129,14 @@ def _ask(program: str) -> Apptainer | None:
         version=Version(match.group(2)),
         takes_squashfs_arguments="--mksquashfs-args" in help_text,
     )
+
+
+def _fakeroot() -> list[str]:
+    return ["--fakeroot"] if needs_fakeroot() else []
+
+
+def _bound(binds: Sequence[str]) -> list[str]:
+    return [word for bind in binds for word in ("--bind", bind)]
 
 
 def needs_fakeroot() -> bool:

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import textwrap
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from sifwright import __version__
 from sifwright.errors import MachineError, PlanError
-from sifwright.render import shell
+from sifwright.render import buildfiles, shell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import jinja2
 
-    from sifwright.model import Bootstrap, Plan, Step
+    from sifwright.model import Bootstrap, LayerFile, Plan, Step
 
-__all__ = ["definition", "plan_document", "plan_json"]
+__all__ = ["base_definition", "definition", "labels"]
 
 # Values that a label line carries unchanged; the others are in plan.json only.
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9._+:/@-]+")
 # Apptainer 1.4.5 refuses a section of 64 KiB ("token too long") but joins sections of one name.
 _SECTION_BYTES = 64 << 10
 _PIECE_BYTES = 24 << 10
-_PROGRAMS = "/.sifwright/bin"
 _MACHINE_VALUES = {
     "debian-mirror": "the address of a Debian mirror",
 }
@@ -43,7 +40,7 @@ class _StepText:
     id: str
     files: str
     assignments: str
-    sources: str
+    command: str
     exports: tuple[str, ...]
 
 
@@ -55,51 +52,35 @@ def definition(plan: Plan, machine: Mapping[str, str]) -> str:
     machine nor an option gives.
     """
     steps = [_step_text(step) for step in plan.steps]
-    text = _template().render(
+    text = _template("definition.def.j2").render(
         plan=plan,
-        header=list(_header(plan.steps[0], machine)),
-        setup=textwrap.indent(_package_text("templates/setup.sh"), "    "),
-        runner="".join(_runner()),
+        **_start(plan, machine),
         steps=steps,
         tested=[text for step, text in zip(plan.steps, steps, strict=True) if step.layer.test],
-        record="\n".join(_in_sections(_record_files(plan))),
-        environment=[line for step in plan.steps for line in _exports(step)],
-        labels=list(_labels(plan)),
+        record=_carried(buildfiles.kept(plan)),
+        environment=[line for step in plan.steps for line in buildfiles.exports(step)],
+        labels=list(labels(plan)),
     )
     _refuse_long_section(text)
     return text
 
 
-def plan_document(plan: Plan) -> dict[str, object]:
-    """The plan as plain data, the same in `plan --json`, in plan.json and in the image."""
+def base_definition(plan: Plan, machine: Mapping[str, str]) -> str:
+    """Render the first step alone, as a definition file that later steps go on from."""
+    steps = [_step_text(plan.steps[0])]
+    return _template("base.def.j2").render(**_start(plan, machine), steps=steps)
+
+
+def _start(plan: Plan, machine: Mapping[str, str]) -> dict[str, object]:
     return {
-        "site": plan.site.name,
-        "image": plan.image.name,
-        "id": plan.id,
-        "facts": dict(plan.facts),
-        "steps": [
-            {
-                "layer": step.layer.name,
-                "id": step.id,
-                "options": {
-                    name: {"value": value.value, "origin": value.origin}
-                    for name, value in step.options.items()
-                },
-                "sources": [dataclasses.asdict(source) for source in step.sources],
-            }
-            for step in plan.steps
-        ],
-        "left_out": {item.layer: item.reason for item in plan.left_out},
+        "header": list(_header(plan.steps[0], machine)),
+        "setup": textwrap.indent(buildfiles.package_text("templates/setup.sh"), "    "),
+        "runner": _carried(buildfiles.programs()),
     }
 
 
-def plan_json(plan: Plan) -> str:
-    """The text of plan.json, in the image and beside it."""
-    return json.dumps(plan_document(plan), indent=1) + "\n"
-
-
 @cache
-def _template() -> jinja2.Template:
+def _template(name: str) -> jinja2.Template:
     import jinja2  # noqa: PLC0415  # 25 ms that 'list' and 'plan' need not pay
 
     environment = jinja2.Environment(
@@ -109,12 +90,7 @@ def _template() -> jinja2.Template:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701  # shell, not HTML; values are quoted by render.shell
     )
-    return environment.get_template("definition.def.j2")
-
-
-@cache
-def _package_text(name: str) -> str:
-    return resources.files("sifwright").joinpath(name).read_text()
+    return environment.get_template(name)
 
 
 def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -147,24 +123,22 @@ def _step_text(step: Step) -> _StepText:
         name=step.layer.name,
         summary=step.layer.summary,
         id=step.id,
-        files="\n".join(_in_sections(_step_files(step))),
+        files=_carried(buildfiles.of_step(step)),
         assignments=shell.assignments(step.options),
-        sources=shell.sources(step.sources),
-        exports=_exports(step),
+        command=buildfiles.command(step),
+        exports=buildfiles.exports(step),
     )
 
 
-def _exports(step: Step) -> tuple[str, ...]:
-    return tuple(shell.export(rule) for rule in step.layer.env)
+def _carried(files: Iterable[LayerFile]) -> str:
+    """Commands that write these files, in as many sections as they need."""
+    return "\n".join(_in_sections(_pieces(list(files))))
 
 
-def _step_files(step: Step) -> Iterator[str]:
-    folder = f"/.sifwright/layers/{step.layer.name}"
-    parents = {f"{folder}/{file.path}".rpartition("/")[0] for file in step.files}
-    yield shell.make_folders({folder, *parents})
-    for file in step.files:
-        yield from _file_pieces(f"{folder}/{file.path}", file.data, executable=file.executable)
-    yield from _file_pieces(f"{folder}/install.sh", step.layer.install.encode())
+def _pieces(files: Sequence[LayerFile]) -> Iterator[str]:
+    yield shell.make_folders({file.path.rpartition("/")[0] for file in files})
+    for file in files:
+        yield from _file_pieces(file.path, file.data, executable=file.executable)
 
 
 def _file_pieces(path: str, data: bytes, *, executable: bool = False) -> Iterator[str]:
@@ -206,33 +180,7 @@ def _refuse_long_section(text: str) -> None:
             )
 
 
-def _runner() -> Iterator[str]:
-    """What runs the steps, and the programs on the PATH of their install.sh."""
-    yield _file("/.sifwright/step", "templates/step.sh")
-    yield _file("/opt/sifwright/trap", "templates/trap.sh")
-    yield shell.make_folders([_PROGRAMS]) + "\n"
-    for name in ("apt-install", "build-jobs", "cuda-archs", "fetch-source", "mirrored"):
-        yield _file(f"{_PROGRAMS}/{name}", f"templates/bin/{name}", executable=True)
-    yield _file(f"{_PROGRAMS}/find-sdist", "sdist.py")
-
-
-def _file(path: str, name: str, *, executable: bool = False) -> str:
-    return shell.write_file(path, _package_text(name).encode(), executable=executable)
-
-
-def _record_files(plan: Plan) -> Iterator[str]:
-    tests = {
-        f"/opt/sifwright/tests/{step.layer.name}": step.layer.test
-        for step in plan.steps
-        if step.layer.test
-    }
-    yield shell.make_folders(["/opt/sifwright/tests", *tests])
-    for folder, test in tests.items():
-        yield from _file_pieces(f"{folder}/test.sh", test.encode())
-    yield from _file_pieces("/opt/sifwright/plan.json", plan_json(plan).encode())
-
-
-def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
+def labels(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "org.opencontainers.image.title", plan.image.name
     yield "org.opencontainers.image.description", plan.image.description
     yield "org.sifwright.version", __version__

@@ -1,19 +1,32 @@
 #!/bin/bash
 # Run one layer's install.sh in a bash of its own, so that nothing leaks into the next layer but
-# what its header declares, and name the line it fails in.
+# what its header declares, and name the line it fails in. Usage: step LAYER [shell]
+# With `shell`, a shell in that state takes the place of the script, and nothing is cleaned up.
 set -euo pipefail
 
 export SIFWRIGHT_LAYER=$1 SIFWRIGHT_BUILD=/.sifwright
 export TMPDIR=$SIFWRIGHT_BUILD/tmp HOME=$SIFWRIGHT_BUILD/tmp APT_CONFIG=$SIFWRIGHT_BUILD/apt.conf
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
-export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 export PIP_NO_INPUT=1 PIP_PROGRESS_BAR=off GIT_TERMINAL_PROMPT=0
 umask 022
+# The folder is there if the machine has a cache for it; nothing is ever cached in the image.
+if [[ -d $SIFWRIGHT_BUILD/pip ]]; then
+  export PIP_CACHE_DIR=$SIFWRIGHT_BUILD/pip
+else
+  export PIP_NO_CACHE_DIR=1
+fi
 
 machine=$SIFWRIGHT_BUILD/machine
+# What a layer leaves here, the builds of later layers find, also where its own result comes from a cache.
+mkdir -p "$SIFWRIGHT_BUILD/kept"
+touch "$SIFWRIGHT_BUILD/kept/apt.conf"
 # shellcheck source=/dev/null
 [[ ! -f $machine/environment ]] || . "$machine/environment"
-[[ -f $APT_CONFIG ]] || { cat "$machine/apt.conf" 2>/dev/null || true; } >"$APT_CONFIG"
+{
+  cat "$machine/apt.conf" 2>/dev/null || true
+  printf '#include "%s/kept/apt.conf";\n' "$SIFWRIGHT_BUILD"
+} >"$APT_CONFIG"
 if [[ -f $machine/ca.crt ]]; then
   export SSL_CERT_FILE=$machine/ca.crt REQUESTS_CA_BUNDLE=$machine/ca.crt PIP_CERT=$machine/ca.crt
   export CURL_CA_BUNDLE=$machine/ca.crt GIT_SSL_CAINFO=$machine/ca.crt
@@ -31,13 +44,17 @@ cat - "$machine/gitconfig" 2>/dev/null >"$HOME/.gitconfig" <<'GIT' || true
 	lowSpeedTime = 60
 GIT
 
-echo "sifwright: begin $SIFWRIGHT_LAYER"
 cd "$SIFWRIGHT_BUILD/layers/$SIFWRIGHT_LAYER"
+if [[ ${2:-} == shell ]]; then
+  PATH=$SIFWRIGHT_BUILD/bin:$PATH exec bash
+fi
+echo "sifwright: begin $SIFWRIGHT_LAYER"
 status=0
-PATH=$SIFWRIGHT_BUILD/bin:$PATH BASH_ENV=/opt/sifwright/trap bash ./install.sh 9>&1 || status=$?
+PATH=$SIFWRIGHT_BUILD/bin:$PATH BASH_ENV=$SIFWRIGHT_BUILD/trap bash ./install.sh 9>&1 || status=$?
 if ((status != 0)); then
   echo "sifwright: failed $SIFWRIGHT_LAYER $status"
   exit "$status"
 fi
-rm -rf "${TMPDIR:?}"/* "$PWD"
+rm -rf "${TMPDIR:?}"/* "$PWD" /root/.cache
+[[ ! -d /var/log ]] || find /var/log -type f -delete
 echo "sifwright: end $SIFWRIGHT_LAYER"

@@ -7,8 +7,8 @@ set -euo pipefail
 if [[ ! -s /etc/apt/sources.list ]]; then
   printf 'deb %s %s main\n' "$(mirrored "${OPT_MIRROR:-debian}")" "$OPT_SUITE" >/etc/apt/sources.list
 fi
-mv /etc/apt/sources.list "$SIFWRIGHT_BUILD/sources.list"
-printf 'Dir::Etc::sourcelist "%s/sources.list";\n' "$SIFWRIGHT_BUILD" >>"$APT_CONFIG"
+mv /etc/apt/sources.list "$SIFWRIGHT_BUILD/kept/sources.list"
+printf 'Dir::Etc::sourcelist "%s/kept/sources.list";\n' "$SIFWRIGHT_BUILD" >>"$SIFWRIGHT_BUILD/kept/apt.conf"
 
 if [[ -n $OPT_IMAGE_MIRROR ]]; then
   printf 'deb %s %s main\n' "$OPT_IMAGE_MIRROR" "$OPT_SUITE" >/etc/apt/sources.list

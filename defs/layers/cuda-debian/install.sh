@@ -9,7 +9,7 @@ if [[ ${VERSION_CODENAME:-} != "$OPT_RELEASE" ]]; then
 fi
 
 # CUDA is in non-free and NCCL in contrib; the base's sources name main only. They serve the build.
-sed -i 's/ main$/ main contrib non-free/' "$SIFWRIGHT_BUILD/sources.list"
+sed -i 's/ main$/ main contrib non-free/' "$SIFWRIGHT_BUILD/kept/sources.list"
 
 # As dpkg's own rule, so that packages installed later keep to it as well.
 if [[ $OPT_STATIC_LIBRARIES == false ]]; then

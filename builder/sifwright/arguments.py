@@ -1,0 +1,184 @@
+"""The arguments of commands, in groups that several commands take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["ARGUMENTS"]
+
+
+def _kind(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "kind", nargs="?", choices=("sites", "images", "layers"), help="only these"
+    )
+
+
+def _thing(command: argparse.ArgumentParser) -> None:
+    command.add_argument("kind", choices=("site", "image", "layer"), help="what it is")
+    command.add_argument("name", metavar="NAME", help="a name of 'sifwright list'")
+
+
+def _image(command: argparse.ArgumentParser) -> None:
+    command.add_argument("site", metavar="SITE", help="a site of 'sifwright list'")
+    command.add_argument(
+        "image", metavar="IMAGE", nargs="?", default="", help="an image; default: the site's"
+    )
+
+
+def _set(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="LAYER.OPTION=VALUE",
+        help="give an option a value; may be repeated",
+    )
+
+
+def _explain(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--explain", action="store_true", help="show every option and who set it")
+
+
+def _json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _output(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--output", default="build", metavar="DIR", help="where images go: DIR/SITE/IMAGE (build)"
+    )
+
+
+def _talk(command: argparse.ArgumentParser) -> None:
+    group = command.add_mutually_exclusive_group()
+    group.add_argument("--quiet", action="store_true", help="print errors only")
+    group.add_argument("--verbose", action="store_true", help="show the engine's output too")
+    group.add_argument("--json", action="store_true", help="print one JSON object per event")
+
+
+def _force(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--force", action="store_true", help="build even if it is up to date")
+    add(
+        "--tests",
+        choices=("all", "changed"),
+        default="all",
+        help="run those of all layers (all), or of those that were not cached",
+    )
+    add("--no-cache", action="store_true", help="run every step, and keep none of the results")
+    add(
+        "--layout",
+        choices=("layered", "flat"),
+        help="a partition for each layer, or one for all; default: the site's",
+    )
+
+
+def _pins(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("layer", nargs="?", default="", metavar="LAYER", help="only this layer")
+    add("source", nargs="?", default="", metavar="SOURCE", help="only this source of it")
+    add("version", nargs="?", default="", metavar="VERSION", help="only this version of it")
+    add("--add", action="store_true", help="look the version up and pin it")
+    add("--check", action="store_true", help="compare with what is there now")
+
+
+def _cache(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("action", choices=("list", "verify", "prune"), help="what to do")
+    add("--keep-size", default="", metavar="SIZE", help="prune: what may stay: 50G, 500M, 1.5T")
+    add("--dry-run", action="store_true", help="prune: say what would go")
+
+
+def _two(command: argparse.ArgumentParser) -> None:
+    text = "a SIF, a plan.json or record.json, or SITE or SITE/IMAGE as defs/ has it now"
+    command.add_argument("old", metavar="A", help=text)
+    command.add_argument("new", metavar="B", help="the same")
+
+
+def _report_of(command: argparse.ArgumentParser) -> None:
+    _image(command)
+    command.add_argument(
+        "--output", default="", metavar="FILE", help="file to write (build/SITE/IMAGE/report.html)"
+    )
+
+
+def _flatten(command: argparse.ArgumentParser) -> None:
+    command.add_argument("sif", metavar="SIF", help="a layered SIF")
+    command.add_argument("target", metavar="TARGET", help="where the flat one goes")
+    command.add_argument(
+        "--compression", choices=("zstd", "gzip"), default="zstd", help="of its squashfs (zstd)"
+    )
+
+
+def _at(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--at", required=True, metavar="LAYER", help="the layer to stand before")
+
+
+def _folder(command: argparse.ArgumentParser) -> None:
+    command.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
+
+
+def _sif(command: argparse.ArgumentParser) -> None:
+    command.add_argument("sif", metavar="SIF", help="the image file")
+
+
+def _comm(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--nodes", type=int, default=0, help="nodes to use (all of the allocation)")
+    add("--ranks-per-node", type=int, default=0, metavar="N", help="ranks per node (one per GPU)")
+    add("--backend", default="", choices=("gloo", "mpi", "nccl"), help="default: nccl with GPUs")
+    add("--min-size", default="1K", metavar="SIZE", help="smallest size in bytes, or K, M, G (1K)")
+    add("--max-size", default="512M", metavar="SIZE", help="largest size (512M)")
+    add("--launch", default="", metavar="COMMAND", help="start a rank per task with this instead")
+
+
+def _job(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--site", required=True, metavar="SITE", help="a site of 'sifwright list'")
+    add("--nodes", required=True, type=int, metavar="N", help="nodes of the job")
+    add(
+        "--launcher",
+        default="",
+        help="srun, mpiexec, mpirun, flux or torchrun; default: the site's",
+    )
+    add("--engine", default="", choices=("container", "native"), help="default: the site's")
+    add("--image", default="", metavar="IMAGE", help="which built image; default: the site's")
+    add("--sif", default="", metavar="PATH", help="the SIF; default: $SIF, else what was built")
+    add("--environment", default="", metavar="DIR", help="virtual environment of engine native")
+    add("--host-mpi", action="store_true", help="the site's MPI in place of the image's")
+    add("--tasks-per-node", type=int, metavar="N", help="ranks on each node; default: one per GPU")
+    add("--time", default="", metavar="HH:MM:SS", help="wall time; default: the site's")
+    add("--account", default="", metavar="PROJECT", help="project that pays for the job")
+    add("--name", default="", help="name of the job; default: the script's")
+    add("--signal", default="", metavar="NAME@SECONDS", help="signal sent before the time is up")
+    add("--output", default="", metavar="FILE", help="file to write; default: standard output")
+    add(
+        "arguments", nargs="+", metavar="SCRIPT", help="-- and the Python script with its arguments"
+    )
+
+
+ARGUMENTS = {
+    "at": _at,
+    "cache": _cache,
+    "flatten": _flatten,
+    "report": _report_of,
+    "two": _two,
+    "job": _job,
+    "kind": _kind,
+    "thing": _thing,
+    "comm": _comm,
+    "image": _image,
+    "set": _set,
+    "explain": _explain,
+    "json": _json,
+    "output": _output,
+    "talk": _talk,
+    "force": _force,
+    "pins": _pins,
+    "folder": _folder,
+    "sif": _sif,
+}

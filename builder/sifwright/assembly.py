@@ -1,0 +1,89 @@
+"""Put the results of the steps together as a SIF, layered or flat."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from sifwright import keptfiles
+from sifwright.files import sha256
+from sifwright.render import buildfiles, metadata
+from sifwright.sif.image import Contents, Partition, write
+from sifwright.squash.flatten import flatten
+from sifwright.squash.pack import SQUASHFS, Packing, pack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sifwright.model import LayerFile, Plan
+    from sifwright.store.store import Entry
+    from sifwright.task import Task
+
+__all__ = ["assemble"]
+
+# Go's names of processors, which SIFs and labels have.
+_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
+# The time of the files that every build writes anew: the same results are the same bytes.
+_MTIME = 1
+
+
+def assemble(task: Task, results: Sequence[Entry], work: Path) -> str:
+    """Write image.sif from what the steps made, and return its sha256; `work` is an empty folder.
+
+    Layered: the first result is the system partition, each other one and the image's metadata an
+    overlay. Flat: one partition of the whole tree. Raises `PartitionError` for a result that is
+    not what was stored.
+    """
+    plan = task.plan
+    how = Packing(compression=plan.site.compression, log=task.log)
+    kept = _metadata(plan, task.definition, results)
+    layers = [_partition(entry) for entry in results]
+    layers.append(_last(plan, kept, work / "metadata", how))
+    if task.layout == "flat":
+        layers = [_flat(layers, work / "flat", how)]
+    contents = Contents(
+        partitions=layers,
+        definition=task.definition.encode(),
+        metadata=metadata.inspect_json({file.path: file.data for file in kept}),
+        arch=_ARCH[plan.site.processor],
+    )
+    before = task.made.parent / "image.sif"
+    return write(task.made / "image.sif", contents, like=before if before.exists() else None)
+
+
+def _metadata(plan: Plan, definition: str, results: Sequence[Entry]) -> list[LayerFile]:
+    base = metadata.BaseMetadata(**results[0].manifest["metadata"])
+    # Not the time of this call: the same results are the same image.
+    return list(metadata.files(plan, definition, base, results[-1].manifest["made"]))
+
+
+def _partition(entry: Entry) -> Partition:
+    return Partition(
+        path=entry.file(SQUASHFS),
+        name=entry.manifest["layer"],
+        is_system=not entry.manifest["below"],
+        sha256=entry.digest(SQUASHFS),
+    )
+
+
+def _last(plan: Plan, kept: Sequence[LayerFile], folder: Path, how: Packing) -> Partition:
+    """The layer of what the image says of itself."""
+    tree = folder / "tree"
+    tree.mkdir(parents=True)
+    keptfiles.write_files(tree, [*kept, *buildfiles.kept(plan)])
+    for path in (tree, *tree.rglob("*")):
+        if path.is_dir():
+            path.chmod(0o755)
+        os.utime(path, (_MTIME, _MTIME))
+    packed = pack(tree, folder, how)
+    digest = sha256(packed.squashfs)
+    return Partition(path=packed.squashfs, name="metadata", is_system=False, sha256=digest)
+
+
+def _flat(layers: Sequence[Partition], folder: Path, how: Packing) -> Partition:
+    folder.mkdir()
+    packed = flatten([layer.path for layer in layers], folder, how, work=folder)
+    return Partition(
+        path=packed.squashfs, name="rootfs", is_system=True, sha256=sha256(packed.squashfs)
+    )

@@ -1,0 +1,55 @@
+"""Which results in the step cache are those of a plan's steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright import stepkey
+from sifwright.firstuse import Used
+from sifwright.squash.pack import SQUASHFS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sifwright.model import Plan, Step
+    from sifwright.store.store import Entry, Store
+
+__all__ = ["CachedSteps"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CachedSteps:
+    """`surroundings` are those of `stepkey.key`.
+
+    `record` is what the image's sources without a pin were when they were first used: a result
+    that was made from something else is not this image's, though all that was decided is the same.
+    """
+
+    store: Store
+    surroundings: Mapping[str, str]
+    record: Mapping[str, str]
+
+    def key(self, step: Step, below: Sequence[Entry]) -> str:
+        """The key of a step's result, on the results of the steps before it."""
+        digest = below[-1].digest(SQUASHFS) if below else ""
+        plain = stepkey.key(step, self.surroundings, digest)
+        found = self.store.peek(plain)
+        held = self._held(found) if found else {}
+        return stepkey.key(step, {**self.surroundings, **held}, digest) if held else plain
+
+    def leading(self, plan: Plan) -> list[Entry]:
+        """The results of the first steps that look whole, up to one that is not there."""
+        found: list[Entry] = []
+        for step in plan.steps:
+            entry = self.store.peek(self.key(step, found))
+            if entry is None:
+                break
+            found.append(entry)
+        return found
+
+    def _held(self, entry: Entry) -> dict[str, str]:
+        """What its sources would have to be, if they are something else."""
+        used = [Used(**one) for one in entry.manifest["used"]]
+        expected = {one.key: self.record.get(one.key, one.digest) for one in used}
+        return expected if any(expected[one.key] != one.digest for one in used) else {}

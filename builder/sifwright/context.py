@@ -1,0 +1,56 @@
+"""What the command line names: the definitions, a plan of them, and where its image goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright import catalog
+from sifwright.errors import UsageError
+from sifwright.output import Output
+from sifwright.paths import project_folder
+from sifwright.plan import resolve
+from sifwright.printing import console
+from sifwright.progress import JsonProgress, QuietProgress, TextProgress
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from sifwright.model import Catalog, Plan
+    from sifwright.progress import Progress
+
+__all__ = ["built", "load", "output_of", "progress_of", "resolve_plan"]
+
+
+def load(arguments: Namespace) -> Catalog:
+    project = project_folder(arguments.project)
+    return catalog.load(project / "defs", project)
+
+
+def resolve_plan(arguments: Namespace) -> Plan:
+    return resolve(load(arguments), arguments.site, arguments.image, arguments.settings)
+
+
+def output_of(arguments: Namespace, plan: Plan) -> Output:
+    folder = Path(arguments.output) / plan.site.name / plan.image.name
+    return Output(folder=folder, name=plan.image.name)
+
+
+def built(arguments: Namespace, plan: Plan) -> Output:
+    """The folder of an image that was built; an error if it was not."""
+    output = output_of(arguments, plan)
+    if not output.link.exists():
+        raise UsageError.of(
+            "there is no image yet",
+            where=str(output.link),
+            fix=f"sifwright build {plan.site.name} {plan.image.name}",
+        )
+    return output
+
+
+def progress_of(arguments: Namespace) -> Progress:
+    if arguments.quiet:
+        return QuietProgress()
+    if arguments.json:
+        return JsonProgress()
+    return TextProgress(console(), verbose=arguments.verbose)

@@ -1,0 +1,1 @@
+"""What differs between two images or plans: the command `diff`."""

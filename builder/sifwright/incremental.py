@@ -1,0 +1,165 @@
+"""Build an image step by step: run what is not in the cache, and put the results together."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright import baseimage, files, host_checks, prefetch, runner
+from sifwright.assembly import assemble
+from sifwright.cachedsteps import CachedSteps
+from sifwright.errors import MachineError, UsageError
+from sifwright.inputs import Inputs
+from sifwright.render.definition import base_definition
+from sifwright.schema import did_you_mean
+from sifwright.sif.image import PartitionError
+from sifwright.squash import namespace
+from sifwright.steps import Steps
+from sifwright.store import location
+from sifwright.store.store import Store
+from sifwright.task import Made
+from sifwright.workspace import workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from sifwright.engines.apptainer import Apptainer
+    from sifwright.model import Plan
+    from sifwright.task import Task
+
+__all__ = ["cached_steps", "first_to_run", "make", "obstacle", "open_shell"]
+
+_HINT = "before layer '{layer}': bash install.sh runs it; what you change is gone after 'exit'"
+
+
+def obstacle(engine: Apptainer) -> str:
+    """Why steps cannot be run one by one here; empty if they can."""
+    if engine.product != "apptainer":
+        return f"{engine.product} is not known to run steps on overlays"
+    problem = namespace.problem()
+    return problem.what if problem else ""
+
+
+def _surroundings(plan: Plan, inputs: Inputs) -> dict[str, str]:
+    """What decides the bytes of every step beside the plan; see `stepkey.key`."""
+    header = baseimage.header(plan.steps[0])
+    found = {"processor": plan.site.processor, "compression": plan.site.compression}
+    if header.get("Bootstrap") == "localimage":
+        return found | {"base image": files.sha256(Path(header["From"]))}
+    return found | {"base image": inputs.digest}
+
+
+def first_to_run(plan: Plan, engine: Apptainer | None, folder: Path) -> int:
+    """The number of the first step that is not in the cache, as far as can be said without asking.
+
+    `folder` is the image's, where the base image of the last build is recorded.
+    """
+    if engine is None or obstacle(engine):
+        return 0
+    return len(cached_steps(plan, Inputs.recorded(plan, folder), Store.open()).leading(plan))
+
+
+def cached_steps(plan: Plan, inputs: Inputs, store: Store) -> CachedSteps:
+    """The cache as builds of this image see it."""
+    around = _surroundings(plan, inputs)
+    return CachedSteps(store=store, surroundings=around, record=inputs.record)
+
+
+def make(task: Task) -> Made:
+    """Write image.sif from the results of all steps, whenever they were made.
+
+    Raises `BuildError` where a step fails; the steps before it stay for the next build.
+    """
+    with _store(task) as store, workspace(host_checks.temporary_root()) as work:
+        steps = _steps(task, store, work)
+        with _prefetching(steps, work):
+            return _made(task, steps, work)
+
+
+def _prefetching(steps: Steps, work: Path) -> AbstractContextManager[None]:
+    if steps.pip_cache is None:
+        return nullcontext()
+    first = len(steps.cached.leading(steps.plan))
+    return prefetch.running(steps.plan, first, steps.pip_cache, work)
+
+
+def _made(task: Task, steps: Steps, work: Path) -> Made:
+    while True:
+        with steps.results() as results, workspace(work) as scratch:
+            task.watcher.timer.start("assemble")
+            try:
+                digest = assemble(task, results, scratch)
+            except PartitionError:
+                if not steps.drop_damaged(results):
+                    raise
+                continue
+            used, compression = steps.used(results), task.plan.site.compression
+            return Made(ran=steps.ran, used=used, compression=compression, sha256=digest)
+
+
+def open_shell(task: Task, layer: str) -> int:
+    """Open a shell in the state before a layer's step, with its options set; its exit status.
+
+    Steps before it that are not cached are run. Raises `UsageError` for a layer without a state
+    before it.
+    """
+    number = _number(task.plan, layer)
+    if why_not := obstacle(task.engine):
+        raise MachineError.of(f"no step can be entered here: {why_not}")
+    with _store(task) as store, workspace(host_checks.temporary_root()) as work:
+        steps = _steps(task, store, work)
+        with steps.results(number) as below:
+            command = steps.shell(work, below)
+            task.watcher.timer.finish("done")
+            task.watcher.progress.note(_HINT.format(layer=layer))
+            return runner.interact(command, env=task.environment(work))
+
+
+def _number(plan: Plan, layer: str) -> int:
+    names = [step.layer.name for step in plan.steps]
+    if layer not in names:
+        raise UsageError.of(
+            f"image '{plan.image.name}' has no layer '{layer}'", fix=did_you_mean(layer, names)
+        )
+    if layer == names[0]:
+        raise UsageError.of(
+            f"there is nothing before '{layer}', the first layer", fix="Name a later one."
+        )
+    return names.index(layer)
+
+
+@contextmanager
+def _store(task: Task) -> Iterator[Store]:
+    """The user's cache; without it, one that is gone afterwards."""
+    if task.cached:
+        yield Store.open(note=task.watcher.progress.note)
+        return
+    with workspace(host_checks.temporary_root()) as root:
+        location.make(root)
+        yield Store(root=root)
+
+
+def _pip_cache() -> Path:
+    folder = location.root().parent / "pip"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _steps(task: Task, store: Store, work: Path) -> Steps:
+    return Steps(
+        plan=task.plan,
+        base=base_definition(task.plan, task.header),
+        cached=cached_steps(task.plan, task.inputs, store),
+        mirror=task.header.get("debian-mirror", ""),
+        compression=task.plan.site.compression,
+        engine=task.engine,
+        settings=task.settings,
+        environment=task.environment(work),
+        watcher=task.watcher,
+        log=task.log,
+        temporary=work,
+        reads_all=task.layout == "flat",
+        pip_cache=_pip_cache() if task.cached else None,
+    )

@@ -1,0 +1,38 @@
+"""Build a definition file by the engine's own `build`: everything runs, nothing is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright import files, host_checks, runner
+from sifwright.errors import BuildError
+from sifwright.task import Made
+from sifwright.workspace import workspace
+
+if TYPE_CHECKING:
+    from sifwright.task import Task
+
+__all__ = ["make"]
+
+
+def make(task: Task) -> Made:
+    """Write image.sif; raises `BuildError`."""
+    plan, engine, watcher = task.plan, task.engine, task.watcher
+    compression = engine.compression(plan.site.compression)
+    if compression != plan.site.compression:
+        watcher.progress.note(f"{engine.product} {engine.version} compresses with gzip only")
+    command = engine.build_command(
+        task.made / f"{plan.image.name}.def",
+        task.made / "image.sif",
+        compression=compression,
+        binds=task.settings.binds,
+    )
+    watcher.timer.start(plan.steps[0].layer.name)
+    with workspace(host_checks.temporary_root()) as work:
+        environment = task.environment(work)
+        status = runner.stream(command, log=task.log, on_line=watcher, env=environment)
+    if status != 0:
+        raise BuildError(watcher.problem(f"{engine.product} build failed"))
+    digest = files.sha256(task.made / "image.sif")
+    ran = [step.layer.name for step in plan.steps]
+    return Made(ran=ran, used=watcher.used, compression=compression, sha256=digest)

@@ -1,0 +1,101 @@
+"""Read a plan back from plan.json, from a record, or from inside an image."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["IN_IMAGE", "Choice", "PlanFacts", "SourceFacts", "StepFacts", "parse"]
+
+# Where every image of ours keeps its plan.
+IN_IMAGE = b"opt/sifwright/plan.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """An option's value as a script sees it, and who gave it."""
+
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceFacts:
+    """One version of a source; `digest` is empty where no pin was known."""
+
+    name: str
+    version: str
+    url: str
+    ref: str
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepFacts:
+    """A step as a plan document describes it."""
+
+    layer: str
+    id: str
+    options: Mapping[str, Choice] = field(default_factory=dict)
+    sources: tuple[SourceFacts, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanFacts:
+    """A plan as its document describes it; other versions of sifwright may have written it."""
+
+    site: str
+    image: str
+    id: str
+    facts: Mapping[str, str]
+    steps: tuple[StepFacts, ...]
+    left_out: Mapping[str, str]
+
+
+def parse(text: bytes | str) -> PlanFacts:
+    """Read the JSON of a plan, or of a record that has one; `ValueError` says why it is none."""
+    try:
+        document = json.loads(text)
+        plan = document.get("plan", document)
+        return _plan(plan)
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise ValueError("holds no plan") from error
+
+
+def _plan(document: Mapping[str, Any]) -> PlanFacts:
+    return PlanFacts(
+        site=str(document["site"]),
+        image=str(document["image"]),
+        id=str(document["id"]),
+        facts=_texts(document.get("facts", {})),
+        steps=tuple(map(_step, document["steps"])),
+        left_out=_texts(document.get("left_out", {})),
+    )
+
+
+def _step(document: Mapping[str, Any]) -> StepFacts:
+    return StepFacts(
+        layer=str(document["layer"]),
+        id=str(document["id"]),
+        options={str(name): _choice(one) for name, one in document["options"].items()},
+        sources=tuple(map(_source, document.get("sources", ()))),
+    )
+
+
+def _choice(document: Mapping[str, Any]) -> Choice:
+    value = document["value"]
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return Choice(text=text, origin=str(document.get("origin", "")))
+
+
+def _source(document: Mapping[str, Any]) -> SourceFacts:
+    known = ("name", "version", "url", "ref", "digest")
+    return SourceFacts(**{name: str(document.get(name, "")) for name in known})
+
+
+def _texts(document: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): str(value) for name, value in document.items()}

@@ -1,0 +1,68 @@
+"""One build that is under way: what is built, with what, and where it is made."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sifwright import host_checks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from sifwright.engines.apptainer import Apptainer
+    from sifwright.firstuse import Used
+    from sifwright.inputs import Inputs
+    from sifwright.machine import Settings
+    from sifwright.model import Plan
+    from sifwright.watcher import Watcher
+
+__all__ = ["LOG", "Layout", "Made", "Task"]
+
+LOG = "build.log"
+Layout = Literal["flat", "layered"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Made:
+    """An image.sif that was written: what it was made from, and what it is.
+
+    `ran` are the layers whose steps ran for it, the others came from the cache.
+    """
+
+    ran: Sequence[str]
+    used: Sequence[Used]
+    compression: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """`made` is the private folder that gets image.sif.
+
+    `header` is what the definition file took of the machine.
+    """
+
+    plan: Plan
+    definition: str
+    header: Mapping[str, str]
+    inputs: Inputs
+    engine: Apptainer
+    settings: Settings
+    made: Path
+    watcher: Watcher
+    layout: Layout
+    cached: bool
+
+    @property
+    def log(self) -> Path:
+        return self.made / LOG
+
+    def environment(self, temporary: Path) -> dict[str, str]:
+        """The engine's own environment; what it runs in the image sees none of it."""
+        folder = str(temporary)
+        own = {"PATH": host_checks.search_path(), "APPTAINER_TMPDIR": folder}
+        given = {**os.environ, **self.settings.env, **self.inputs.environment}
+        return {**given, **own, "SINGULARITY_TMPDIR": folder}

@@ -1,0 +1,234 @@
+"""What unsquashfs prints, layers that lie over each other, and the packages in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from sifwright.inspection import packages, pseudo
+from sifwright.inspection.stack import Placed, stacked
+from sifwright.inspection.text import shown
+from sifwright.squash.listing import Node
+
+# As unsquashfs 4.5.1 prints it; names with a line break stand on two lines.
+PRINTED = (
+    rb"""/ D 1 755 0 0
+a\ b R 1 4755 0 33 3 0
+back\\slash R 1 644 0 0 2 3
+dev C 1 644 0 0 1 3
+disk B 1 640 0 6 8 1
+empty R 1 644 0 0 0 5
+fifo I 1 644 0 0 f
+gone C 1 644 0 0 0 0
+hard L a\ b
+lnk S 1 777 0 0 tar
+get x
+new
+line R 1 644 0 0 2 5
+q\"uote R 1 600 0 0 1 7
+sock I 1 755 0 0 s
+"""
+    b"\xff\xfe R 1 644 0 0 1 8\n"
+)
+
+
+def lines(text: bytes) -> list[bytes]:
+    return text.splitlines(keepends=True)
+
+
+def file(path: str, size: int = 1, **facts: object) -> Node:
+    return Node(path=path.encode(), kind="file", size=size, **facts)  # type: ignore[arg-type]
+
+
+def folder(path: str) -> Node:
+    return Node(path=path.encode(), kind="folder")
+
+
+def placed(*nodes: Node) -> dict[bytes, Placed]:
+    return {node.path: Placed(node=node, layer=0) for node in nodes}
+
+
+def test_every_kind_and_name() -> None:
+    nodes, files = pseudo.parse(lines(PRINTED))
+    found = {node.path: node for node in nodes}
+    assert {path: node.kind for path, node in found.items()} == {
+        b"": "folder",
+        b"a b": "file",
+        b"back\\slash": "file",
+        b"dev": "character device",
+        b"disk": "block device",
+        b"empty": "file",
+        b"fifo": "fifo",
+        b"gone": "whiteout",
+        b"hard": "file",
+        b"lnk": "symlink",
+        b"new\nline": "file",
+        b'q"uote': "file",
+        b"sock": "socket",
+        b"\xff\xfe": "file",
+    }
+    first = found[b"a b"]
+    assert (first.mode, first.uid, first.gid, first.size) == (0o4755, 0, 33, 3)
+    assert first.links == found[b"hard"].links != 0
+    assert found[b"lnk"].target == b"tar\nget x"
+    assert found[b"disk"].device == (8, 1)
+    assert [(one.paths, one.start, one.size) for one in files] == [
+        ((b"a b", b"hard"), 0, 3),
+        ((b"back\\slash",), 3, 2),
+        ((b"empty",), 5, 0),
+        ((b"new\nline",), 5, 2),
+        ((b'q"uote',), 7, 1),
+        ((b"\xff\xfe",), 8, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"nonsense and more\n",
+        b"a D 1 755\n",
+        b"hard L nowhere\n",
+        b"a R 1 644 0 0 5 0\nb R 1 644 0 0 5 0\n",
+        b"lnk S 1 777 0 0 x\nfake R 1 644 0 0 9 9\n",
+        b"half",
+    ],
+)
+def test_what_is_no_list_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError, match="has a list of files"):
+        pseudo.parse(lines(text))
+
+
+def test_the_highest_layer_wins_and_only_folders_are_merged() -> None:
+    base = [
+        folder("d"),
+        file("d/one"),
+        file("d/two"),
+        folder("x"),
+        file("x/in"),
+        file("y"),
+        folder("w"),
+        file("w/in"),
+    ]
+    top = [
+        folder("d"),
+        file("d/two", 2),
+        file("x"),
+        folder("y"),
+        file("y/new"),
+        Node.whiteout(b"w"),
+        Node.whiteout(b"never"),
+    ]
+    tree = stacked([base, top])
+    assert {path: (one.node.kind, one.node.size, one.layer) for path, one in tree.items()} == {
+        b"d": ("folder", 0, 1),
+        b"d/one": ("file", 1, 0),
+        b"d/two": ("file", 2, 1),
+        b"x": ("file", 1, 1),
+        b"y": ("folder", 0, 1),
+        b"y/new": ("file", 1, 1),
+    }
+
+
+def test_a_whiteout_and_a_new_folder_of_that_name() -> None:
+    listings = [[folder("d"), file("d/old")], [Node.whiteout(b"d")], [folder("d"), file("d/new")]]
+    assert set(stacked(listings)) == {b"d", b"d/new"}
+
+
+STATUS = b"""Package: bash
+Status: install ok installed
+Architecture: amd64
+Version: 5.2
+
+Package: libc6
+Status: install ok installed
+Architecture: amd64
+Version: 2.36
+
+Package: gone
+Status: deinstall ok config-files
+Version: 1
+"""
+DEP5 = b"Format: x\n\nFiles: *\nLicense: GPL-3+\n text\n\nLicense: MIT\n\nLicense: GPL-3+\n"
+SITE = b"opt/venv/lib/python3.11/site-packages"
+
+
+def test_debian_packages() -> None:
+    texts = {
+        b"var/lib/dpkg/status": STATUS,
+        b"var/lib/dpkg/info/bash.list": b"/.\n/bin\n/bin/bash\n",
+        b"var/lib/dpkg/info/libc6:amd64.list": b"/usr/lib/libc.so\n",
+        b"usr/share/doc/bash/copyright": DEP5,
+        b"usr/share/doc/libc6/copyright": b"free text, License: all of it\n",
+    }
+    bin_ = Node(path=b"bin", kind="symlink", target=b"usr/bin")
+    bash, libc = packages.find(texts, placed(bin_))
+    assert (bash.name, bash.version, bash.licence) == ("bash", "5.2", "GPL-3+, MIT")
+    assert b"usr/bin/bash" in bash.files
+    assert (libc.licence, libc.files) == ("see copyright", (b"usr/lib/libc.so",))
+
+
+def test_a_licence_file_of_another_package() -> None:
+    texts = {b"var/lib/dpkg/status": STATUS, b"usr/share/doc/base/copyright": DEP5}
+    link = Node(path=b"usr/share/doc/bash", kind="symlink", target=b"base")
+    assert packages.find(texts, placed(link))[0].licence == "GPL-3+, MIT"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "licence"),
+    [
+        ("License-Expression: MIT OR Apache-2.0\nLicense: other\n", "MIT OR Apache-2.0"),
+        ("License: BSD\n", "BSD"),
+        (
+            f"License: {'long ' * 30}\nClassifier: License :: OSI Approved :: MIT License\n",
+            "MIT License",
+        ),
+        ("Classifier: License :: OSI Approved\nClassifier: Topic :: x\n", "OSI Approved"),
+        ("", "not stated"),
+    ],
+)
+def test_python_licences(metadata: str, licence: str) -> None:
+    text = f"Metadata-Version: 2.4\nName: torch\nVersion: 2.1\n{metadata}\nbody\nName: not this\n"
+    [found] = packages.find({SITE + b"/torch-2.1.dist-info/METADATA": text.encode()}, {})
+    assert (found.kind, found.name, found.version) == ("python", "torch", "2.1")
+    assert found.licence == licence
+
+
+def test_files_of_a_python_distribution() -> None:
+    record = b'torch/a.py,sha256=x,1\n"torch/with,comma",,\n../../../bin/torchrun,,\n'
+    texts = {
+        SITE + b"/torch.dist-info/METADATA": b"Name: torch\nVersion: 1\n",
+        SITE + b"/torch.dist-info/RECORD": record,
+    }
+    [found] = packages.find(texts, {})
+    assert found.files == (
+        SITE + b"/torch/a.py",
+        SITE + b"/torch/with,comma",
+        b"opt/venv/bin/torchrun",
+    )
+
+
+def test_what_is_asked_for() -> None:
+    some = [SITE + b"/a.dist-info/METADATA", b"var/lib/dpkg/status"]
+    more = [
+        SITE + b"/a.dist-info/RECORD",
+        b"var/lib/dpkg/info/a.list",
+        b"usr/share/doc/a/copyright",
+    ]
+    paths = [*some, *more, b"var/lib/dpkg/info/a.postinst", b"etc/METADATA"]
+    assert packages.sources(paths, names_only=True) == some
+    assert packages.sources(paths, names_only=False) == [*some, *more]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (b"plain/caf\xc3\xa9", "plain/café"),
+        (b"two\nlines\x1b[31m", "two\\nlines\\x1b[31m"),
+        (b"\xff\x80", "\\xff\\x80"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("lone \ud800", "lone \\ud800"),
+        (b"back\\n", "back\\\\n"),
+    ],
+)
+def test_names_are_shown_on_one_line(name: bytes | str, text: str) -> None:
+    assert shown(name) == text
+    assert shown(name).isprintable()

@@ -1,0 +1,267 @@
+"""`sifwright diff` of real SIFs: every kind of name and of difference, layers, damage."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.inspection.stack import Stack
+from sifwright.sif import image
+from sifwright.sif.image import Contents, Partition
+from tests.conftest import run, sifwright
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Collection, Sequence
+
+pytestmark = pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs squashfs-tools")
+
+PLAN = {
+    "site": "here",
+    "image": "small",
+    "id": "1" * 64,
+    "facts": {},
+    "steps": [{"layer": "base", "id": "1" * 64, "options": {}, "sources": []}],
+}
+EVIL = b"evil\n\x1b[2J\xff name\\ R 1 644 0 0 9 9"
+METADATA = "opt/lib/torch-2.dist-info/METADATA"
+STATUS = "Package: bash\nStatus: install ok installed\nArchitecture: all\nVersion: {}\n"
+
+
+def tree(folder: Path, *, plan: object = PLAN) -> Path:
+    """A tree with each kind of path and name."""
+    for name in ("opt/sifwright", "var/lib/dpkg", METADATA.rpartition("/")[0]):
+        (folder / name).mkdir(parents=True)
+    (folder / "opt/sifwright/plan.json").write_text(json.dumps(plan))
+    (folder / "var/lib/dpkg/status").write_text(STATUS.format(5))
+    (folder / METADATA).write_text("Name: torch\nVersion: 2\n")
+    (folder / "same").write_text("same")
+    (folder / "name").write_text("one")
+    os.link(folder / "name", folder / "other name")
+    (folder / "link").symlink_to("tar get")
+    Path(os.fsdecode(os.fsencode(folder) + b"/" + EVIL)).write_text("evil")
+    return folder
+
+
+def squash(folder: Path, *, name: str = "rootfs", is_system: bool = True) -> Partition:
+    target = folder.with_suffix(".sqfs")
+    done = run(["mksquashfs", folder, target, "-noappend", "-no-progress", "-quiet", "-all-root"])
+    assert done.returncode == 0, done.stderr
+    digest = hashlib.sha256(target.read_bytes()).hexdigest()
+    return Partition(path=target, name=name, is_system=is_system, sha256=digest)
+
+
+def write(target: Path, *parts: Partition) -> Path:
+    target.unlink(missing_ok=True)
+    image.write(target, Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64"))
+    return target
+
+
+def diff(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    done = sifwright("diff", *arguments, **options)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return write(tmp_path / "old.sif", squash(tree(tmp_path / "old")))
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Path:
+    """The folder of a second tree, to be changed."""
+    return tree(tmp_path / "new")
+
+
+def compared(old: Path, changed: Path) -> dict[str, dict[str, list[str]]]:
+    """State -> path -> what, of the old image and the tree as it is now."""
+    new = write(changed.with_suffix(".sif"), squash(changed))
+    done = diff(old, new, "--json")
+    assert done.returncode == 1, done.stderr
+    files = json.loads(done.stdout)["files"]
+    return {
+        state: {one["path"]: one.get("what", []) for one in files[state]["largest"]}
+        for state in ("added", "removed", "changed")
+    }
+
+
+def test_the_same_tree_packed_twice(old: Path, changed: Path) -> None:
+    for path in changed.rglob("*"):
+        os.utime(path, (5, 5), follow_symlinks=False)
+    new = write(changed.with_suffix(".sif"), squash(changed))
+    assert new.read_bytes() != old.read_bytes()
+    done = diff(old, new)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "no differences"
+
+
+def test_every_kind_of_difference(old: Path, changed: Path) -> None:
+    (changed / "same").write_text("SAME")
+    (changed / "name").chmod(0o4750)
+    (changed / "link").unlink()
+    (changed / "link").symlink_to("other\nnew target")
+    (changed / "added \N{SNOWMAN}").write_text("new")
+    Path(os.fsdecode(os.fsencode(changed) + b"/" + EVIL)).unlink()
+    found = compared(old, changed)
+    assert found["changed"] == {
+        "link": ["target tar get -> other\\nnew target"],
+        "name": ["mode 644 -> 4750"],
+        "other name": ["mode 644 -> 4750"],
+        "same": ["contents"],
+    }
+    assert list(found["added"]) == ["added \N{SNOWMAN}"]
+    assert list(found["removed"]) == ["evil\\n\\x1b[2J\\xff name\\\\ R 1 644 0 0 9 9"]
+
+
+def test_contents_of_a_file_with_two_names(old: Path, changed: Path) -> None:
+    (changed / "name").write_text("two")
+    assert compared(old, changed)["changed"] == {"name": ["contents"], "other name": ["contents"]}
+
+
+def test_a_name_that_wants_to_be_more(old: Path, changed: Path) -> None:
+    Path(os.fsdecode(os.fsencode(changed) + b"/" + EVIL)).write_text("EVIL")
+    new = write(changed.with_suffix(".sif"), squash(changed))
+    done = diff(old, new)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout
+    assert "  ~ /evil\\n\\x1b[2J\\xff name\\\\ R 1 644 0 0 9 9 (4 bytes): contents" in done.stdout
+
+
+def test_packages(old: Path, changed: Path) -> None:
+    (changed / METADATA).write_text("Name: torch\nVersion: 3\n")
+    (changed / "var/lib/dpkg/status").write_text(STATUS.format(5) + "\n")
+    new = write(changed.with_suffix(".sif"), squash(changed))
+    lines = diff(old, new).stdout.splitlines()
+    start = lines.index("packages: 1 changed")
+    assert lines[start + 1] == "  ~ python torch 2 -> 3"
+
+
+@pytest.fixture
+def layered(tmp_path: Path) -> list[Path]:
+    """Two layered images: the base is the same, the layers over it are others."""
+    base = squash(tree(tmp_path / "base"), name="base")
+    made = []
+    for number in (1, 2):
+        top = tmp_path / f"top{number}"
+        (top / "opt/sifwright").mkdir(parents=True)
+        own = {**PLAN, "id": f"top {number}"}
+        (top / "opt/sifwright/plan.json").write_text(json.dumps(own))
+        (top / "opt" / "thing").write_text(f"thing {number}")
+        os.mknod(top / "same", 0o20644, os.makedev(0, 0))
+        part = squash(top, name="top", is_system=False)
+        made.append(write(tmp_path / f"layered{number}.sif", base, part))
+    return made
+
+
+def test_layers(layered: Sequence[Path], old: Path) -> None:
+    found = json.loads(diff(*layered, "--json").stdout)
+    assert found["files"]["layers"] == {"top": {"added": 0, "removed": 0, "changed": 2}}
+    assert [one["path"] for one in found["files"]["changed"]["largest"]] == [
+        "opt/sifwright/plan.json",
+        "opt/thing",
+    ]
+    assert [found[side]["plan"] for side in ("old", "new")] == ["top 1", "top 2"]
+    assert [len(one["layers"]) for one in found["sizes"]] == [2, 2]
+    done = diff(old, layered[0], "--json")
+    found = json.loads(done.stdout)["files"]
+    assert [one["path"] for one in found["removed"]["largest"]] == ["same"]
+    assert [one["path"] for one in found["added"]["largest"]] == ["opt/thing"]
+    assert found["changed"]["count"] == 1
+
+
+def test_equal_layers_are_not_read(
+    layered: Sequence[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sifwright.diff import contents  # noqa: PLC0415
+
+    asked: list[Collection[bytes]] = []
+    real = Stack.digests
+
+    def digests(stack: Stack, paths: Collection[bytes]) -> dict[bytes, str]:
+        asked.append(paths)
+        return real(stack, paths)
+
+    monkeypatch.setattr(Stack, "digests", digests)
+    stacks = [Stack.of(path) for path in layered]
+    assert contents.different(stacks[0], stacks[1]) == {b"opt/thing", b"opt/sifwright/plan.json"}
+    assert asked == [{b"opt/thing", b"opt/sifwright/plan.json"}] * 2
+    assert contents.different(stacks[0], stacks[0]) == set()
+    assert len(asked) == 2
+
+
+def test_against_a_plan(old: Path, tmp_path: Path) -> None:
+    other = {**PLAN, "steps": [*PLAN["steps"], {"layer": "more", "id": "2", "options": {}}]}
+    (tmp_path / "plan.json").write_text(json.dumps(other))
+    done = diff(old, tmp_path / "plan.json")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[2:] == ["+ layer more", "they differ"]
+
+
+@pytest.mark.parametrize("plan", [None, "{", {"site": 1}])
+def test_an_image_of_others(old: Path, changed: Path, plan: object) -> None:
+    (changed / "opt/sifwright/plan.json").write_text(json.dumps(plan) if plan != "{" else "{")
+    new = write(changed.with_suffix(".sif"), squash(changed))
+    done = diff(old, new)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "note: " in done.stdout
+    assert "is no image of sifwright" in done.stdout
+    assert "files: 1 changed" in done.stdout
+
+
+def test_damaged_images_are_refused(old: Path, tmp_path: Path) -> None:
+    whole = old.read_bytes()
+    start = image.partitions(old)[0].offset
+    cases = {
+        "cut off": whole[: start + 200],
+        "no squashfs": whole[:start] + b"nothing like it " * 200 + whole[start + 3200 :],
+        "tables": whole[: start + 96] + bytes(len(whole) - start - 96),
+    }
+    for name, data in cases.items():
+        (tmp_path / "bad.sif").write_bytes(data)
+        done = diff(old, tmp_path / "bad.sif")
+        assert done.returncode == 2, (name, done.stdout)
+        assert done.stderr.startswith("sifwright: ")
+
+
+@pytest.mark.parametrize("name", [" a", "a ", "#a", "[a]", "a\\b", "*", "a\tb", "-a", '"a"'])
+def test_a_file_with_a_difficult_name(old: Path, changed: Path, name: str) -> None:
+    for folder, text in ((old.with_suffix(""), "old"), (changed, "new")):
+        (folder / name).write_text(text)
+    write(old, squash(old.with_suffix("")))
+    [found] = compared(old, changed)["changed"].values()
+    assert found == ["contents"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "x\n#\n# START OF DATA - DO NOT MODIFY\n#\n",
+        "x\nforged D 1 755 0 0",
+        "x\nforged R 1 644 0 0 5 0",
+        "x\nsame L name",
+    ],
+)
+def test_a_link_that_forges_the_list(old: Path, changed: Path, target: str) -> None:
+    """It can neither add files nor hide those after it: what cannot be told apart is refused."""
+    (changed / "link").unlink()
+    (changed / "link").symlink_to(target)
+    new = write(changed.with_suffix(".sif"), squash(changed))
+    done = diff(old, new)
+    assert done.returncode == 2
+    assert "contradicts itself" in done.stderr
+
+
+def test_without_unsquashfs(old: Path, tmp_path: Path) -> None:
+    (tmp_path / "unsquashfs").write_text("#!/bin/sh\necho 'SYNTAX: unsquashfs' >&2; exit 1\n")
+    (tmp_path / "unsquashfs").chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = diff(old, old, env={**os.environ, "PATH": path})
+    assert done.returncode == 5
+    assert "Install squashfs-tools 4.5 or later." in done.stderr

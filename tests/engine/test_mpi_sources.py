@@ -1,0 +1,140 @@
+"""MPICH and Open MPI compiled from their release archives, on the image of site local, and run.
+
+The archives come from where SIFWRIGHT_MIRRORS leads; a version without such a copy is skipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from sifwright import mirrors
+from sifwright.sources import fill
+from tests import stacks
+from tests.conftest import ROOT, sifwright
+from tests.stacks import ADD_UP, IN_MPICH, IN_OPEN_MPI, Sif
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLOW = (pytest.mark.slow, pytest.mark.image, pytest.mark.build)
+LAUNCHERS = {"mpich": IN_MPICH, "openmpi": IN_OPEN_MPI}
+VENDORS = {"mpich": "MPICH", "openmpi": "Open MPI"}
+# The version for the oldest Cray MPICH, which is that of a site where Horovod is possible.
+WITH_HOROVOD = "3.4.3"
+# Series of the image's MPICH -> wheels that stand for a site's own, none of them older: Cray's
+# MPICH 8 is a 3.4 and its 9 a 4.1.
+HOSTS = {"3.4": ("3.4.3", "4.1.3"), "4.1": ("4.1.3",), "4.3": ("4.3.2",), "5.0": ("5.0.1",)}
+WHICH = """
+from mpi4py import MPI
+total = MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)
+with open("/proc/self/maps") as maps:
+    print(total, *sorted({line.split()[-1] for line in maps if "/libmpi." in line}))
+"""
+
+
+def source(layer: str) -> dict[str, Any]:
+    pins = yaml.safe_load((ROOT / "defs" / "layers" / layer / "pins.yaml").read_text())
+    return dict(pins[layer])
+
+
+def missing(layer: str, version: str) -> str:
+    """The archive's address if SIFWRIGHT_MIRRORS leads to no copy of it; empty if it does."""
+    address = fill(source(layer)["archive"], version)
+    place = mirrors.load().redirect(address, "archives")
+    path = mirrors.local_path(place)
+    there = place != address and (path is None or path.exists())
+    return "" if there else address
+
+
+@dataclass(frozen=True)
+class Release:
+    layer: str
+    version: str
+
+
+def parameters(*layers: str) -> list[Any]:
+    """Every pinned release of the layers."""
+    found = [Release(layer, version) for layer in layers for version in source(layer)["versions"]]
+    return [pytest.param(one, marks=SLOW, id=f"{one.layer}-{one.version}") for one in found]
+
+
+@pytest.mark.parametrize("layer", LAUNCHERS)
+def test_the_mirrors_archives_are_those_that_were_pinned(layer: str) -> None:
+    gone = {version: missing(layer, version) for version in source(layer)["versions"]}
+    if all(gone.values()):
+        pytest.skip(
+            f"SIFWRIGHT_MIRRORS names no copy of {next(iter(gone.values()))}, nor of another"
+            f" release: {VENDORS[layer]} is not compiled here (make test-slow)"
+        )
+    for version in (version for version, address in gone.items() if not address):
+        done = sifwright("pins", layer, layer, version, "--check")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session", params=parameters("mpich", "openmpi"))
+def release(request: pytest.FixtureRequest) -> Release:
+    wanted: Release = request.param
+    if address := missing(wanted.layer, wanted.version):
+        pytest.skip(f"SIFWRIGHT_MIRRORS names no copy of {address}")
+    return wanted
+
+
+@pytest.fixture(scope="session")
+def compiled(release: Release, engine: str, image: Path) -> Path:
+    """The image; its build runs the layers' own tests, and fails with them. Once per release."""
+    assert engine
+    more = ("horovod",) if release == Release("mpich", WITH_HOROVOD) else ()
+    return stacks.from_source(image, release.layer, release.version, *more)
+
+
+@pytest.fixture
+def sif(engine: str, compiled: Path, tmp_path: Path) -> Sif:
+    return stacks.opened(engine, compiled, tmp_path)
+
+
+def test_mpi4py_adds_up_torchs_memory(sif: Sif, release: Release) -> None:
+    output = sif.says(*LAUNCHERS[release.layer], "conda-python-simple", "-c", ADD_UP)
+    assert output == f"{VENDORS[release.layer]} [3.0] of 2\n"
+
+
+def test_the_run_script_knows_the_ranks(sif: Sif, release: Release) -> None:
+    assert stacks.ranks(sif, LAUNCHERS[release.layer]) == ["0 2", "1 2"]
+
+
+def test_another_version_is_noticed(sif: Sif, release: Release) -> None:
+    done = sif.test(release.layer, version="9.9.9")
+    assert done.returncode == 1
+    assert done.stderr == f"{VENDORS[release.layer]} is {release.version}, not 9.9.9\n"
+
+
+@pytest.mark.parametrize("release", parameters("mpich"), indirect=True)
+def test_a_hosts_mpich_takes_the_place_of_the_images(sif: Sif, release: Release) -> None:
+    """With mpi4py, which asks for every function that its MPICH had when it was compiled."""
+    words = (*IN_MPICH, "python", "-c", WHICH)
+    assert libraries(sif.says(*words)) == ["3 /opt/mpich/lib/libmpi.so.12"] * 2
+    for version in HOSTS[release.version.rpartition(".")[0]]:
+        stacks.wheel_of_mpich(version, sif.work / version)
+        output = sif.says(
+            f"/mnt/{version}/bin/{words[0]}", *words[1:], LD_LIBRARY_PATH=f"/mnt/{version}/lib"
+        )
+        assert libraries(output) == [f"3 /mnt/{version}/lib/libmpi.so.12"] * 2
+
+
+def libraries(output: str) -> list[str]:
+    """The sums and libraries of the ranks, without what follows the name of MPICH's ABI."""
+    return [line[: line.index(".so.12") + len(".so.12")] for line in output.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "release",
+    [one for one in parameters("mpich") if one.values[0].version == WITH_HOROVOD],
+    indirect=True,
+)
+def test_horovodrun_takes_mpi_unless_it_is_told_gloo(sif: Sif) -> None:
+    for options, controller in (((), "MPI"), (("--gloo",), "Gloo")):
+        found = stacks.sums_of_horovod(sif, *options)
+        assert found == [(rank, "[3.0]", controller) for rank in "01"]
