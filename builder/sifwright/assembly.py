@@ -13,7 +13,7 @@ from sifwright.squash.flatten import flatten
 from sifwright.squash.pack import SQUASHFS, Packing, pack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from sifwright.model import LayerFile, Plan
@@ -39,7 +39,7 @@ def assemble(task: Task, results: Sequence[Entry], work: Path) -> str:
     how = Packing(compression=plan.site.compression, log=task.log)
     kept = _metadata(plan, task.definition, results)
     layers = [_partition(entry) for entry in results]
-    layers.append(_last(plan, kept, work / "metadata", how))
+    layers.append(_last([*kept, *buildfiles.kept(plan)], _modes(results), work / "metadata", how))
     if task.layout == "flat":
         layers = [_flat(layers, work / "flat", how)]
     contents = Contents(
@@ -67,14 +67,22 @@ def _partition(entry: Entry) -> Partition:
     )
 
 
-def _last(plan: Plan, kept: Sequence[LayerFile], folder: Path, how: Packing) -> Partition:
+def _modes(results: Sequence[Entry]) -> dict[str, int]:
+    """What the steps have made of the modes of folders that the last layer has as well."""
+    return {name: mode for one in results for name, mode in one.manifest["folders"].items()}
+
+
+def _last(
+    kept: Sequence[LayerFile], modes: Mapping[str, int], folder: Path, how: Packing
+) -> Partition:
     """The layer of what the image says of itself."""
     tree = folder / "tree"
     tree.mkdir(parents=True)
-    keptfiles.write_files(tree, [*kept, *buildfiles.kept(plan)])
+    keptfiles.write_files(tree, kept)
     for path in (tree, *tree.rglob("*")):
         if path.is_dir():
-            path.chmod(0o755)
+            name = "" if path == tree else str(path.relative_to(tree))
+            path.chmod(modes.get(name, 0o755))
         os.utime(path, (_MTIME, _MTIME))
     packed = pack(tree, folder, how)
     digest = sha256(packed.squashfs)

@@ -65,6 +65,7 @@ def build(plan: Plan, output: Output, progress: Progress, wishes: Wishes) -> boo
         "definition_sha256": hashlib.sha256(definition(plan, facts).encode()).hexdigest(),
         "site_compression": plan.site.compression,
         "layout": wishes.layout,
+        "base_sha256": incremental.base_digest(plan),
         **({"tested": "all"} if wishes.tests == "all" else {}),
     }
     if not wishes.force and output.is_current(wanted):
@@ -76,14 +77,16 @@ def build(plan: Plan, output: Output, progress: Progress, wishes: Wishes) -> boo
     ):
         _write_plan(task)
         sif = _make(task)
-        layers = sif.ran if wishes.tests == "changed" else None
+        proofs = _proofs(plan, sif)
+        layers = _unproved(proofs, output) if wishes.tests == "changed" else None
         tests = task.engine.test_command(task.made / "image.sif", layers)
         _run_tests(tests, task.log, task.watcher)
         timer.start("publish")
         # First: without the image it does no harm, an image without it would not be checked.
         used = [*task.inputs.used, *sif.used]
         output.remember(task.made, firstuse.text(task.inputs.record, used))
-        output.publish(plan, task.made, wanted | {"tested": wishes.tests} | _record(task, sif))
+        tested = {"tested": wishes.tests, "proofs": proofs}
+        output.publish(plan, task.made, {**wanted, **tested, **_record(task, sif)})
     return True
 
 
@@ -117,7 +120,7 @@ def prepared(
 
 def _make(task: Task) -> Made:
     """Make the SIF, step by step where the machine can."""
-    why_not = incremental.obstacle(task.engine)
+    why_not = incremental.obstacle(task.engine, task.plan)
     if not why_not:
         return incremental.make(task)
     if task.layout == "layered":
@@ -150,9 +153,22 @@ def _write_plan(task: Task) -> None:
     (task.made / "plan.json").write_text(plan_json(task.plan))
 
 
+def _proofs(plan: Plan, sif: Made) -> dict[str, str]:
+    """Of each layer with a test, what that proves: the test, and the result it is run on."""
+    tested = (step.layer for step in plan.steps if step.layer.test)
+    texts = {layer.name: f"{sif.keys.get(layer.name, sif.sha256)} {layer.test}" for layer in tested}
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+
+
+def _unproved(proofs: Mapping[str, str], output: Output) -> list[str]:
+    """The layers whose tests have not passed, as they are now, in the image that stands there."""
+    before = output.proofs()
+    return [name for name, proof in proofs.items() if before.get(name) != proof]
+
+
 def _run_tests(command: Sequence[str], log: Path, watcher: Watcher) -> None:
     watcher.timer.start("test")
-    status = runner.stream(command, log=log, on_line=watcher)
+    status = runner.stream(command, log=log, on_line=watcher, env=apptainer.environment())
     if status != 0:
         raise TestError(watcher.problem("the test failed in the finished image"))
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, files, host_checks, prefetch, runner
+from sifwright import baseimage, files, host_checks, pipsettings, prefetch, runner
 from sifwright.assembly import assemble
 from sifwright.cachedsteps import CachedSteps
 from sifwright.errors import MachineError, UsageError
@@ -14,7 +14,9 @@ from sifwright.inputs import Inputs
 from sifwright.render.definition import base_definition
 from sifwright.schema import did_you_mean
 from sifwright.sif.image import PartitionError
+from sifwright.sif.layout import MAXIMUM_OVERLAYS
 from sifwright.squash import namespace
+from sifwright.squash.pack import FORMAT
 from sifwright.steps import Steps
 from sifwright.store import location
 from sifwright.store.store import Store
@@ -29,13 +31,15 @@ if TYPE_CHECKING:
     from sifwright.model import Plan
     from sifwright.task import Task
 
-__all__ = ["cached_steps", "first_to_run", "make", "obstacle", "open_shell"]
+__all__ = ["base_digest", "cached_steps", "first_to_run", "make", "obstacle", "open_shell"]
 
 _HINT = "before layer '{layer}': bash install.sh runs it; what you change is gone after 'exit'"
 
 
-def obstacle(engine: Apptainer) -> str:
+def obstacle(engine: Apptainer, plan: Plan) -> str:
     """Why steps cannot be run one by one here; empty if they can."""
+    if len(plan.steps) > MAXIMUM_OVERLAYS:
+        return f"it has {len(plan.steps)} layers, and {MAXIMUM_OVERLAYS} can be stacked"
     if engine.product != "apptainer":
         return f"{engine.product} is not known to run steps on overlays"
     problem = namespace.problem()
@@ -44,11 +48,19 @@ def obstacle(engine: Apptainer) -> str:
 
 def _surroundings(plan: Plan, inputs: Inputs) -> dict[str, str]:
     """What decides the bytes of every step beside the plan; see `stepkey.key`."""
+    return {
+        "processor": plan.site.processor,
+        "compression": plan.site.compression,
+        "packing": FORMAT,
+        "base image": base_digest(plan) or inputs.digest,
+    }
+
+
+def base_digest(plan: Plan) -> str:
+    """The sha256 of a SIF that the image starts from; empty if it starts from something else."""
     header = baseimage.header(plan.steps[0])
-    found = {"processor": plan.site.processor, "compression": plan.site.compression}
-    if header.get("Bootstrap") == "localimage":
-        return found | {"base image": files.sha256(Path(header["From"]))}
-    return found | {"base image": inputs.digest}
+    path = Path(header.get("From", ""))
+    return files.sha256(path) if header.get("Bootstrap") == "localimage" and path.is_file() else ""
 
 
 def first_to_run(plan: Plan, engine: Apptainer | None, folder: Path) -> int:
@@ -56,7 +68,7 @@ def first_to_run(plan: Plan, engine: Apptainer | None, folder: Path) -> int:
 
     `folder` is the image's, where the base image of the last build is recorded.
     """
-    if engine is None or obstacle(engine):
+    if engine is None or obstacle(engine, plan):
         return 0
     return len(cached_steps(plan, Inputs.recorded(plan, folder), Store.open()).leading(plan))
 
@@ -96,7 +108,8 @@ def _made(task: Task, steps: Steps, work: Path) -> Made:
                     raise
                 continue
             used, compression = steps.used(results), task.plan.site.compression
-            return Made(ran=steps.ran, used=used, compression=compression, sha256=digest)
+            keys = {entry.manifest["layer"]: entry.key for entry in results}
+            return Made(keys=keys, used=used, compression=compression, sha256=digest)
 
 
 def open_shell(task: Task, layer: str) -> int:
@@ -106,7 +119,7 @@ def open_shell(task: Task, layer: str) -> int:
     before it.
     """
     number = _number(task.plan, layer)
-    if why_not := obstacle(task.engine):
+    if why_not := obstacle(task.engine, task.plan):
         raise MachineError.of(f"no step can be entered here: {why_not}")
     with _store(task) as store, workspace(host_checks.temporary_root()) as work:
         steps = _steps(task, store, work)
@@ -134,16 +147,21 @@ def _number(plan: Plan, layer: str) -> int:
 def _store(task: Task) -> Iterator[Store]:
     """The user's cache; without it, one that is gone afterwards."""
     if task.cached:
-        yield Store.open(note=task.watcher.progress.note)
+        store = Store.open(note=task.watcher.progress.note)
+        store.reclaim()
+        yield store
         return
     with workspace(host_checks.temporary_root()) as root:
         location.make(root)
         yield Store(root=root)
 
 
-def _pip_cache() -> Path:
+def _pip_cache() -> Path | None:
+    """Where pip keeps what it downloads; not if it logs in, which it might keep as well."""
+    if any("@" in value for value in pipsettings.settings().values()):
+        return None
     folder = location.root().parent / "pip"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / prefetch.DOWNLOADS).mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 

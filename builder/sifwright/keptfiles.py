@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,13 @@ if TYPE_CHECKING:
 
     from sifwright.model import LayerFile, Plan
 
-__all__ = ["base_metadata", "prepare", "read", "write_files"]
+__all__ = ["base_metadata", "modes", "prepare", "read", "write_files"]
 
 _KEPT = "kept"
+# Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
+_ANY = "surrogateescape"
+# Folders that the image's metadata lies in: the last layer must not give them other modes.
+_FOLDERS = ("", ".singularity.d", ".singularity.d/env", "opt", "opt/sifwright")
 
 
 def prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> None:
@@ -29,8 +34,16 @@ def prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[s
     for name in ("tmp", _KEPT):
         (build / name).mkdir(parents=True)
     shutil.copytree(machine, build / "machine")
+    # Programs of the image that give up root (apt's) read these, too.
+    for path, mode in (
+        (build, 0o755),
+        (build / "machine", 0o755),
+        (build / "machine/ca.crt", 0o644),
+    ):
+        if path.exists():
+            path.chmod(mode)
     for name, text in kept.items():
-        (build / _KEPT / name).write_text(text)
+        (build / _KEPT / name).write_text(text, errors=_ANY)
     step = plan.steps[number]
     write_files(build, [*buildfiles.programs(), *buildfiles.of_step(step)], buildfiles.BUILD)
     (build / "run").write_text(buildfiles.script(plan, number))
@@ -40,7 +53,17 @@ def prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[s
 def read(build: Path) -> dict[str, str]:
     """What the step left for later ones: name -> text."""
     folder = build / _KEPT
-    return {path.name: path.read_text() for path in sorted(folder.glob("*")) if path.is_file()}
+    return {
+        path.name: path.read_text(errors=_ANY)
+        for path in sorted(folder.glob("*"))
+        if path.is_file()
+    }
+
+
+def modes(tree: Path) -> dict[str, int]:
+    """The modes of those folders that a step's changes hold, of the ones that metadata lies in."""
+    there = (name for name in _FOLDERS if (tree / name).is_dir())
+    return {name: stat.S_IMODE((tree / name).stat().st_mode) for name in there}
 
 
 def base_metadata(tree: Path) -> BaseMetadata:

@@ -54,6 +54,13 @@ class Output:
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
+    def proofs(self) -> dict[str, str]:
+        """What the tests that passed in the image that stands here proved, by layer."""
+        try:
+            return dict(json.loads(self.record.read_text())["proofs"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
     def remember(self, made: Path, text: str) -> None:
         """Put the record of what sources were when they were first used in place."""
         (made / firstuse.FILE).write_text(text)

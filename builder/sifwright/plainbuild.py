@@ -34,5 +34,6 @@ def make(task: Task) -> Made:
     if status != 0:
         raise BuildError(watcher.problem(f"{engine.product} build failed"))
     digest = files.sha256(task.made / "image.sif")
-    ran = [step.layer.name for step in plan.steps]
-    return Made(ran=ran, used=watcher.used, compression=compression, sha256=digest)
+    # Nobody knows the result of a single step, so no test of an earlier image counts for this one.
+    keys = {step.layer.name: digest for step in plan.steps}
+    return Made(keys=keys, used=watcher.used, compression=compression, sha256=digest)

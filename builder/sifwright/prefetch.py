@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shlex
 from contextlib import nullcontext
+from importlib.metadata import version
 from typing import TYPE_CHECKING
+
+from packaging.version import Version
 
 from sifwright import pipasking, runner
 
@@ -15,7 +18,11 @@ if TYPE_CHECKING:
 
     from sifwright.model import Download, Plan, Step
 
-__all__ = ["running"]
+__all__ = ["DOWNLOADS", "running"]
+
+# Where pip keeps what it downloads, in its cache, since 23.3 (its NEWS).
+DOWNLOADS = "http-v2"
+_FIRST = Version("23.3")
 
 
 def running(plan: Plan, first: int, cache: Path, work: Path) -> AbstractContextManager[None]:
@@ -24,11 +31,18 @@ def running(plan: Plan, first: int, cache: Path, work: Path) -> AbstractContextM
     `first` is the number of the first step that runs: what it installs itself is not fetched, as
     it would be at the same time. What cannot be had is no error here: the step will say so.
     """
+    if not _shares_cache():
+        return nullcontext()
     lines = [_line(plan, step, item, cache, work) for step, item in _wanted(plan, first + 1)]
     if not lines:
         return nullcontext()
     command = ["/bin/sh", "-c", "; ".join(lines)]
     return runner.background(command, env=pipasking.environment(), log=work / "prefetch.log")
+
+
+def _shares_cache() -> bool:
+    """Whether this machine's pip keeps downloads where those of images look for them."""
+    return Version(version("pip")) >= _FIRST
 
 
 def _wanted(plan: Plan, first: int) -> Iterator[tuple[Step, Download]]:

@@ -52,8 +52,9 @@ def _own(step: Step) -> Iterator[tuple[str, str]]:
 
 @cache
 def _programs() -> str:
-    files = ((file.path, _digest(file.data)) for file in buildfiles.programs())
-    return _digest(json.dumps(list(files)).encode())
+    files = [(file.path, _digest(file.data)) for file in buildfiles.programs()]
+    setup = buildfiles.package_text("templates/setup.sh")
+    return _digest(json.dumps([setup, *files]).encode())
 
 
 def _digest(data: bytes) -> str:

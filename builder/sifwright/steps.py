@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import keptfiles, runner, stepkey
+from sifwright import keptfiles, prefetch, runner, stepkey
 from sifwright.errors import BuildError
 from sifwright.firstuse import Used
 from sifwright.render import buildfiles
@@ -63,7 +63,6 @@ class Steps:
     reads_all: bool
     pip_cache: Path | None
     checked: set[str] = field(default_factory=set)
-    ran: list[str] = field(default_factory=list)
 
     @contextmanager
     def results(self, count: int | None = None) -> Iterator[list[Entry]]:
@@ -120,11 +119,12 @@ class Steps:
 
     def _make(self, number: int, key: str, below: Sequence[Entry]) -> Entry:
         since, first = time.monotonic(), len(self.watcher.used)
-        self.ran.append(self.plan.steps[number].layer.name)
         self._check(below)
         with workspace(self.temporary) as work, self.cached.store.folder() as made:
             tree, build = self._step(work, number, below) if number else self._base(work)
-            facts = self._facts(number, build, below) | ({} if number else _of_base(tree))
+            facts = self._facts(number, build, below)
+            facts["folders"] = keptfiles.modes(tree)
+            facts |= {} if number else _of_base(tree)
             how = Packing(compression=self.compression, log=self.log)
             lower = [entry.file(LISTING) for entry in below]
             packed = pack(tree, made, how, lower=lower, exclude=[buildfiles.BUILD])
@@ -191,13 +191,15 @@ class Steps:
         """What pip downloads, downloaded once; it compares it with the index's digests."""
         if self.pip_cache is None:
             return []
-        (build / "pip").mkdir()
-        return [f"{self.pip_cache}:{buildfiles.BUILD}/pip"]
+        # Not the wheels that pip builds: it knows them by name, not by what they are built on.
+        (build / "pip" / prefetch.DOWNLOADS).mkdir(parents=True)
+        inside = f"{buildfiles.BUILD}/pip/{prefetch.DOWNLOADS}"
+        return [f"{self.pip_cache / prefetch.DOWNLOADS}:{inside}"]
 
     def _kept(self, below: Entry) -> dict[str, str]:
         """What earlier layers left, with this machine's mirror in place of the one they used."""
         old, kept = below.manifest["mirror"], dict(below.manifest["kept"])
-        if old and old != self.mirror:
+        if old and self.mirror:
             kept = {name: text.replace(old, self.mirror) for name, text in kept.items()}
         return kept
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sifwright import host_checks
+from sifwright.engines import apptainer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,10 +29,10 @@ Layout = Literal["flat", "layered"]
 class Made:
     """An image.sif that was written: what it was made from, and what it is.
 
-    `ran` are the layers whose steps ran for it, the others came from the cache.
+    `keys` say of every layer which result of its step is in it.
     """
 
-    ran: Sequence[str]
+    keys: Mapping[str, str]
     used: Sequence[Used]
     compression: str
     sha256: str
@@ -64,5 +64,5 @@ class Task:
         """The engine's own environment; what it runs in the image sees none of it."""
         folder = str(temporary)
         own = {"PATH": host_checks.search_path(), "APPTAINER_TMPDIR": folder}
-        given = {**os.environ, **self.settings.env, **self.inputs.environment}
+        given = {**apptainer.environment(), **self.settings.env, **self.inputs.environment}
         return {**given, **own, "SINGULARITY_TMPDIR": folder}

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,9 +18,6 @@ from tests.engine.trees import differences, unpack, unpack_stack
 from tests.servers import serve_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from tests.engine.toys import Toy
 
 pytestmark = pytest.mark.build
@@ -177,32 +175,23 @@ def spoil(path: Path, harm: str) -> None:
         path.write_bytes(data)
 
 
-@pytest.fixture
-def builds(toy: Toy) -> Iterator[list[subprocess.Popen[str]]]:
-    """Four builds at once, two of them of the same image."""
+def test_builds_at_once_do_not_repeat_each_others_steps(toy: Toy) -> None:
+    """Four, two of them of the same image in the same place."""
     commands = [toy.command("--json") for _ in range(2)]
     commands += [toy.command("--json", "--layout", layout) for layout in ("layered", "flat")]
     for number, command in enumerate(commands[2:]):
         command[command.index("--output") + 1] = str(toy.folder / f"other {number}")
-    started = [
-        subprocess.Popen([sys.executable, "-m", "sifwright", *c], stdout=subprocess.PIPE, text=True)
-        for c in commands
-    ]
-    yield started
-    for process in started:
-        process.kill()
-        process.wait()
-
-
-def test_builds_at_once_do_not_repeat_each_others_steps(
-    builds: list[subprocess.Popen[str]],
-) -> None:
-    for process in builds:
-        output, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, output
+    words = [sys.executable, "-m", "sifwright"]
+    started = [subprocess.Popen([*words, *c], stdout=subprocess.PIPE, text=True) for c in commands]
+    outputs = [process.communicate(timeout=300)[0] for process in started]
+    assert [process.returncode for process in started] == [0] * 4, outputs
+    logs = [toy.folder / "build", *(toy.folder / f"other {number}" for number in range(2))]
+    text = "".join((folder / "local/toy/build.log").read_text() for folder in logs)
     entries = Store.open().entries()
     assert sorted(entry.manifest["layer"] for entry in entries) == sorted(["base-local", *LAYERS])
     assert Store.open().verify() == []
+    for layer in LAYERS:
+        assert text.count(f"sifwright: begin {layer}\n") <= 1, layer
 
 
 def test_a_shell_before_a_layer(toy: Toy) -> None:
@@ -219,7 +208,7 @@ def test_a_shell_before_a_layer(toy: Toy) -> None:
     assert done.stdout.splitlines() == ["2", "some words", "install.sh", "some words"]
     assert "exit status 1" in done.stderr
     done = sifwright(*words, "two", input="ls /mine /data")
-    assert "x" not in done.stdout.split("/data")[0]
+    assert done.stdout.split() == ["/data:", "a", "y", "z"]
     assert "cannot access '/mine'" in done.stderr
     for layer, says in (("nobody", "has no layer 'nobody'"), ("base-local", "nothing before")):
         done = sifwright(*words, layer)
@@ -244,3 +233,56 @@ def test_what_is_cached_is_not_asked_for(toy: Toy, tmp_path: Path) -> None:
     done = toy.build()
     assert done.returncode == 5
     assert "a file cannot be reached" in done.stderr
+
+
+def test_a_test_that_failed_is_run_again(toy: Toy) -> None:
+    """Also where only those of changed layers are wanted, and when only the test was changed."""
+    states(toy)
+    toy.layer("two", "rm -r /data/a; echo 4 >/data/a; rm /data/y\n", test="[[ -e /nowhere ]]\n")
+    for _ in range(2):
+        failed = toy.build("--tests", "changed")
+        assert failed.returncode == 7
+        assert "layer 'two', test.sh" in failed.stderr
+    toy.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y\n", test="echo proved\n")
+    tested = [line.split()[1] for line in toy.build("--tests", "changed").stdout.splitlines()]
+    assert "two" in tested
+    assert toy.build("--tests", "changed").stdout.startswith("up to date")
+    assert toy.build().stdout.count("test three") == 1
+
+
+def test_the_engines_variables_of_this_machine_do_not_reach_a_step(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor the cache by it: site modules set them."""
+    for name in ("APPTAINERENV_CANARY", "SINGULARITYENV_CANARY", "APPTAINERENV_PREPEND_PATH"):
+        monkeypatch.setenv(name, "/canary4711")
+    monkeypatch.setenv("SINGULARITY_BIND", f"{tmp_path}:/canary")
+    monkeypatch.setenv("APPTAINER_BIND", f"{tmp_path}:/canary")
+    look = "[[ -z ${CANARY:-} && $PATH != */canary* && ! -e /canary ]]\n"
+    toy.layer("three", look, test=look)
+    assert set(states(toy).values()) == {"done"}
+
+
+def test_folders_keep_the_modes_that_steps_gave_them(engine: str, toy: Toy) -> None:
+    toy.layer("three", "chmod 2775 /opt; chmod 750 /opt/sifwright; chmod 711 /\n", test="true\n")
+    states(toy, "--layout", "layered")
+    said = toy.execute(engine, "stat", "--format", "%n %a", "/", "/opt", "/opt/sifwright")
+    assert said.splitlines() == ["/ 711", "/opt 2775", "/opt/sifwright 750"]
+
+
+def test_another_base_is_another_image(toy: Toy, tmp_path: Path) -> None:
+    """Also under the same name."""
+    header = json.loads((toy.folder / "defs/layers/base-local/layer.yaml").read_text())
+    base = tmp_path / "base.sif"
+    base.write_bytes(Path(header["bootstrap"]["From"]).read_bytes())
+    header["bootstrap"]["From"] = str(base)
+    toy.layer("base-local", "true\n", header=header)
+    states(toy)
+    assert toy.build().stdout.startswith("up to date")
+    states(toy, "--layout", "layered")
+    base.unlink()
+    base.write_bytes(toy.sif.read_bytes())
+    toy.layer("one", "mkdir -p /data/a; echo 2 >/data/y; ln -f /data/y /data/z\n")
+    toy.layer("two", "echo 3 >/data/c\n")
+    toy.image("one", "two")
+    assert states(toy)["base-local"] == "done"

@@ -49,17 +49,18 @@ def start(toy: Toy) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def kill_while_it_works(toy: Toy, seconds: float) -> None:
-    """After a while, and so wherever it is then."""
+def kill_while_it_works(toy: Toy, seconds: float) -> bool:
+    """After a while, and so wherever it is then; whether it was still at work."""
     process = start(toy)
     try:
         process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
         process.communicate()
+    return process.returncode == -signal.SIGKILL
 
 
-def kill_while_it_publishes(toy: Toy, seconds: float) -> None:
+def kill_while_it_publishes(toy: Toy, seconds: float) -> bool:
     process = start(toy)
     assert process.stdout
     for line in process.stdout:
@@ -68,6 +69,7 @@ def kill_while_it_publishes(toy: Toy, seconds: float) -> None:
             process.send_signal(signal.SIGKILL)
             break
     process.communicate()
+    return process.returncode == -signal.SIGKILL
 
 
 def number_in(engine: str, toy: Toy) -> int:
@@ -77,26 +79,30 @@ def number_in(engine: str, toy: Toy) -> int:
 
 @pytest.mark.parametrize("kills", KILLS)
 def test_no_kill_loses_an_image(engine: str, toy: Toy, tmp_path: Path, kills: int) -> None:
+    edit(toy, -1)
+    assert toy.build("--layout", "layered").returncode == 0
     edit(toy, 0)
     since = time.monotonic()
     assert toy.build("--layout", "layered").returncode == 0
     whole = time.monotonic() - since
     chance = random.Random(4711)  # noqa: S311  # moments, not secrets
-    before = 0
+    before, killed = 0, [0, 0]
     for number in range(1, kills + 1):
         edit(toy, number)
         if number % 2:
-            kill_while_it_works(toy, chance.uniform(0, whole))
+            killed[1] += kill_while_it_works(toy, chance.uniform(0, whole))
         else:
-            kill_while_it_publishes(toy, chance.uniform(0, 0.05))
+            killed[0] += kill_while_it_publishes(toy, chance.uniform(0, 0.02))
         found = number_in(engine, toy)
         assert found in {before, number}
         before = found
+    assert min(killed) >= kills // 4, killed
     assert toy.build("--layout", "layered").returncode == 0
     assert number_in(engine, toy) == kills
     assert toy.leftovers() == []
     store = Store.open()
     assert store.verify() == []
+    assert [path.name for path in (store.root / "entries").glob(".*")] == []
     again = unpack_stack(toy.sif, tmp_path / "disturbed")
     assert toy.build("--layout", "layered", "--no-cache", "--force").returncode == 0
     assert differences(again, unpack_stack(toy.sif, tmp_path / "undisturbed")) == []

@@ -16,7 +16,7 @@ from sifwright import runner
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MINIMUM", "Apptainer", "find", "lacks_capabilities"]
+__all__ = ["MINIMUM", "Apptainer", "environment", "find", "lacks_capabilities"]
 
 # By what `--version` says. Apptainer 1.1.0 is the first that builds without any setuid program (its
 # CHANGELOG). SingularityCE is not tried by our tests: 4.0 is the oldest still described
@@ -26,6 +26,8 @@ ZSTD_LEVEL = 9
 # mksquashfs takes a quarter of the machine's memory for its queues; on the image of site local,
 # 256 MB gave the same file as fast, at a peak of 192 MB instead of 1508 MB.
 QUEUE_MEMORY = "256M"
+# The engine's own settings, which say where it keeps things and how it logs in.
+_OWN = {"CACHEDIR", "CONFIGDIR", "TMPDIR", "DOCKER_USERNAME", "DOCKER_PASSWORD", "NOHTTPS"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,6 +109,20 @@ class Apptainer:
         level = f" -Xcompression-level {ZSTD_LEVEL}" if compression == "zstd" else ""
         resources = f"-processors {len(os.sched_getaffinity(0))} -mem {QUEUE_MEMORY}"
         return ["--mksquashfs-args", f"-comp {compression}{level} {resources}"]
+
+
+def environment() -> dict[str, str]:
+    """This machine's environment without what would change what is run in the image.
+
+    APPTAINERENV_X, APPTAINER_BIND and others reach a container whatever its options say (tried on
+    1.4.5); a site's modules set them, and a cached result must not depend on them.
+    """
+    return {name: value for name, value in os.environ.items() if _is_harmless(name)}
+
+
+def _is_harmless(name: str) -> bool:
+    ours = re.match(r"(?:APPTAINER|SINGULARITY)(?:_(\w+)|ENV_)", name)
+    return ours is None or ours[1] in _OWN
 
 
 def find() -> Apptainer | None:

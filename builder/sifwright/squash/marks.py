@@ -31,6 +31,8 @@ _SPACES = (
     "security.fuseoverlayfs.",
     "user.containers.override_stat",
 )
+# A label of the machine's own policy, which nobody may remove (selinux(8)): no part of the image.
+_OF_THE_MACHINE = {"security.selinux"}
 # Others, such as redirect and metacopy, say that the path is not all there is to the file.
 _NOTES = {"opaque", "origin", "impure", "nlink", "uuid", "protattr"}
 
@@ -60,6 +62,8 @@ def take_attributes(path: bytes) -> Attributes:
     """
     kept, is_opaque = [], False
     for name in sorted(_names(path)):
+        if name in _OF_THE_MACHINE:
+            continue
         value = os.getxattr(path, name, follow_symlinks=False)
         if not name.startswith(_SPACES):
             kept.append((os.fsencode(name), value))

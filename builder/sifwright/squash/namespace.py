@@ -36,7 +36,10 @@ def problem() -> Problem | None:
     done = runner.capture([*prefix(), "true"], env=environment())
     if done.returncode == 0:
         return None
+    said = done.stderr.strip()
+    if "--map-auto" in said:
+        said = "unshare is older than that of util-linux 2.38"
     return Problem(
-        what=f"no user namespace with subordinate ids: {done.stderr.strip()}",
+        what=f"no user namespace with subordinate ids: {said}",
         fix="sifwright check says what is missing.",
     )

@@ -19,9 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["LISTING", "SQUASHFS", "Packed", "Packing", "pack", "perform", "squash_command"]
+__all__ = [
+    "FORMAT",
+    "LISTING",
+    "SQUASHFS",
+    "Packed",
+    "Packing",
+    "pack",
+    "perform",
+    "squash_command",
+]
 
 SQUASHFS = "layer.sqfs"
+# To be raised when the same changes are packed into other bytes: cached results count no more.
+FORMAT = "1"
 LISTING = "files.json.gz"
 
 
