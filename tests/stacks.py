@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml
+
 from sifwright.machine import DEBIAN, debian_mirror
 from tests.conftest import ROOT, run, sifwright
 
@@ -28,6 +30,8 @@ kept=$SIFWRIGHT_BUILD/kept
 echo "deb $OPT_MIRROR bookworm main" >"$kept/sources.list"
 printf 'Dir::Etc::sourcelist "%s/sources.list";\\n' "$kept" >>"$kept/apt.conf"
 """
+# Only what is added to the image of site local is packed.
+LAYERED = ("--layout", "layered")
 # Compiling mpi4py takes two minutes with optimisation and 20 seconds without.
 SETTINGS = ("mpi4py.optimize=0",)
 MPICH = ("build-tools", "mpich-wheel", "mpi4py", "horovod")
@@ -56,8 +60,8 @@ def project(folder: Path, base: Path, name: str, layers: Sequence[str]) -> Path:
     """A project of its own: site local, the real layers, and a base taken from a SIF."""
     for kind in ("sites", "images"):
         (folder / "defs" / kind).mkdir(parents=True)
-    for layer in layers:
-        shutil.copytree(ROOT / "defs" / "layers" / layer, folder / "defs" / "layers" / layer)
+    for needed in {*layers, *map(_tester, layers)}:
+        shutil.copytree(ROOT / "defs" / "layers" / needed, folder / "defs" / "layers" / needed)
     shutil.copy(ROOT / "defs" / "versions.yaml", folder / "defs")
     site = {"vendor": "cpu", "scheduler": "local", "launcher": "local", "image": name}
     write(folder / "defs" / "sites" / "local.yaml", {"description": "a machine", **site})
@@ -68,6 +72,12 @@ def project(folder: Path, base: Path, name: str, layers: Sequence[str]) -> Path:
     write(place / "layer.yaml", header(base))
     (place / "install.sh").write_text(BASE)
     return folder
+
+
+def _tester(layer: str) -> str:
+    """The layer whose test.sh a layer uses, which may be its own."""
+    found = yaml.safe_load((ROOT / "defs" / "layers" / layer / "layer.yaml").read_text())
+    return str(found.get("test", layer))
 
 
 def header(base: Path) -> dict[str, object]:
@@ -104,7 +114,7 @@ def built(image: Path, name: str, layers: tuple[str, ...], *settings: str) -> Pa
     given = [word for setting in (*SETTINGS, *settings) for word in ("--set", setting)]
     with tempfile.TemporaryDirectory() as folder:
         place = project(Path(folder) / "project", image.resolve(), name, layers)
-        words = ["--project", place, "build", "local", name, "--output", BUILD, *given]
+        words = ["--project", place, "build", "local", name, "--output", BUILD, *LAYERED, *given]
         done = sifwright(*words, timeout=3600)
     assert done.returncode == 0, done.stdout + done.stderr
     return BUILD / "local" / name / "image.sif"
@@ -153,7 +163,7 @@ class Sif:
 
     def test(self, layer: str, **options: str) -> subprocess.CompletedProcess[str]:
         """Run a layer's test.sh as the build did, but with other options."""
-        script = (ROOT / "defs" / "layers" / layer / "test.sh").read_text()
+        script = (ROOT / "defs" / "layers" / _tester(layer) / "test.sh").read_text()
         (self.work / "test.sh").write_text(script)
         plan = json.loads((self.path.parent / "plan.json").read_text())
         step = next(step for step in plan["steps"] if step["layer"] == layer)

@@ -102,7 +102,7 @@ def _made(task: Task, steps: Steps, work: Path) -> Made:
         with steps.results() as results, workspace(work) as scratch:
             task.watcher.timer.start("assemble")
             try:
-                digest = assemble(task, results, scratch)
+                digest = assemble(task, results, scratch, lambda: steps.take_trees(results))
             except PartitionError:
                 if not steps.drop_damaged(results):
                     raise

@@ -6,6 +6,7 @@ it (stepkey.py), so that a build runs only what is not there yet.
 
 from __future__ import annotations
 
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -63,6 +64,7 @@ class Steps:
     reads_all: bool
     pip_cache: Path | None
     checked: set[str] = field(default_factory=set)
+    live: dict[str, Path] = field(default_factory=dict)
 
     @contextmanager
     def results(self, count: int | None = None) -> Iterator[list[Entry]]:
@@ -78,6 +80,11 @@ class Steps:
                     continue
                 yield found
                 return
+
+    @property
+    def trees(self) -> Path:
+        """Where the trees stay that steps of this build have left."""
+        return self.temporary / "trees"
 
     def used(self, results: Sequence[Entry]) -> list[Used]:
         """The sources that the results were made from, whenever that was."""
@@ -120,7 +127,7 @@ class Steps:
     def _make(self, number: int, key: str, below: Sequence[Entry]) -> Entry:
         since, first = time.monotonic(), len(self.watcher.used)
         self._check(below)
-        with workspace(self.temporary) as work, self.cached.store.folder() as made:
+        with self._work(below) as work, self.cached.store.folder() as made:
             tree, build = self._step(work, number, below) if number else self._base(work)
             facts = self._facts(number, build, below)
             facts["folders"] = keptfiles.modes(tree)
@@ -131,7 +138,32 @@ class Steps:
             facts["used"] = [asdict(one) for one in self.watcher.used[first:]]
             facts["unpacked"] = {"entries": packed.entries, "bytes": packed.bytes}
             facts["seconds"] = round(time.monotonic() - since, 3)
-            return self.cached.store.put(key, made, facts)
+            entry = self.cached.store.put(key, made, facts)
+            self.checked.add(key)
+            if work.parent == self.trees:
+                self.live[entry.digest(SQUASHFS)] = tree
+            return entry
+
+    @contextmanager
+    def _work(self, below: Sequence[Entry]) -> Iterator[Path]:
+        """A folder for a step; it stays where the trees of all steps will be put together."""
+        if self.reads_all and len(self._live(below)) == len(below):
+            self.trees.mkdir(exist_ok=True)
+            yield Path(tempfile.mkdtemp(dir=self.trees))
+            return
+        with workspace(self.temporary) as work:
+            yield work
+
+    def _live(self, results: Sequence[Entry]) -> list[Path]:
+        """The folders that these were packed from, as far as they are still there."""
+        digests = (entry.digest(SQUASHFS) for entry in results)
+        return [self.live[digest] for digest in digests if digest in self.live]
+
+    def take_trees(self, results: Sequence[Entry]) -> list[Path]:
+        """The folders that these were packed from, to be used up; empty if not all are there."""
+        found = self._live(results)
+        self.live.clear()
+        return found if len(found) == len(results) else []
 
     def drop_damaged(self, results: Sequence[Entry]) -> bool:
         """Read every byte of these; whether any was damaged, and so dropped from the cache."""

@@ -21,7 +21,9 @@ def _build_by_hand(engine: str, definition: Path, sif: Path) -> None:
     """What the first lines of the definition file say, with pip's settings in the environment."""
     pip = pipsettings.environment(pipsettings.settings())
     env = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", **pip}
-    done = run([engine, "build", "--fakeroot", sif, definition], env=env, timeout=1800)
+    # What is compared is the tree: packed in a third of the time.
+    fast = ["--mksquashfs-args", "-comp zstd -Xcompression-level 1"]
+    done = run([engine, "build", "--fakeroot", *fast, sif, definition], env=env, timeout=1800)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 

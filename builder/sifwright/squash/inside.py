@@ -41,9 +41,9 @@ _DEPTH = 10_000
 class Request:
     """What is to be done; all paths are absolute.
 
-    The squashfs files `layers`, if any, become the folder `tree` first, by `unsquash` with the
-    folder and the file as its last words. `squash` is the command that packs the current directory;
-    without one the tree itself is wanted.
+    The `layers`, if any, become the folder `tree` first: folders are used up, squashfs files
+    unpacked by `unsquash` with the folder and the file as its last words. `squash` is the command
+    that packs the current directory; without one the tree itself is wanted.
     """
 
     tree: str
@@ -88,14 +88,21 @@ def _do(request: Request) -> dict[str, object]:
 
 
 def _add(request: Request, tree: str, layer: str) -> None:
-    """Unpack a layer and put it on top of those before it."""
+    """Put a layer, unpacked if it is not a folder, on top of those before it."""
     if not Path(tree).exists():
-        run([*request.unsquash, tree, layer])
+        _unpack(request, layer, tree)
         return
     stage = f"{tree}.layer"
-    run([*request.unsquash, stage, layer])
+    _unpack(request, layer, stage)
     apply(os.fsencode(stage), os.fsencode(tree))
     remove(os.fsencode(stage))
+
+
+def _unpack(request: Request, layer: str, target: str) -> None:
+    if Path(layer).is_dir():
+        Path(layer).rename(target)
+    else:
+        run([*request.unsquash, target, layer])
 
 
 @contextmanager
