@@ -15,14 +15,13 @@ HOSTILE = "$(touch /pwned) `touch /pwned` '\"; touch /pwned; echo \\ ${HOME} #{x
 
 
 def test_a_build_leaves_image_record_and_link(toy: Toy, engine: str) -> None:
-    toy.layer("hello", "echo hello >/hello\n", test="[[ $(cat /hello) == hello ]]\n")
+    toy.layer("hello", "echo hello >/hello  # this test's\n", test="[[ $(cat /hello) == hello ]]\n")
     toy.image("hello")
     built = toy.build()
     assert built.returncode == 0, built.stderr
-    assert [line.split()[:2] for line in built.stdout.splitlines()][1:3] == [
-        ["base-local", "done"],
-        ["hello", "done"],
-    ]
+    steps = [line.split()[:2] for line in built.stdout.splitlines()][1:3]
+    assert steps[0][0] == "base-local"  # which another test may have left in the cache
+    assert steps[1] == ["hello", "done"]
     record = json.loads((toy.output / "record.json").read_text())
     assert record["sif_sha256"] == hashlib.sha256(toy.sif.read_bytes()).hexdigest()
     assert toy.sif.readlink().name == record["sif"]
