@@ -67,7 +67,7 @@ def _force(command: argparse.ArgumentParser) -> None:
         "--tests",
         choices=("all", "changed"),
         default="all",
-        help="run those of all layers (all), or of those that were not cached",
+        help="run those of all layers (all), or those that have not passed as they are now",
     )
     add("--no-cache", action="store_true", help="run every step, and keep none of the results")
     add(

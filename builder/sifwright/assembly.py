@@ -13,7 +13,7 @@ from sifwright.squash.flatten import flatten
 from sifwright.squash.pack import SQUASHFS, Packing, pack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from sifwright.model import LayerFile, Plan
@@ -28,13 +28,10 @@ _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 _MTIME = 1
 
 
-def assemble(
-    task: Task, results: Sequence[Entry], work: Path, trees: Callable[[], Sequence[Path]]
-) -> str:
+def assemble(task: Task, results: Sequence[Entry], work: Path, trees: Sequence[Path]) -> str:
     """Write image.sif from what the steps made, and return its sha256; `work` is an empty folder.
 
-    `trees` gives folders that hold the same as the results and may be used up, if there are any.
-
+    `trees` are folders that hold the same as the results and may be used up, if there are any.
     Layered: the first result is the system partition, each other one and the image's metadata an
     overlay. Flat: one partition of the whole tree. Raises `PartitionError` for a result that is
     not what was stored.
@@ -45,7 +42,7 @@ def assemble(
     layers = [_partition(entry) for entry in results]
     layers.append(_last([*kept, *buildfiles.kept(plan)], _modes(results), work / "metadata", how))
     if task.layout == "flat":
-        paths = trees() or [layer.path for layer in layers[:-1]]
+        paths = trees or [layer.path for layer in layers[:-1]]
         layers = [_flat([*paths, layers[-1].path], work / "flat", how)]
     contents = Contents(
         partitions=layers,

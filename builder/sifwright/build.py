@@ -45,7 +45,7 @@ __all__ = ["Wishes", "build", "prepared", "test_image"]
 class Wishes:
     """How to build: `layout` of the SIF, `force` even if it is there, with or without the cache.
 
-    `tests`: those of all layers, or of the layers whose steps ran.
+    `tests`: those of all layers, or those that have not passed as they are now.
     """
 
     layout: Layout

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from sifwright.model import Plan, Step
     from sifwright.store.store import Entry, Store
 
-__all__ = ["CachedSteps"]
+__all__ = ["CachedSteps", "used"]
+
+
+def used(entry: Entry) -> list[Used]:
+    """The sources that a result was made from."""
+    return [Used(**one) for one in entry.manifest["used"]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +55,6 @@ class CachedSteps:
 
     def _held(self, entry: Entry) -> dict[str, str]:
         """What its sources would have to be, if they are something else."""
-        used = [Used(**one) for one in entry.manifest["used"]]
-        expected = {one.key: self.record.get(one.key, one.digest) for one in used}
-        return expected if any(expected[one.key] != one.digest for one in used) else {}
+        sources = used(entry)
+        expected = {one.key: self.record.get(one.key, one.digest) for one in sources}
+        return expected if any(expected[one.key] != one.digest for one in sources) else {}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright import baseimage, files, host_checks, pipsettings, prefetch, runner
 from sifwright.assembly import assemble
-from sifwright.cachedsteps import CachedSteps
+from sifwright.cachedsteps import CachedSteps, used
 from sifwright.errors import MachineError, UsageError
 from sifwright.inputs import Inputs
 from sifwright.render.definition import base_definition
@@ -60,7 +61,16 @@ def base_digest(plan: Plan) -> str:
     """The sha256 of a SIF that the image starts from; empty if it starts from something else."""
     header = baseimage.header(plan.steps[0])
     path = Path(header.get("From", ""))
-    return files.sha256(path) if header.get("Bootstrap") == "localimage" and path.is_file() else ""
+    if header.get("Bootstrap") != "localimage" or not path.is_file():
+        return ""
+    status = path.stat()
+    return _sha256(path, (status.st_ino, status.st_size, status.st_mtime_ns))
+
+
+@cache
+def _sha256(path: Path, _identity: tuple[int, int, int]) -> str:
+    """Of gigabytes, and asked for by the record, the cache and the build: read once."""
+    return files.sha256(path)
 
 
 def first_to_run(plan: Plan, engine: Apptainer | None, folder: Path) -> int:
@@ -102,14 +112,15 @@ def _made(task: Task, steps: Steps, work: Path) -> Made:
         with steps.results() as results, workspace(work) as scratch:
             task.watcher.timer.start("assemble")
             try:
-                digest = assemble(task, results, scratch, lambda: steps.take_trees(results))
+                digest = assemble(task, results, scratch, steps.take_trees(results))
             except PartitionError:
                 if not steps.drop_damaged(results):
                     raise
                 continue
-            used, compression = steps.used(results), task.plan.site.compression
+            sources = [one for entry in results for one in used(entry)]
+            compression = task.plan.site.compression
             keys = {entry.manifest["layer"]: entry.key for entry in results}
-            return Made(keys=keys, used=used, compression=compression, sha256=digest)
+            return Made(keys=keys, used=sources, compression=compression, sha256=digest)
 
 
 def open_shell(task: Task, layer: str) -> int:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from sifwright import keptfiles, prefetch, runner, stepkey
 from sifwright.errors import BuildError
-from sifwright.firstuse import Used
 from sifwright.render import buildfiles
 from sifwright.squash.pack import LISTING, SQUASHFS, Packing, pack
 from sifwright.store.claims import claim
@@ -85,10 +84,6 @@ class Steps:
     def trees(self) -> Path:
         """Where the trees stay that steps of this build have left."""
         return self.temporary / "trees"
-
-    def used(self, results: Sequence[Entry]) -> list[Used]:
-        """The sources that the results were made from, whenever that was."""
-        return [Used(**one) for entry in results for one in entry.manifest["used"]]
 
     def shell(self, work: Path, below: Sequence[Entry]) -> list[str]:
         """The command that opens a shell where the step after these would begin."""
