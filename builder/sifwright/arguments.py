@@ -110,7 +110,10 @@ def _flatten(command: argparse.ArgumentParser) -> None:
     command.add_argument("sif", metavar="SIF", help="a layered SIF")
     command.add_argument("target", metavar="TARGET", help="where the flat one goes")
     command.add_argument(
-        "--compression", choices=("zstd", "gzip"), default="zstd", help="of its squashfs (zstd)"
+        "--compression",
+        choices=("zstd", "gzip"),
+        default="",
+        help="of its squashfs (as the layers'; another one takes as long as packing anew)",
     )
 
 

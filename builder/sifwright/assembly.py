@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 from sifwright import keptfiles
 from sifwright.files import sha256
 from sifwright.render import buildfiles, metadata
-from sifwright.sif.image import Contents, Partition, write
+from sifwright.sif.copying import Range
+from sifwright.sif.image import Composed, Contents, Partition, write
 from sifwright.squash.flatten import flatten
 from sifwright.squash.pack import SQUASHFS, Packing, pack
+from sifwright.squashfs.joining import join
+from sifwright.squashfs.ondisk import BadSquashfs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,10 +31,9 @@ _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 _MTIME = 1
 
 
-def assemble(task: Task, results: Sequence[Entry], work: Path, trees: Sequence[Path]) -> str:
+def assemble(task: Task, results: Sequence[Entry], work: Path) -> str:
     """Write image.sif from what the steps made, and return its sha256; `work` is an empty folder.
 
-    `trees` are folders that hold the same as the results and may be used up, if there are any.
     Layered: the first result is the system partition, each other one and the image's metadata an
     overlay. Flat: one partition of the whole tree. Raises `PartitionError` for a result that is
     not what was stored.
@@ -41,11 +43,8 @@ def assemble(task: Task, results: Sequence[Entry], work: Path, trees: Sequence[P
     kept = _metadata(plan, task.definition, results)
     layers = [_partition(entry) for entry in results]
     layers.append(_last([*kept, *buildfiles.kept(plan)], _modes(results), work / "metadata", how))
-    if task.layout == "flat":
-        paths = trees or [layer.path for layer in layers[:-1]]
-        layers = [_flat([*paths, layers[-1].path], work / "flat", how)]
     contents = Contents(
-        partitions=layers,
+        partitions=[_flat(layers, work / "flat", how)] if task.layout == "flat" else layers,
         definition=task.definition.encode(),
         metadata=metadata.inspect_json({file.path: file.data for file in kept}),
         arch=_ARCH[plan.site.processor],
@@ -91,7 +90,16 @@ def _last(
     return Partition(path=packed.squashfs, name="metadata", is_system=False, sha256=digest)
 
 
-def _flat(layers: Sequence[Path], folder: Path, how: Packing) -> Partition:
+def _flat(layers: Sequence[Partition], folder: Path, how: Packing) -> Partition | Composed:
+    try:
+        pieces = join([Range(path=one.path, size=one.size) for one in layers])
+    except BadSquashfs:
+        return _unpacked([one.path for one in layers], folder, how)
+    return Composed(pieces=pieces, name="rootfs", is_system=True)
+
+
+def _unpacked(layers: Sequence[Path], folder: Path, how: Packing) -> Partition:
+    """The slow way, for what cannot be joined: directories too deep in each other, for one."""
     folder.mkdir()
     packed = flatten(layers, folder, how, work=folder)
     return Partition(

@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING
 from sifwright import files, host_checks
 from sifwright.errors import UsageError
 from sifwright.sif import image
+from sifwright.sif.copying import Range
 from sifwright.sif.format import ARCHITECTURES, DataType
-from sifwright.sif.image import Contents, Partition
+from sifwright.sif.image import Composed, Contents, Partition
 from sifwright.squash.flatten import flatten
 from sifwright.squash.pack import Packing
+from sifwright.squashfs import joining
+from sifwright.squashfs.ondisk import BadSquashfs
 from sifwright.workspace import workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from sifwright.sif.format import Descriptor
     from sifwright.sif.image import Image
 
 __all__ = ["flatten_sif"]
@@ -24,39 +29,76 @@ __all__ = ["flatten_sif"]
 def flatten_sif(source: Path, target: Path, compression: str) -> int:
     """Write the flat SIF, whole or not at all, and return how many partitions became one.
 
-    A signature is not carried over: it was one of other bytes. Raises `UsageError` if the source is
-    no layered SIF or the target is there already.
+    `compression` is that of the layers if it is empty. A signature is not carried over: it was one
+    of other bytes. Raises `UsageError` if the source is no layered SIF that can be read, or the
+    target is there already.
     """
     found, parts = image.read(source), image.partitions(source)
+    _refuse_other_overlays(found)
     if len(parts) == 1:
         raise UsageError.of("is flat already", where=str(source), fix="Copy it as it is.")
     if target.exists():
         raise UsageError.of("is there already", where=str(target), fix="Give another name.")
     # Beside the target, so that putting it in place is a rename.
     with workspace(host_checks.temporary_root()) as work, workspace(target.parent) as made:
-        layers = [work / f"{number}.sqfs" for number in range(len(parts))]
-        for part, path in zip(parts, layers, strict=True):
-            image.extract(source, part, path)
-        how = Packing(compression=compression, log=work / "log")
-        packed = flatten(layers, made, how, work=work)
-        partition = Partition(
-            path=packed.squashfs,
-            name="rootfs",
-            is_system=True,
-            sha256=files.sha256(packed.squashfs),
+        partition = _joined(source, parts, compression) or _repacked(
+            source, parts, compression, work
         )
         image.write(made / target.name, _contents(found, partition))
         files.publish(made / target.name, target)
     return len(parts)
 
 
-def _contents(found: Image, partition: Partition) -> Contents:
+def _joined(
+    source: Path, parts: Sequence[Descriptor], compression: str
+) -> Partition | Composed | None:
+    """Of the compressed blocks as they are, if they can stay so."""
+    ranges = [Range(path=source, offset=one.offset, size=one.size) for one in parts]
+    try:
+        if compression in {"", joining.compression(ranges[0])}:
+            return Composed(pieces=joining.join(ranges), name="rootfs", is_system=True)
+    except BadSquashfs:
+        # Compressed by something else, or with notes of an overlay driver: unsquashfs reads those.
+        pass
+    return None
+
+
+def _repacked(source: Path, parts: Sequence[Descriptor], compression: str, work: Path) -> Partition:
+    layers = [work / f"{number}.sqfs" for number in range(len(parts))]
+    for part, path in zip(parts, layers, strict=True):
+        image.extract(source, part, path)
+    how = Packing(compression=compression or "zstd", log=work / "log")
+    packed = flatten(layers, work, how, work=work)
+    digest = files.sha256(packed.squashfs)
+    return Partition(path=packed.squashfs, name="rootfs", is_system=True, sha256=digest)
+
+
+def _contents(found: Image, partition: Partition | Composed) -> Contents[Partition | Composed]:
     return Contents(
         partitions=[partition],
         definition=_data(found, DataType.DEFINITION) or b"",
         metadata=_data(found, DataType.GENERIC_JSON),
-        arch=next(name for name, code in ARCHITECTURES.items() if code == found.header.arch),
+        arch=_arch(found),
     )
+
+
+def _arch(found: Image) -> str:
+    names = {code: name for name, code in ARCHITECTURES.items()}
+    if found.header.arch not in names:
+        what = f"is for a processor that is not known here ({found.header.arch!r})"
+        raise UsageError.of(what, where=str(found.path))
+    return names[found.header.arch]
+
+
+def _refuse_other_overlays(found: Image) -> None:
+    """What is written to an image with `apptainer overlay create` would be missing."""
+    for one in found.descriptors:
+        if one.is_overlay and not one.is_squashfs:
+            raise UsageError.of(
+                f"object {one.id} is an overlay that is no squashfs",
+                where=str(found.path),
+                fix=f"Flatten a copy without it: apptainer sif del {one.id} COPY",
+            )
 
 
 def _data(found: Image, kind: DataType) -> bytes | None:

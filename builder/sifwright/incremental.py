@@ -13,6 +13,7 @@ from sifwright.cachedsteps import CachedSteps, used
 from sifwright.errors import MachineError, UsageError
 from sifwright.inputs import Inputs
 from sifwright.render.definition import base_definition
+from sifwright.sandbox import Sandbox
 from sifwright.schema import did_you_mean
 from sifwright.sif.image import PartitionError
 from sifwright.sif.layout import MAXIMUM_OVERLAYS
@@ -101,10 +102,10 @@ def make(task: Task) -> Made:
 
 
 def _prefetching(steps: Steps, work: Path) -> AbstractContextManager[None]:
-    if steps.pip_cache is None:
+    if steps.sandbox.pip_cache is None:
         return nullcontext()
     first = len(steps.cached.leading(steps.plan))
-    return prefetch.running(steps.plan, first, steps.pip_cache, work)
+    return prefetch.running(steps.plan, first, steps.sandbox.pip_cache, work)
 
 
 def _made(task: Task, steps: Steps, work: Path) -> Made:
@@ -112,7 +113,7 @@ def _made(task: Task, steps: Steps, work: Path) -> Made:
         with steps.results() as results, workspace(work) as scratch:
             task.watcher.timer.start("assemble")
             try:
-                digest = assemble(task, results, scratch, steps.take_trees(results))
+                digest = assemble(task, results, scratch)
             except PartitionError:
                 if not steps.drop_damaged(results):
                     raise
@@ -135,7 +136,7 @@ def open_shell(task: Task, layer: str) -> int:
     with _store(task) as store, workspace(host_checks.temporary_root()) as work:
         steps = _steps(task, store, work)
         with steps.results(number) as below:
-            command = steps.shell(work, below)
+            command = steps.sandbox.shell(below, work)
             task.watcher.timer.finish("done")
             task.watcher.progress.note(_HINT.format(layer=layer))
             return runner.interact(command, env=task.environment(work))
@@ -177,18 +178,22 @@ def _pip_cache() -> Path | None:
 
 
 def _steps(task: Task, store: Store, work: Path) -> Steps:
-    return Steps(
+    sandbox = Sandbox(
         plan=task.plan,
         base=base_definition(task.plan, task.header),
-        cached=cached_steps(task.plan, task.inputs, store),
         mirror=task.header.get("debian-mirror", ""),
-        compression=task.plan.site.compression,
         engine=task.engine,
         settings=task.settings,
         environment=task.environment(work),
         watcher=task.watcher,
         log=task.log,
         temporary=work,
-        reads_all=task.layout == "flat",
         pip_cache=_pip_cache() if task.cached else None,
+    )
+    return Steps(
+        plan=task.plan,
+        cached=cached_steps(task.plan, task.inputs, store),
+        sandbox=sandbox,
+        compression=task.plan.site.compression,
+        reads_all=task.layout == "flat",
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NOISE = random.Random(6)  # noqa: S311  # data for tests
 
 
-def make(folder: Path, *, size: int = 1_200_128) -> Contents:
+def make(folder: Path, *, size: int = 1_200_128) -> Contents[Partition]:
     """A base in whole blocks, as mksquashfs pads its files, and a layer."""
     folder.mkdir(exist_ok=True)
     parts = []
@@ -64,14 +64,14 @@ def clone(monkeypatch: pytest.MonkeyPatch) -> FakeClone:
 
 
 @pytest.fixture
-def plain(tmp_path: Path) -> tuple[Contents, str]:
+def plain(tmp_path: Path) -> tuple[Contents[Partition], str]:
     """Contents, and the digest of their SIF where nothing can be shared."""
     contents = make(tmp_path / "store")
     return contents, image.write(tmp_path / "plain.sif", contents)
 
 
 def test_partitions_are_shared_with_their_own_files(
-    plain: tuple[Contents, str], clone: FakeClone, tmp_path: Path
+    plain: tuple[Contents[Partition], str], clone: FakeClone, tmp_path: Path
 ) -> None:
     contents, digest = plain
     assert image.write(tmp_path / "x.sif", contents) == digest
@@ -79,7 +79,7 @@ def test_partitions_are_shared_with_their_own_files(
 
 
 def test_a_shared_partition_with_a_flipped_byte_is_noticed(
-    plain: tuple[Contents, str], clone: FakeClone, tmp_path: Path
+    plain: tuple[Contents[Partition], str], clone: FakeClone, tmp_path: Path
 ) -> None:
     base = plain[0].partitions[0]
     good = base.path.read_bytes()
@@ -87,13 +87,13 @@ def test_a_shared_partition_with_a_flipped_byte_is_noticed(
         base.path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
         with pytest.raises(PartitionError, match="has sha256") as caught:
             image.write(tmp_path / "x.sif", plain[0])
-        assert caught.value.partition == base
+        assert caught.value.problems[0].where == str(base.path)
         assert not (tmp_path / "x.sif").exists()
     assert clone.shared == [base.path] * 20
 
 
 def test_an_older_sif_gives_what_the_cache_cannot_share(
-    plain: tuple[Contents, str], clone: FakeClone, tmp_path: Path
+    plain: tuple[Contents[Partition], str], clone: FakeClone, tmp_path: Path
 ) -> None:
     """The tail changed, and the text before it, so that the base moves within the file."""
     contents, _ = plain
@@ -112,7 +112,7 @@ def test_an_older_sif_gives_what_the_cache_cannot_share(
 
 
 def test_an_older_sif_with_a_longer_layer_leaves_nothing_behind_the_end(
-    plain: tuple[Contents, str], clone: FakeClone, tmp_path: Path
+    plain: tuple[Contents[Partition], str], clone: FakeClone, tmp_path: Path
 ) -> None:
     contents, digest = plain
     base, layer = contents.partitions
@@ -126,7 +126,7 @@ def test_an_older_sif_with_a_longer_layer_leaves_nothing_behind_the_end(
 
 
 def test_an_older_sif_need_not_be_good(
-    plain: tuple[Contents, str], clone: FakeClone, tmp_path: Path
+    plain: tuple[Contents[Partition], str], clone: FakeClone, tmp_path: Path
 ) -> None:
     contents, digest = plain
     clone.refused = {one.path for one in contents.partitions}
@@ -145,7 +145,7 @@ def test_an_older_sif_need_not_be_good(
 
 
 def test_an_older_sif_that_goes_away_meanwhile_does_no_harm(
-    plain: tuple[Contents, str],
+    plain: tuple[Contents[Partition], str],
     clone: FakeClone,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -29,7 +29,7 @@ NOISE = random.Random(5)  # noqa: S311  # data for tests
 
 
 @pytest.fixture
-def contents(tmp_path: Path) -> Contents:
+def contents(tmp_path: Path) -> Contents[Partition]:
     """Two partitions; the first is longer than what is copied at a time."""
     (tmp_path / "store").mkdir()
     sizes = {"base": 1_500_000, "layer": 20_000}
@@ -44,7 +44,7 @@ def _partition(path: Path, size: int) -> Partition:
     return Partition(path=path, name=path.name, is_system=path.name == "base", sha256=sha256)
 
 
-def test_what_was_written_is_read_again(contents: Contents, tmp_path: Path) -> None:
+def test_what_was_written_is_read_again(contents: Contents[Partition], tmp_path: Path) -> None:
     sif = tmp_path / "x.sif"
     assert image.write(sif, contents) == hashlib.sha256(sif.read_bytes()).hexdigest()
     found = image.read(sif)
@@ -57,7 +57,7 @@ def test_what_was_written_is_read_again(contents: Contents, tmp_path: Path) -> N
         assert target.read_bytes() == part.path.read_bytes()
 
 
-def _write_as(uid: int, umask: int, target: Path, contents: Contents) -> None:
+def _write_as(uid: int, umask: int, target: Path, contents: Contents[Partition]) -> None:
     os.umask(umask)
     if uid != os.geteuid():
         os.setgroups([])
@@ -95,15 +95,19 @@ def test_bytes_do_not_depend_on_time_folder_umask_and_user(shared: Path) -> None
         assert hashlib.sha256(target.read_bytes()).hexdigest() == first
 
 
-def _assert_refused(contents: Contents, target: Path, damaged: Partition, said: str) -> None:
+def _assert_refused(
+    contents: Contents[Partition], target: Path, damaged: Partition, said: str
+) -> None:
     with pytest.raises(PartitionError, match=said) as caught:
         image.write(target, contents)
-    assert caught.value.partition == damaged
+    assert caught.value.problems[0].where == str(damaged.path)
     assert str(damaged.path) in str(caught.value)
     assert not target.exists()
 
 
-def test_every_flipped_byte_of_a_partition_is_noticed(contents: Contents, tmp_path: Path) -> None:
+def test_every_flipped_byte_of_a_partition_is_noticed(
+    contents: Contents[Partition], tmp_path: Path
+) -> None:
     layer = contents.partitions[1]
     contents = replace(contents, partitions=[layer])
     good = layer.path.read_bytes()
@@ -116,7 +120,9 @@ def test_every_flipped_byte_of_a_partition_is_noticed(contents: Contents, tmp_pa
     image.write(tmp_path / "x.sif", contents)
 
 
-def test_every_truncated_or_longer_partition_is_noticed(contents: Contents, tmp_path: Path) -> None:
+def test_every_truncated_or_longer_partition_is_noticed(
+    contents: Contents[Partition], tmp_path: Path
+) -> None:
     base = contents.partitions[0]
     good = base.path.read_bytes()
     for size in (0, 1, 4096, 1 << 20, len(good) - 4096, len(good) - 1):
@@ -127,14 +133,16 @@ def test_every_truncated_or_longer_partition_is_noticed(contents: Contents, tmp_
 
 
 def test_a_partition_that_shrinks_meanwhile_is_noticed(
-    contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    contents: Contents[Partition], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = contents.partitions[0]
     monkeypatch.setattr(copying.Writer, "pad", lambda *_: os.truncate(base.path, 4096))
     _assert_refused(contents, tmp_path / "x.sif", base, "ends at byte 4096, too early")
 
 
-def test_a_partition_that_cannot_be_read_is_named(contents: Contents, tmp_path: Path) -> None:
+def test_a_partition_that_cannot_be_read_is_named(
+    contents: Contents[Partition], tmp_path: Path
+) -> None:
     base, layer = contents.partitions
     layer.path.unlink()
     _assert_refused(contents, tmp_path / "x.sif", layer, "No such file or directory")
@@ -144,7 +152,7 @@ def test_a_partition_that_cannot_be_read_is_named(contents: Contents, tmp_path: 
     _assert_refused(contents, tmp_path / "x.sif", base, "cannot be read: Is a directory")
 
 
-def test_a_file_that_is_there_already_stays(contents: Contents, tmp_path: Path) -> None:
+def test_a_file_that_is_there_already_stays(contents: Contents[Partition], tmp_path: Path) -> None:
     (tmp_path / "x.sif").write_text("older")
     with pytest.raises(BuildError, match="cannot be written: File exists"):
         image.write(tmp_path / "x.sif", contents)
@@ -162,7 +170,9 @@ def _room(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_is_named_and_leaves_nothing(contents: Contents, tmp_path: Path) -> None:
+def test_a_full_disk_is_named_and_leaves_nothing(
+    contents: Contents[Partition], tmp_path: Path
+) -> None:
     sif = tmp_path / "x.sif"
     image.write(sif, contents)
     whole = sif.stat().st_size
@@ -176,7 +186,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(contents: Contents, tmp_path: P
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
-def test_a_file_system_without_room_is_named(contents: Contents, tmp_path: Path) -> None:
+def test_a_file_system_without_room_is_named(contents: Contents[Partition], tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
     mounted = run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small])
@@ -190,7 +200,7 @@ def test_a_file_system_without_room_is_named(contents: Contents, tmp_path: Path)
 
 
 def test_an_interruption_leaves_nothing(
-    contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    contents: Contents[Partition], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(_file: int) -> None:
         raise KeyboardInterrupt
@@ -202,7 +212,7 @@ def test_an_interruption_leaves_nothing(
 
 
 def test_a_sif_is_synced_when_it_is_whole(
-    contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    contents: Contents[Partition], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = []
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file)))
@@ -231,7 +241,7 @@ def test_what_is_no_sif_is_refused(
         image.read(tmp_path / "x")
 
 
-def test_a_cut_off_sif_is_refused(contents: Contents, tmp_path: Path) -> None:
+def test_a_cut_off_sif_is_refused(contents: Contents[Partition], tmp_path: Path) -> None:
     sif = tmp_path / "x.sif"
     image.write(sif, contents)
     whole = sif.stat().st_size
@@ -241,7 +251,7 @@ def test_a_cut_off_sif_is_refused(contents: Contents, tmp_path: Path) -> None:
             image.read(sif)
 
 
-def test_a_damaged_head_is_refused_or_read(contents: Contents, tmp_path: Path) -> None:
+def test_a_damaged_head_is_refused_or_read(contents: Contents[Partition], tmp_path: Path) -> None:
     """Whatever its numbers say, nothing but `SifError` is raised, and soon."""
     sif = tmp_path / "x.sif"
     small = [replace(contents.partitions[1], is_system=True)]
@@ -260,7 +270,9 @@ def test_a_damaged_head_is_refused_or_read(contents: Contents, tmp_path: Path) -
             continue
 
 
-def test_an_object_too_big_to_be_text_is_refused(contents: Contents, tmp_path: Path) -> None:
+def test_an_object_too_big_to_be_text_is_refused(
+    contents: Contents[Partition], tmp_path: Path
+) -> None:
     sif = tmp_path / "x.sif"
     image.write(sif, contents)
     os.truncate(sif, 2**40)
@@ -269,7 +281,9 @@ def test_an_object_too_big_to_be_text_is_refused(contents: Contents, tmp_path: P
         image.data(sif, huge)
 
 
-def test_an_image_without_a_system_is_refused(contents: Contents, tmp_path: Path) -> None:
+def test_an_image_without_a_system_is_refused(
+    contents: Contents[Partition], tmp_path: Path
+) -> None:
     only = replace(contents, partitions=contents.partitions[1:])
     image.write(tmp_path / "x.sif", only)
     with pytest.raises(SifError, match="it has no squashfs system partition"):
@@ -277,7 +291,7 @@ def test_an_image_without_a_system_is_refused(contents: Contents, tmp_path: Path
 
 
 def test_extracting_from_a_sif_that_is_cut_off_leaves_nothing(
-    contents: Contents, tmp_path: Path
+    contents: Contents[Partition], tmp_path: Path
 ) -> None:
     image.write(tmp_path / "x.sif", contents)
     last = image.read(tmp_path / "x.sif").descriptors[-1]

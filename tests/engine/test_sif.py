@@ -14,7 +14,7 @@ import pytest
 
 from sifwright.sif import image, layout
 from sifwright.sif.format import LAUNCH, NO_TIME
-from sifwright.sif.image import Contents
+from sifwright.sif.image import Contents, Partition
 from tests.conftest import run
 from tests.engine.sifs import keys, layer, system
 
@@ -34,7 +34,7 @@ TREE = {
 
 
 @pytest.fixture(scope="module")
-def contents(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Contents:
+def contents(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Contents[Partition]:
     """A system and three layers; the third changes and hides what the first brought."""
     folder = tmp_path_factory.mktemp(f"for-{engine.rpartition('/')[2]}")
     parts = [
@@ -52,7 +52,7 @@ def contents(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Contents:
 
 
 @pytest.fixture(scope="module")
-def sif(contents: Contents, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sif(contents: Contents[Partition], tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("sif") / "layered image.sif"
     image.write(target, contents)
     return target
@@ -85,7 +85,7 @@ def _normalised(sif: Path) -> bytes:
 
 
 def test_bytes_are_those_of_the_engines_own_tools(
-    engine: str, contents: Contents, sif: Path, tmp_path: Path
+    engine: str, contents: Contents[Partition], sif: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.sif"
     add = [engine, "sif", "add", "--groupid", "1"]
@@ -108,13 +108,15 @@ def test_it_runs_as_the_stack_of_its_layers(engine: str, sif: Path) -> None:
     assert _execute(engine, sif, "ls -a /")[:4] == [".", "..", ".singularity.d", "bin"]
 
 
-def test_a_flat_one_runs(engine: str, contents: Contents, tmp_path: Path) -> None:
+def test_a_flat_one_runs(engine: str, contents: Contents[Partition], tmp_path: Path) -> None:
     flat = replace(contents, partitions=contents.partitions[:1])
     image.write(tmp_path / "flat.sif", flat)
     assert _execute(engine, tmp_path / "flat.sif", "echo it runs") == ["it", "runs"]
 
 
-def test_more_objects_than_usual_run(engine: str, contents: Contents, tmp_path: Path) -> None:
+def test_more_objects_than_usual_run(
+    engine: str, contents: Contents[Partition], tmp_path: Path
+) -> None:
     """As many layers as we allow, which is more than the 48 places of an ordinary SIF."""
     many = [
         layer(tmp_path / f"layer-{number}", {f"of-{number}": str(number), "says": str(number)})
@@ -126,7 +128,7 @@ def test_more_objects_than_usual_run(engine: str, contents: Contents, tmp_path: 
     _sign(engine, tmp_path / "x.sif", tmp_path)
 
 
-def test_it_is_listed(engine: str, sif: Path, contents: Contents) -> None:
+def test_it_is_listed(engine: str, sif: Path, contents: Contents[Partition]) -> None:
     listing = _said(engine, "sif", "list", sif)
     kinds = ["Def.FILE", "JSON.Generic", f"FS (Squashfs/*System/{contents.arch})"]
     kinds += [f"FS (Squashfs/Overlay/{contents.arch})"] * 3
@@ -147,7 +149,9 @@ def test_it_is_inspected(engine: str, sif: Path) -> None:
     assert labels == [f"{name}: {value}" for name, value in LABELS.items()]
 
 
-def test_it_is_inspected_without_metadata(engine: str, contents: Contents, tmp_path: Path) -> None:
+def test_it_is_inspected_without_metadata(
+    engine: str, contents: Contents[Partition], tmp_path: Path
+) -> None:
     """The engine looks into the container then, through all of its layers."""
     image.write(tmp_path / "x.sif", replace(contents, metadata=None))
     deffile = _said(engine, "inspect", "--deffile", tmp_path / "x.sif")
@@ -169,7 +173,7 @@ def _sign(engine: str, sif: Path, folder: Path) -> list[object]:
 
 
 def test_it_is_signed_and_every_part_is_covered(
-    engine: str, contents: Contents, tmp_path: Path
+    engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
     sif = tmp_path / "x.sif"
     image.write(sif, contents)
@@ -187,7 +191,7 @@ def test_it_is_signed_and_every_part_is_covered(
 
 
 def test_signatures_do_not_depend_on_the_time(
-    engine: str, contents: Contents, tmp_path: Path
+    engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
     found = set()
     for folder in (tmp_path / "one", tmp_path / "other"):
@@ -199,7 +203,9 @@ def test_signatures_do_not_depend_on_the_time(
     assert len(found) == 1
 
 
-def test_what_the_engine_builds_is_read(engine: str, contents: Contents, tmp_path: Path) -> None:
+def test_what_the_engine_builds_is_read(
+    engine: str, contents: Contents[Partition], tmp_path: Path
+) -> None:
     """`apptainer build` from a SIF: its system partition alone, as it was packed anew."""
     image.write(tmp_path / "x.sif", replace(contents, partitions=contents.partitions[:1]))
     fakeroot = [] if os.geteuid() else ["--fakeroot"]
@@ -213,7 +219,7 @@ def test_what_the_engine_builds_is_read(engine: str, contents: Contents, tmp_pat
 
 
 def test_objects_beyond_4_gb_are_where_the_engine_finds_them(
-    engine: str, contents: Contents, tmp_path: Path
+    engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
     sizes = (5 << 30, 4096, 6 << 30, 4096)
     parts = [

@@ -26,6 +26,7 @@ ZSTD_LEVEL = 9
 # mksquashfs takes a quarter of the machine's memory for its queues; on the image of site local,
 # 256 MB gave the same file as fast, at a peak of 192 MB instead of 1508 MB.
 QUEUE_MEMORY = "256M"
+_HOSTS = "/etc/hosts"
 # The engine's own settings, which say where it keeps things and how it logs in.
 _OWN = {"CACHEDIR", "CONFIGDIR", "TMPDIR", "DOCKER_USERNAME", "DOCKER_PASSWORD", "NOHTTPS"}
 
@@ -83,14 +84,21 @@ class Apptainer:
         What it changes goes to `upper`/upper.
         """
         base, *others = layers
-        overlays = (f"--overlay={layer}:ro" for layer in others)
+        overlays = [*(f"--overlay={layer}:ro" for layer in others), f"--overlay={upper}"]
+        return [*self._exec(binds), "--bind", _HOSTS, *overlays, str(base), "/bin/sh", script]
+
+    def inside_command(self, tree: Path, script: str, *, binds: Sequence[str]) -> list[str]:
+        """The same in a tree, which it changes."""
+        # Nothing is made there to bind to, unlike on an overlay.
+        hosts = ["--bind", _HOSTS] if (tree / _HOSTS.lstrip("/")).is_file() else []
+        return [*self._exec(binds), *hosts, "--writable", str(tree), "/bin/sh", script]
+
+    def _exec(self, binds: Sequence[str]) -> list[str]:
+        """What %post sees of the machine: what is bound, its /tmp, and /etc/hosts."""
         return [
             *(self.program, "exec", *_fakeroot(), "--cleanenv", "--no-home", "--pwd", "/"),
-            # %post sees of the machine what is bound, its /tmp, and these two files.
-            *("--no-mount", "bind-paths", "--no-mount", "cwd", "--bind", "/etc/hosts"),
+            *("--no-mount", "bind-paths", "--no-mount", "cwd"),
             *_bound(binds),
-            *overlays,
-            *(f"--overlay={upper}", str(base), "/bin/sh", script),
         ]
 
     def test_command(self, sif: Path, layers: Sequence[str] | None = None) -> list[str]:

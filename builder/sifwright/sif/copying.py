@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sifwright.errors import BuildError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -63,8 +63,15 @@ class Writer:
 
     def copy(self, source: Range) -> str:
         """Copy the bytes and return their sha256; raises `Unreadable`."""
+        digest = hashlib.sha256()
         with opened(source.path) as file:
-            return self._through(file, source.offset, source.size, put=True)
+            self._through(file, source.offset, source.size, (self._put, digest.update))
+        return digest.hexdigest()
+
+    def append(self, source: Range) -> None:
+        """Copy the bytes of which nobody knows a digest; raises `Unreadable`."""
+        with opened(source.path) as file:
+            self._through(file, source.offset, source.size, (self._put,))
 
     def clone(self, source: Range, sha256: str) -> bool:
         """Share the bytes instead of copying them; False if they cannot be, or are the wrong ones.
@@ -72,15 +79,17 @@ class Writer:
         They are read back from the new file, so the digest is that of what stands there.
         """
         before = self._digest.copy(), self._position
+        digest = hashlib.sha256()
         try:
             with opened(source.path) as file:
                 self._share(file, source)
-            found = self._through(self._file, self._position, source.size, put=False)
+            self._through(self._file, self._position, source.size, (self._skip, digest.update))
+            same = digest.hexdigest() == sha256
         except (OSError, Unreadable):
-            found = ""
-        if found != sha256:
+            same = False
+        if not same:
             self._digest, self._position = before
-        return found == sha256
+        return same
 
     def sync(self) -> None:
         os.fsync(self._file)
@@ -89,22 +98,24 @@ class Writer:
         arguments = _CLONE_RANGE.pack(file, source.offset, source.size, self._position)
         fcntl.ioctl(self._file, _FICLONERANGE, arguments)
 
-    def _through(self, file: int, offset: int, size: int, *, put: bool) -> str:
-        """Read, write, and take both digests at once: the GIL is free in each of them."""
-        digest = hashlib.sha256()
+    def _through(
+        self, file: int, offset: int, size: int, uses: Sequence[Callable[[memoryview], None]]
+    ) -> None:
+        """Read blocks, and digest and use each at once: the GIL is free in all of them."""
         pending: list[Future[None]] = []
         buffers = (bytearray(_BLOCK), bytearray(_BLOCK))
+        first, *others = uses
         for number, at in enumerate(range(0, size, _BLOCK)):
             block = memoryview(buffers[number % 2])[: min(_BLOCK, size - at)]
             _fill(file, block, offset + at)
             wait(pending)
-            pending = [self._pool.submit(one.update, block) for one in (digest, self._digest)]
-            if put:
-                self._put(block)
-            else:
-                self._position += len(block)
+            pending = [self._pool.submit(use, block) for use in (self._digest.update, *others)]
+            first(block)
         wait(pending)
-        return digest.hexdigest()
+
+    def _skip(self, data: memoryview) -> None:
+        """Past what stands there."""
+        self._position += len(data)
 
     def _put(self, data: memoryview) -> None:
         while data:

@@ -153,11 +153,15 @@ class Descriptor:
     @property
     def is_system(self) -> bool:
         """Whether it is the tree that the image's other partitions lie over."""
-        return self._partition == (SQUASHFS, PartitionType.PRIMARY_SYSTEM)
+        return self._partition[1] == PartitionType.PRIMARY_SYSTEM
 
     @property
     def is_overlay(self) -> bool:
-        return self._partition == (SQUASHFS, PartitionType.OVERLAY)
+        return self._partition[1] == PartitionType.OVERLAY
+
+    @property
+    def is_squashfs(self) -> bool:
+        return self._partition[0] == SQUASHFS
 
     @property
     def _partition(self) -> tuple[int, int]:

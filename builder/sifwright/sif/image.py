@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sifwright.errors import BuildError, Problem, UsageError
 from sifwright.sif import layout
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "Composed",
     "Contents",
     "Image",
     "Partition",
@@ -40,12 +41,11 @@ class SifError(UsageError):
 
 
 class PartitionError(BuildError):
-    """A file that is to become a partition is not the one it should be; `partition` says which."""
+    """A file that is to become a partition is not the one it should be."""
 
-    def __init__(self, partition: Partition, what: str) -> None:
+    def __init__(self, path: Path, what: str) -> None:
         fix = "The disk or another program has damaged it: remove it and build again."
-        super().__init__(Problem(what=what, where=str(partition.path), fix=fix))
-        self.partition = partition
+        super().__init__(Problem(what=what, where=str(path), fix=fix))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,9 +57,57 @@ class Partition:
     is_system: bool
     sha256: str
 
+    @property
+    def size(self) -> int:
+        """In bytes; raises `PartitionError`."""
+        try:
+            return self.path.stat().st_size
+        except OSError as error:
+            raise PartitionError(self.path, f"cannot be read: {error.strerror}") from error
+
+    def add(self, writer: Writer, size: int, older: Range | None) -> None:
+        """Share or copy the bytes; raises `PartitionError` if they are the wrong ones."""
+        own = Range(path=self.path, size=size)
+        try:
+            if any(writer.clone(one, self.sha256) for one in (own, older) if one is not None):
+                return
+            found = writer.copy(own)
+        except Unreadable as error:
+            raise PartitionError(self.path, str(error)) from error
+        if found != self.sha256:
+            raise PartitionError(self.path, f"has sha256 {found}, not {self.sha256}")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Contents:
+class Composed:
+    """A squashfs that is made while it is written, of bytes and of parts of files."""
+
+    pieces: Sequence[bytes | Range]
+    name: str
+    is_system: bool
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(one.size if isinstance(one, Range) else len(one) for one in self.pieces)
+
+    def add(self, writer: Writer, _size: int, _older: Range | None) -> None:
+        """Copy the bytes; raises `PartitionError` if one of the files is too short by now."""
+        for piece in self.pieces:
+            if isinstance(piece, bytes):
+                writer.write(piece)
+                continue
+            try:
+                writer.append(piece)
+            except Unreadable as error:
+                raise PartitionError(piece.path, str(error)) from error
+
+
+_Part_co = TypeVar("_Part_co", bound=Partition | Composed, covariant=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Contents(Generic[_Part_co]):
     """All that a SIF is made of.
 
     Exactly one partition is the system, the first; the others lie over it in their order.
@@ -67,7 +115,7 @@ class Contents:
     inspect` starts the container to look. `arch` is Go's name of the processor.
     """
 
-    partitions: Sequence[Partition]
+    partitions: Sequence[_Part_co]
     definition: bytes
     metadata: bytes | None = None
     arch: str
@@ -84,13 +132,16 @@ class Image:
     @property
     def partitions(self) -> tuple[Descriptor, ...]:
         """The squashfs partitions that make up the tree, lowest first, as Apptainer stacks them."""
-        system = [one for one in self.descriptors if one.is_system][:1]
+        found = [one for one in self.descriptors if one.is_squashfs]
+        system = [one for one in found if one.is_system][:1]
         groups = {one.group for one in system}
-        overlays = [one for one in self.descriptors if one.is_overlay and one.group in groups]
+        overlays = [one for one in found if one.is_overlay and one.group in groups]
         return (*system, *overlays)
 
 
-def write(target: Path, contents: Contents, *, like: Path | None = None) -> str:
+def write(
+    target: Path, contents: Contents[Partition | Composed], *, like: Path | None = None
+) -> str:
     """Write a SIF, sync it, and return its sha256.
 
     Each partition is compared with its digest while it is copied: raises `PartitionError`. Raises
@@ -110,30 +161,23 @@ def write(target: Path, contents: Contents, *, like: Path | None = None) -> str:
             place = plan.descriptors[first + number]
             writer.pad(place.offset)
             same = older[number] if number < len(older) else None
-            _add(writer, one, place.size, same if same and same.size == place.size else None)
+            one.add(writer, place.size, same if same and same.size == place.size else None)
         writer.sync()
         return writer.digest
 
 
-def _texts(contents: Contents) -> list[layout.Object]:
+def _texts(contents: Contents[Partition | Composed]) -> list[layout.Object]:
     found = [layout.definition(len(contents.definition))]
     if contents.metadata is not None:
         found.append(layout.metadata(len(contents.metadata)))
     return found
 
 
-def _places(contents: Contents) -> list[layout.Object]:
+def _places(contents: Contents[Partition | Composed]) -> list[layout.Object]:
     return [
-        layout.partition(_size(one), one.name, contents.arch, is_system=one.is_system)
+        layout.partition(one.size, one.name, contents.arch, is_system=one.is_system)
         for one in contents.partitions
     ]
-
-
-def _size(partition: Partition) -> int:
-    try:
-        return partition.path.stat().st_size
-    except OSError as error:
-        raise PartitionError(partition, f"cannot be read: {error.strerror}") from error
 
 
 def _ranges(path: Path | None) -> list[Range]:
@@ -149,20 +193,6 @@ def _ranges(path: Path | None) -> list[Range]:
 
 def _range(path: Path, descriptor: Descriptor) -> Range:
     return Range(path=path, offset=descriptor.offset, size=descriptor.size)
-
-
-def _add(writer: Writer, partition: Partition, size: int, older: Range | None) -> None:
-    """Share or copy the partition's bytes; raises `PartitionError` if they are the wrong ones."""
-    own = Range(path=partition.path, size=size)
-    try:
-        if any(writer.clone(one, partition.sha256) for one in (own, older) if one is not None):
-            return
-        found = writer.copy(own)
-    except Unreadable as error:
-        raise PartitionError(partition, str(error)) from error
-    if found != partition.sha256:
-        what = f"has sha256 {found}, not {partition.sha256}"
-        raise PartitionError(partition, what)
 
 
 def read(path: Path) -> Image:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from sifwright.errors import BuildError, Problem, quoted
 from sifwright.squash import listing
 from sifwright.squash.apply import apply, remove
+from sifwright.squash.changes import collect
 from sifwright.squash.programs import run
 from sifwright.squash.tidy import tidy
 
@@ -41,6 +42,7 @@ _DEPTH = 10_000
 class Request:
     """What is to be done; all paths are absolute.
 
+    Of a `live` tree, `tree` becomes what changed in it since the file `state` was written.
     The `layers`, if any, become the folder `tree` first: folders are used up, squashfs files
     unpacked by `unsquash` with the folder and the file as its last words. `squash` is the command
     that packs the current directory; without one the tree itself is wanted.
@@ -48,6 +50,8 @@ class Request:
 
     tree: str
     listing: str
+    live: str = ""
+    state: str = ""
     lower: Sequence[str] = ()
     exclude: Sequence[str] = ()
     layers: Sequence[str] = ()
@@ -77,9 +81,13 @@ def _do(request: Request) -> dict[str, object]:
     for layer in request.layers:
         _add(request, tree.name, layer)
     os.chdir(tree)
-    found = tidy(
-        listing.Tree(*map(Path, request.lower)), [os.fsencode(path) for path in request.exclude]
+    lower, exclude = (
+        listing.Tree(*map(Path, request.lower)),
+        list(map(os.fsencode, request.exclude)),
     )
+    if request.live:
+        collect(Path(request.live), Path(request.state), lower, exclude)
+    found = tidy(lower, exclude)
     listing.write(Path(request.listing), found.nodes)
     if request.squash:
         with _pseudo_files(found, Path(request.listing)) as words:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Row = list[Any]
 
-__all__ = ["FORMAT", "Node", "Tree", "kind", "read", "write"]
+__all__ = ["FORMAT", "Node", "Tree", "kind", "read", "text", "write"]
 
 FORMAT = 1
 _WHITEOUT = "whiteout"
@@ -110,12 +110,12 @@ class Tree:
                 self._add(row)
 
     def get(self, path: bytes) -> Node | None:
-        row = self._rows.get(_text(path))
+        row = self._rows.get(text(path))
         return None if row is None else _node(row)
 
     def names(self, folder: bytes) -> list[bytes]:
         """What is in a folder; nothing if the path is none."""
-        return [_bytes(name) for name in self._names.get(_text(folder), ())]
+        return [_bytes(name) for name in self._names.get(text(folder), ())]
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -153,17 +153,17 @@ def _rows(path: Path) -> list[Row]:
 
 def _row(node: Node) -> Row:
     return [
-        _text(node.path),
+        text(node.path),
         node.kind,
         node.mode,
         node.uid,
         node.gid,
         node.size,
         node.mtime,
-        _text(node.target),
+        text(node.target),
         node.device,
         node.links,
-        {_text(name): value.hex() for name, value in node.xattrs},
+        {text(name): value.hex() for name, value in node.xattrs},
     ]
 
 
@@ -184,7 +184,7 @@ def _node(row: Row) -> Node:
     )
 
 
-def _text(name: bytes) -> str:
+def text(name: bytes) -> str:
     """A name as JSON can hold it, whatever its bytes and the machine's locale."""
     return name.decode("utf-8", "surrogateescape")
 

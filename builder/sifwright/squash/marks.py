@@ -7,7 +7,7 @@ folder.
 """
 
 # Paths are bytes here, since names may be no text; pathlib takes none.
-# ruff: noqa: PTH118
+# ruff: noqa: PTH118, PTH119
 from __future__ import annotations
 
 import errno
@@ -18,7 +18,15 @@ from dataclasses import dataclass
 from sifwright.errors import BuildError, quoted
 from sifwright.squash import listing
 
-__all__ = ["Attributes", "Content", "content", "take_attributes"]
+__all__ = [
+    "Attributes",
+    "Content",
+    "attributes",
+    "content",
+    "mark_gone",
+    "refuse_reserved",
+    "take_attributes",
+]
 
 _MARK = b".wh."
 # fuse-overlayfs writes the second one where it may make a device.
@@ -61,9 +69,7 @@ def take_attributes(path: bytes) -> Attributes:
     Raises `BuildError` for one that says there is more to the file than this path.
     """
     kept, is_opaque = [], False
-    for name in sorted(_names(path)):
-        if name in _OF_THE_MACHINE:
-            continue
+    for name in attributes(path):
         value = os.getxattr(path, name, follow_symlinks=False)
         if not name.startswith(_SPACES):
             kept.append((os.fsencode(name), value))
@@ -103,17 +109,35 @@ def _hidden(name: bytes, status: os.stat_result, folder: bytes) -> bytes | None:
     if not name.startswith(_MARK):
         return name if is_device else None
     if not is_device and (not stat.S_ISREG(status.st_mode) or status.st_size):
-        raise BuildError.of(
-            "a name that starts with '.wh.' means a removed file to overlay drivers",
-            where=quoted(os.path.join(folder, name)),
-            fix="Let the layer give it another name.",
-        )
+        refuse_reserved(os.path.join(folder, name))
     return name.removeprefix(_MARK)
 
 
-def _names(path: bytes) -> list[str]:
+def mark_gone(path: bytes) -> None:
+    """Say that a path is gone, as a driver does that may make no devices."""
+    folder, name = os.path.split(path)
+    os.close(os.open(os.path.join(folder, _MARK + name), os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def refuse_reserved(path: bytes) -> None:
+    """Raise `BuildError` for a name that drivers take for a mark of their own."""
+    if os.path.basename(path).startswith(_MARK):
+        raise BuildError.of(
+            "a name that starts with '.wh.' means a removed file to overlay drivers",
+            where=quoted(path),
+            fix="Let the layer give it another name.",
+        )
+
+
+def attributes(path: int | bytes) -> list[str]:
+    """The names of the extended attributes of a path that are not the machine's own."""
+    return [name for name in sorted(_names(path)) if name not in _OF_THE_MACHINE]
+
+
+def _names(path: int | bytes) -> list[str]:
     try:
-        return os.listxattr(path, follow_symlinks=False)
+        # Of an open file there is no link to follow, and Python refuses to be told so.
+        return os.listxattr(path, follow_symlinks=isinstance(path, int))
     except OSError as error:
         if error.errno == errno.ENOTSUP:
             return []

@@ -23,6 +23,7 @@ __all__ = [
     "FORMAT",
     "LISTING",
     "SQUASHFS",
+    "Live",
     "Packed",
     "Packing",
     "pack",
@@ -55,28 +56,45 @@ class Packed:
     whiteouts: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Live:
+    """A tree that goes on being worked in after what changed in it was packed.
+
+    `state` is a file that says what the tree was when it was last packed, if it was. `upper` is an
+    empty folder on the same file system, which gets what changed.
+    """
+
+    tree: Path
+    state: Path
+    upper: Path
+
+
 def pack(
-    upper: Path,
+    changes: Path | Live,
     into: Path,
     how: Packing,
     *,
     lower: Sequence[Path] = (),
     exclude: Sequence[str] = (),
 ) -> Packed:
-    """Pack an overlay's upper directory, or with no `lower` a whole tree.
+    """Pack an overlay's upper directory, or with no `lower` a whole tree, or what changed in one.
 
-    `upper` is used up: it is changed in place. `into` is a private folder. `lower` are the listings
-    of the layers below, the lowest first; `exclude` are paths of the image that stay out of it.
+    The directory is used up: it is changed in place. `into` is a private folder. `lower` are the
+    listings of the layers below, the lowest first; `exclude` are paths of the image that stay out.
     The same tree gives the same bytes, whoever packs it where and on how many processors.
 
     Raises `MachineError` where there is no user namespace to see the owners in (see
     `namespace.problem`), and `BuildError` if the tree cannot be packed or the disk is full.
     """
+    live = changes if isinstance(changes, Live) else None
+    upper = changes.upper if isinstance(changes, Live) else changes
     request = Request(
         tree=str(upper.absolute()),
         listing=str((into / LISTING).absolute()),
         lower=[str(path.absolute()) for path in lower],
         exclude=[path.strip("/") for path in exclude],
+        live=str(live.tree.absolute()) if live else "",
+        state=str(live.state.absolute()) if live else "",
         squash=squash_command(into / SQUASHFS, how.compression),
     )
     return packed(into, perform(request, into, how))

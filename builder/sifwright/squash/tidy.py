@@ -10,6 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sifwright.squash import listing, marks
@@ -37,6 +39,7 @@ def tidy(lower: Tree, exclude: Collection[bytes] = ()) -> Tidy:
         os.utime(b".", (root.mtime, root.mtime))
     result = Tidy(lower, exclude)
     result.folder(b"", is_opaque=False)
+    result.number_links()
     return result
 
 
@@ -73,6 +76,16 @@ class Tidy:
             return False
         os.utime(here, ns=(status.st_atime_ns, status.st_mtime_ns))
         return True
+
+    def number_links(self) -> None:
+        """Number the files with several names, of which all others may be in another tree."""
+        counts = Counter(node.links for node in self.nodes)
+        shared = (links for links, count in counts.items() if links and count > 1)
+        numbers = {links: number for number, links in enumerate(shared, start=1)}
+        self.nodes = [
+            replace(node, links=numbers.get(node.links, 0)) if node.links else node
+            for node in self.nodes
+        ]
 
     def _entry(self, path: bytes, *, is_opaque: bool) -> None:
         status = os.lstat(path)

@@ -1,0 +1,146 @@
+"""Run the steps of a plan: in a tree of their own or on cached results, and say what they changed.
+
+On squashfs files an ordinary user's steps go through FUSE, which takes twice as long. So the steps
+of a build from scratch run one after the other in one tree, and what each changed is found by
+comparing; where there is a cached result below, a step runs on an overlay of those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright import keptfiles, prefetch, runner
+from sifwright.errors import BuildError
+from sifwright.render import buildfiles
+from sifwright.squash.pack import SQUASHFS, Live
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sifwright.engines.apptainer import Apptainer
+    from sifwright.machine import Settings
+    from sifwright.model import Plan
+    from sifwright.store.store import Entry
+    from sifwright.watcher import Watcher
+
+__all__ = ["Ran", "Sandbox"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ran:
+    """What a step changed, the folder that has it, and the build's own folder."""
+
+    changes: Path | Live
+    tree: Path
+    build: Path
+
+
+@dataclass(kw_only=True, slots=True)
+class Sandbox:
+    """What running steps takes.
+
+    `base` is the definition file of the first step, `mirror` is where this machine finds Debian's
+    packages, `environment` the engine's. Trees are below `temporary`, to be removed by whoever made
+    it. `pip_cache` is the folder of pip's downloads, if any.
+    """
+
+    plan: Plan
+    base: str
+    mirror: str
+    engine: Apptainer
+    settings: Settings
+    environment: Mapping[str, str]
+    watcher: Watcher
+    log: Path
+    temporary: Path
+    pip_cache: Path | None
+    _holds: str = field(default="", init=False)
+
+    def run(self, number: int, below: Sequence[Entry], work: Path) -> Ran:
+        """Run a step on the results of those before it; `work` is an empty folder.
+
+        Raises `BuildError` if it fails.
+        """
+        held, self._holds = self._holds, ""
+        if not below:
+            return self._first(work)
+        build = self._build_folder(number, below[-1], work)
+        if held != below[-1].key:
+            self._run(self._overlaid(below, work, "run"), work)
+            tree = work / "overlay" / "upper"
+            return Ran(changes=tree, tree=tree, build=build)
+        script = f"{buildfiles.BUILD}/run"
+        self._run(self.engine.inside_command(self._tree, script, binds=self._binds(work)), work)
+        return self._live(work, build)
+
+    def keep(self, key: str) -> None:
+        """The tree that the last step ran in is that of this result, for the next one to go on."""
+        self._holds = key if self._tree.exists() else ""
+
+    def shell(self, below: Sequence[Entry], work: Path) -> list[str]:
+        """The command that opens a shell where the step after these would begin."""
+        self._build_folder(len(below), below[-1], work)
+        return self._overlaid(below, work, "shell")
+
+    @property
+    def _tree(self) -> Path:
+        return self.temporary / "tree"
+
+    def _live(self, work: Path, build: Path) -> Ran:
+        upper = work / "upper"
+        upper.mkdir()
+        changes = Live(tree=self._tree, state=self.temporary / "state.json", upper=upper)
+        return Ran(changes=changes, tree=self._tree, build=build)
+
+    def _first(self, work: Path) -> Ran:
+        """Make the first step's tree; the build's own folder is in it."""
+        definition = work / "base.def"
+        definition.write_text(self.base)
+        binds = self.settings.binds
+        self._run(self.engine.sandbox_command(definition, self._tree, binds=binds), work)
+        return self._live(work, self._tree / buildfiles.BUILD.lstrip("/"))
+
+    def _overlaid(self, below: Sequence[Entry], work: Path, script: str) -> list[str]:
+        """The command that runs a script of the build's own folder on these results."""
+        overlay = work / "overlay"
+        overlay.mkdir()
+        layers = [entry.file(SQUASHFS) for entry in below]
+        inside = f"{buildfiles.BUILD}/{script}"
+        return self.engine.step_command(layers, overlay, inside, binds=self._binds(work))
+
+    def _build_folder(self, number: int, below: Entry, work: Path) -> Path:
+        """The build's own folder: it is bound, so that nothing of it is in the changes."""
+        build = work / "build"
+        machine = Path(self.settings.env["SIFWRIGHT_MACHINE"])
+        keptfiles.prepare(build, self.plan, number, machine, self._kept(below))
+        return build
+
+    def _binds(self, work: Path) -> list[str]:
+        build = work / "build"
+        return [f"{build}:{buildfiles.BUILD}", *self.settings.binds, *self._pip_cache(build)]
+
+    def _pip_cache(self, build: Path) -> list[str]:
+        """What pip downloads, downloaded once; it compares it with the index's digests."""
+        if self.pip_cache is None:
+            return []
+        # Not the wheels that pip builds: it knows them by name, not by what they are built on.
+        (build / "pip" / prefetch.DOWNLOADS).mkdir(parents=True)
+        inside = f"{buildfiles.BUILD}/pip/{prefetch.DOWNLOADS}"
+        return [f"{self.pip_cache / prefetch.DOWNLOADS}:{inside}"]
+
+    def _kept(self, below: Entry) -> dict[str, str]:
+        """What earlier layers left, with this machine's mirror in place of the one they used."""
+        old, kept = below.manifest["mirror"], dict(below.manifest["kept"])
+        if old and self.mirror:
+            kept = {name: text.replace(old, self.mirror) for name, text in kept.items()}
+        return kept
+
+    def _run(self, command: list[str], work: Path) -> None:
+        folder = str(work)
+        own = {"APPTAINER_TMPDIR": folder, "SINGULARITY_TMPDIR": folder}
+        environment = {**self.environment, **own}
+        status = runner.stream(command, log=self.log, on_line=self.watcher, env=environment)
+        if status != 0:
+            raise BuildError(self.watcher.problem(f"{self.engine.product} failed"))

@@ -1,0 +1,93 @@
+"""Which bytes of the layers a joined squashfs needs, and where in it they come to lie."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sifwright.squashfs.ondisk import BLOCK_BYTES, NO_FRAGMENT, BadSquashfs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sifwright.squashfs.inodes import Span
+    from sifwright.squashfs.reader import Squashfs
+
+__all__ = ["Extent", "Moved", "move"]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Extent:
+    """Bytes of a squashfs, and where the first of them comes to lie."""
+
+    start: int
+    size: int
+    target: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a joined squashfs takes of one layer: extents in their order, and fragment blocks.
+
+    `fragments` are (place, noted size) in the joined squashfs, `first_fragment` is the number of
+    the first of them; `numbers` are those that they have in the layer.
+    """
+
+    squashfs: Squashfs
+    extents: tuple[Extent, ...]
+    fragments: tuple[tuple[int, int], ...]
+    numbers: dict[int, int]
+
+    @property
+    def size(self) -> int:
+        return sum(extent.size for extent in self.extents)
+
+    def span(self, span: Span) -> Span:
+        """Where a file of the layer is in the joined squashfs."""
+        fragment = NO_FRAGMENT if span.fragment == NO_FRAGMENT else self.numbers[span.fragment]
+        start = self._place(span.start) if span.packed_bytes else 0
+        return replace(span, start=start, fragment=fragment)
+
+    def _place(self, start: int) -> int:
+        return _place(self.extents, start)
+
+
+def move(squashfs: Squashfs, spans: Iterable[Span], target: int, first_fragment: int) -> Moved:
+    """Lay what these files of a layer need at `target` and behind it."""
+    spans = list(spans)
+    table = squashfs.fragments()
+    used = sorted({span.fragment for span in spans} - {NO_FRAGMENT})
+    if used and used[-1] >= len(table):
+        raise BadSquashfs("is damaged: a fragment that is not there")
+    wanted = [Extent(span.start, span.packed_bytes) for span in spans]
+    wanted += [Extent(table[one][0], table[one][1] & BLOCK_BYTES) for one in used]
+    extents = tuple(_placed(_united(wanted), target))
+    fragments = tuple((_place(extents, table[one][0]), table[one][1]) for one in used)
+    numbers = {one: first_fragment + place for place, one in enumerate(used)}
+    return Moved(squashfs, extents, fragments, numbers)
+
+
+def _united(extents: Iterable[Extent]) -> Iterator[Extent]:
+    """Side by side as one, and the same bytes once: mksquashfs stores equal files once."""
+    start = end = 0
+    for extent in sorted(extents):
+        if extent.start > end:
+            if end > start:
+                yield Extent(start, end - start)
+            start = end = extent.start
+        end = max(end, extent.start + extent.size)
+    if end > start:
+        yield Extent(start, end - start)
+
+
+def _placed(extents: Iterable[Extent], target: int) -> Iterator[Extent]:
+    for extent in extents:
+        yield replace(extent, target=target)
+        target += extent.size
+
+
+def _place(extents: tuple[Extent, ...], start: int) -> int:
+    """Where a byte of the layer comes to lie."""
+    extent = extents[bisect_right(extents, start, key=lambda one: one.start) - 1]
+    return extent.target + start - extent.start

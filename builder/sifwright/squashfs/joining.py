@@ -1,0 +1,140 @@
+"""Join a stack of squashfs files to one, without unpacking what is in them.
+
+The compressed blocks are taken as they are; only inodes, names and tables are written anew. So a
+gigabyte is joined in the time that it takes to copy it, by anybody: no file is made, and no owner
+has to be set.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sifwright.sif.copying import Range
+from sifwright.squashfs.codecs import codec
+from sifwright.squashfs.extents import move
+from sifwright.squashfs.metadata import table
+from sifwright.squashfs.ondisk import (
+    EXPORTABLE,
+    FRAGMENT,
+    OPTIONS,
+    OWNER,
+    POINTER,
+    SUPERBLOCK_BYTES,
+    BadSquashfs,
+)
+from sifwright.squashfs.reader import Squashfs
+from sifwright.squashfs.stack import stacked
+from sifwright.squashfs.tree import TreeWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sifwright.squashfs.extents import Moved
+    from sifwright.squashfs.inodes import Span
+    from sifwright.squashfs.ondisk import Superblock
+    from sifwright.squashfs.stack import Node
+
+__all__ = ["compression", "join"]
+
+# What loop devices can be made of in full (mksquashfs pads as well).
+_PADDING = 4096
+
+
+def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
+    """Join the squashfs files that these bytes are, the lowest first.
+
+    Returns the bytes of the joined one, given or found in the files; the same layers are the same
+    bytes. Raises `BadSquashfs` for what is damaged or cannot be joined
+    (other compressors than gzip and zstd, or different ones), and `OSError`.
+    """
+    with ExitStack() as stack:
+        found = [stack.enter_context(closing(Squashfs(one))) for one in layers]
+        _refuse_different(found)
+        try:
+            return _joined(found, stacked(found))
+        except RecursionError as error:
+            raise BadSquashfs("has directories too deep in each other") from error
+
+
+def compression(layer: Range) -> str:
+    """The name of its compressor; raises as `join` does."""
+    with closing(Squashfs(layer)) as found:
+        return codec(found.superblock.compressor).name
+
+
+def _refuse_different(layers: Sequence[Squashfs]) -> None:
+    kinds = {(one.superblock.compressor, one.superblock.block_size) for one in layers}
+    if len(kinds) != 1:
+        raise BadSquashfs("is compressed in another way than the others")
+
+
+def _joined(layers: Sequence[Squashfs], root: Node) -> tuple[bytes | Range, ...]:
+    first = layers[0].superblock
+    options = layers[0].options()
+    moved = list(_moved(layers, root, SUPERBLOCK_BYTES + len(options)))
+    end = SUPERBLOCK_BYTES + len(options) + sum(one.size for one in moved)
+    superblock, tables = _tables(first, root, moved, end)
+    data = (
+        Range(path=one.squashfs.path, offset=one.squashfs.offset + extent.start, size=extent.size)
+        for one in moved
+        for extent in one.extents
+    )
+    padding = bytes(-superblock.bytes_used % _PADDING)
+    return superblock.packed() + options, *data, tables + padding
+
+
+def _moved(layers: Sequence[Squashfs], root: Node, target: int) -> Iterator[Moved]:
+    """Where the data of each layer goes that the tree still has."""
+    spans: list[list[Span]] = [[] for _ in layers]
+    for node in root.below():
+        if node.inode.span is not None:
+            spans[node.layer.number].append(node.inode.span)
+    fragments = 0
+    for squashfs, wanted in zip(layers, spans, strict=True):
+        moved = move(squashfs, wanted, target, fragments)
+        target += moved.size
+        fragments += len(moved.fragments)
+        yield moved
+
+
+def _tables(
+    first: Superblock, root: Node, moved: Sequence[Moved], start: int
+) -> tuple[Superblock, bytes]:
+    """All behind the data, in the order of mksquashfs, and the superblock that leads to it."""
+    compression = codec(first.compressor)
+    tree = TreeWriter(compression, moved)
+    reference = tree.write(root)
+    written = bytearray(tree.inodes.finished())
+    directories = start + len(written)
+    written += tree.directories.finished()
+    fragments = [one for layer in moved for one in layer.fragments]
+    owners = tree.owners
+    places = []
+    for entries in (
+        b"".join(FRAGMENT.pack(*one, 0) for one in fragments),
+        b"".join(map(POINTER.pack, tree.references)),
+        b"".join(map(OWNER.pack, owners)),
+    ):
+        data, place = table(entries, start + len(written), compression)
+        written += data
+        places.append(place)
+    data, xattrs = tree.xattrs.packed(start + len(written), compression)
+    written += data
+    superblock = replace(
+        first,
+        inodes=len(tree.references),
+        fragments=len(fragments),
+        flags=first.flags & OPTIONS | EXPORTABLE,
+        ids=len(owners),
+        root=reference,
+        bytes_used=start + len(written),
+        id_table=places[2],
+        xattr_table=xattrs,
+        inode_table=start,
+        directory_table=directories,
+        fragment_table=places[0],
+        export_table=places[1],
+    )
+    return superblock, bytes(written)

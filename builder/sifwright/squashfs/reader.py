@@ -1,0 +1,158 @@
+"""Read what a squashfs says of its files, wherever in a file it is."""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.squashfs import inodes, xattrs
+from sifwright.squashfs.codecs import codec
+from sifwright.squashfs.metadata import MetadataReader
+from sifwright.squashfs.ondisk import (
+    ABSENT,
+    FRAGMENT,
+    METADATA_BYTES,
+    OPTIONS,
+    OWNER,
+    POINTER,
+    SUPERBLOCK_BYTES,
+    XATTR_ENTRY,
+    XATTR_TABLE,
+    BadSquashfs,
+    Superblock,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sifwright.sif.copying import Range
+    from sifwright.squashfs.inodes import Directory, Inode
+    from sifwright.squashfs.xattrs import Attributes
+
+__all__ = ["Entry", "Squashfs"]
+
+_RUN, _NAME = struct.Struct("<3I"), struct.Struct("<HhHH")
+_NOWHERE = {b"", b".", b".."}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name in a directory, and a reference to its inode."""
+
+    name: bytes
+    reference: int
+
+
+class Squashfs:
+    """The squashfs that these bytes of a file are; to be closed.
+
+    Every method raises `BadSquashfs` for what cannot be, and `OSError`.
+    """
+
+    def __init__(self, place: Range) -> None:
+        self.path, self.offset, self._size = place.path, place.offset, place.size
+        self._file = os.open(place.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.superblock = Superblock.parse(self.read_at(0, SUPERBLOCK_BYTES))
+            self._metadata = MetadataReader(self.read_at, codec(self.superblock.compressor))
+            self.owners = self._ids()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def read_at(self, start: int, size: int) -> bytes:
+        """Bytes from a place in the squashfs; fewer at its end."""
+        return os.pread(self._file, max(min(size, self._size - start), 0), self.offset + start)
+
+    def options(self) -> bytes:
+        """What the superblock says of the compressor, as it stands behind it; mostly nothing."""
+        if not self.superblock.flags & OPTIONS:
+            return b""
+        size = int.from_bytes(self.read_at(SUPERBLOCK_BYTES, 2), "little") & (1 << 15) - 1
+        return self.read_at(SUPERBLOCK_BYTES, 2 + size)
+
+    def inode(self, reference: int) -> Inode:
+        start, offset = reference >> 16, reference & 0xFFFF
+        cursor = _Cursor(self._metadata, self.superblock.inode_table + start, offset)
+        return inodes.parse(cursor.read, self.superblock.block_size)
+
+    def names(self, directory: Directory) -> Iterator[Entry]:
+        """What is in a directory."""
+        start = self.superblock.directory_table + directory.start
+        data, _, _ = self._metadata.read(start, directory.offset, directory.size)
+        at = 0
+        while at < len(data):
+            count, block, _ = _RUN.unpack_from(data, at)
+            at += _RUN.size
+            for _ in range(count + 1):
+                offset, _, _, size = _NAME.unpack_from(data, at)
+                at += _NAME.size + size + 1
+                name = data[at - size - 1 : at]
+                if at > len(data) or not _is_name(name):
+                    raise BadSquashfs("is damaged: a name that cannot be one")
+                yield Entry(name, block << 16 | offset)
+
+    def fragments(self) -> list[tuple[int, int]]:
+        """Where each fragment block is, and its size as it is noted."""
+        block = self.superblock
+        table = self._table(block.fragment_table, block.fragments, FRAGMENT.size)
+        return [(start, size) for start, size, _ in FRAGMENT.iter_unpack(table)]
+
+    def attributes(self) -> list[Attributes]:
+        """The extended attributes of each id that inodes name."""
+        start = self.superblock.xattr_table
+        if start == ABSENT:
+            return []
+        first, count, _ = XATTR_TABLE.unpack(self._exactly(start, XATTR_TABLE.size))
+        table = self._table(start + XATTR_TABLE.size, count, XATTR_ENTRY.size)
+        entries = XATTR_ENTRY.iter_unpack(table)
+        return [self._attributes(first, place, many) for place, many, _ in entries]
+
+    def _attributes(self, first: int, reference: int, count: int) -> Attributes:
+        def at(place: int) -> Callable[[int], bytes]:
+            return _Cursor(self._metadata, first + (place >> 16), place & 0xFFFF).read
+
+        return xattrs.parse(at(reference), count, at)
+
+    def _ids(self) -> list[int]:
+        """Users and groups by their places in the table."""
+        block = self.superblock
+        table = self._table(block.id_table, block.ids, OWNER.size)
+        return [number for (number,) in OWNER.iter_unpack(table)]
+
+    def _table(self, start: int, count: int, size: int) -> bytes:
+        """A table of entries of one size; where its blocks are stands at `start`."""
+        if count == 0:
+            return b""
+        blocks = -(-count * size // METADATA_BYTES)
+        pointers = self._exactly(start, blocks * POINTER.size)
+        (first,) = POINTER.unpack(pointers[: POINTER.size])
+        return self._metadata.read(first, 0, count * size)[0]
+
+    def _exactly(self, start: int, size: int) -> bytes:
+        data = self.read_at(start, size)
+        if len(data) != size:
+            raise BadSquashfs("is cut off")
+        return data
+
+
+class _Cursor:
+    """Reads a stream of metadata from a place on."""
+
+    def __init__(self, metadata: MetadataReader, start: int, offset: int) -> None:
+        self._metadata = metadata
+        self._start, self._offset = start, offset
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        data, self._start, self._offset = self._metadata.read(self._start, self._offset, size)
+        return data
+
+
+def _is_name(name: bytes) -> bool:
+    return name not in _NOWHERE and b"/" not in name and b"\0" not in name

@@ -1,0 +1,159 @@
+"""Write the inodes and directories of a tree."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sifwright.squashfs import inodes
+from sifwright.squashfs.inodes import Directory
+from sifwright.squashfs.metadata import MetadataWriter
+from sifwright.squashfs.ondisk import METADATA_BYTES
+from sifwright.squashfs.xattrs import XattrTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sifwright.squashfs.codecs import Codec
+    from sifwright.squashfs.extents import Moved
+    from sifwright.squashfs.inodes import Inode
+    from sifwright.squashfs.stack import Node
+
+__all__ = ["TreeWriter"]
+
+# A run of names shares a block of inodes: how many less one, that block, the first one's number.
+_RUN = struct.Struct("<3I")
+_MAXIMUM_RUN = 256
+# Byte in that block, number less that of the first, kind, length less one.
+_NAME = struct.Struct("<HhHH")
+_MAXIMUM_STEP = (1 << 15) - 1
+# In a long directory, names to begin at: byte in its names, block of the stream, length less one.
+_INDEX = struct.Struct("<3I")
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A name, and its inode, which is written by now."""
+
+    name: bytes
+    reference: int
+    number: int
+    kind: int
+
+
+class TreeWriter:
+    """Writes each file of a tree once, however many names it has, and each directory behind it.
+
+    `references` are those of all inodes, by their number less one; `owners` the users and groups.
+    """
+
+    def __init__(self, codec: Codec, moved: Sequence[Moved]) -> None:
+        self.inodes, self.directories = MetadataWriter(codec), MetadataWriter(codec)
+        self.xattrs = XattrTable()
+        self.references: list[int] = []
+        self._owners: dict[int, int] = {}
+        self._moved = moved
+        self._links: Counter[tuple[int, int]] = Counter()
+        self._written: dict[tuple[int, int], _Written] = {}
+
+    @property
+    def owners(self) -> list[int]:
+        return list(self._owners)
+
+    def write(self, root: Node) -> int:
+        """Write the tree and return the reference of its root."""
+        self._links.update(node.identity for node in root.below())
+        # As mksquashfs does: the root is in a directory that is not there.
+        count = len(self._links) + 1
+        self.references = [0] * count
+        numbers = iter(range(1, count + 1))
+        return self._directory(b"", root, count + 1, numbers).reference
+
+    def _directory(self, name: bytes, node: Node, parent: int, numbers: Iterator[int]) -> _Written:
+        number = next(numbers)
+        found = [
+            self._directory(one, below, number, numbers)
+            for one, below in sorted(node.names.items())
+            if below.inode.is_directory
+        ]
+        links = 2 + len(found)
+        found += [
+            self._file(one, below, numbers)
+            for one, below in sorted(node.names.items())
+            if not below.inode.is_directory
+        ]
+        names, index = self._names(sorted(found, key=lambda one: one.name))
+        inode = self._changed(node, number)
+        return self._put(name, inode, inodes.pack_directory(inode, names, links, parent, index))
+
+    def _file(self, name: bytes, node: Node, numbers: Iterator[int]) -> _Written:
+        """A file, or another name of one that was written."""
+        written = self._written.get(node.identity)
+        if written is None:
+            inode = self._changed(node, next(numbers))
+            data = inodes.pack(inode, self._links[node.identity])
+            written = self._written[node.identity] = self._put(name, inode, data)
+        return replace(written, name=name)
+
+    def _put(self, name: bytes, inode: Inode, data: bytes) -> _Written:
+        reference = self.inodes.reference
+        self.references[inode.number - 1] = reference
+        self.inodes.write(data)
+        return _Written(name, reference, inode.number, inode.kind)
+
+    def _changed(self, node: Node, number: int) -> Inode:
+        """The inode with the numbers and places that it has in the joined squashfs."""
+        inode = node.inode
+        span = inode.span and self._moved[node.layer.number].span(inode.span)
+        return replace(
+            inode,
+            number=number,
+            owner=self._owner(node, inode.owner),
+            group=self._owner(node, inode.group),
+            xattrs=self.xattrs.number(node.attributes),
+            span=span,
+        )
+
+    def _owner(self, node: Node, place: int) -> int:
+        return self._owners.setdefault(node.layer.owner(place), len(self._owners))
+
+    def _names(self, entries: Sequence[_Written]) -> tuple[Directory, list[bytes]]:
+        """Write the names in a directory, and an index if there are many."""
+        (start, offset), index, size, indexed = self.directories.place, [], 0, 0
+        for run in _runs(entries):
+            if size - indexed >= METADATA_BYTES:
+                indexed = size
+                name = run[0].name
+                index.append(_INDEX.pack(size, self.directories.place[0], len(name) - 1) + name)
+            data = _packed(run)
+            self.directories.write(data)
+            size += len(data)
+        return Directory(start, offset, size), index
+
+
+def _runs(entries: Sequence[_Written]) -> Iterator[list[_Written]]:
+    run: list[_Written] = []
+    for entry in entries:
+        if run and not _goes_on(run, entry):
+            yield run
+            run = []
+        run.append(entry)
+    if run:
+        yield run
+
+
+def _goes_on(run: Sequence[_Written], entry: _Written) -> bool:
+    same_block = entry.reference >> 16 == run[0].reference >> 16
+    is_near = abs(entry.number - run[0].number) <= _MAXIMUM_STEP
+    return len(run) < _MAXIMUM_RUN and same_block and is_near
+
+
+def _packed(run: Sequence[_Written]) -> bytes:
+    first = run[0]
+    parts = [_RUN.pack(len(run) - 1, first.reference >> 16, first.number)]
+    for one in run:
+        numbers = (one.reference & 0xFFFF, one.number - first.number, one.kind, len(one.name) - 1)
+        parts.append(_NAME.pack(*numbers) + one.name)
+    return b"".join(parts)
