@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sifwright.squash import listing, marks
+from sifwright.squash.apply import remove
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from sifwright.squash.listing import Tree
 
-__all__ = ["collect"]
+__all__ = ["collected"]
 
 # Of each path, the number of its inode and the time of its last change in nanoseconds. Nobody can
 # set that time, and whatever changes a file sets it (inode(7)): contents, owner, mode, attributes,
@@ -30,12 +31,13 @@ __all__ = ["collect"]
 _State = dict[str, list[int]]
 
 
-def collect(tree: Path, state: Path, lower: Tree, exclude: Collection[bytes]) -> None:
+@contextmanager
+def collected(tree: Path, state: Path, lower: Tree, exclude: Collection[bytes]) -> Iterator[None]:
     """Put into the current directory what changed in a tree since `state` was written.
 
-    `lower` is what the tree was then; without a file `state`, all of it is new. It is written
-    anew, for the next time. Files get another name, so both directories have to be on one file
-    system, and nobody may write to the tree before the current directory has been read.
+    `lower` is what the tree was then; without a file `state`, all of it is new. Files get another
+    name here, so both directories have to be on one file system, and nobody may write to the tree
+    inside. Afterwards the current directory is empty, and `state` written anew for the next time.
 
     Raises `BuildError` and `OSError`.
     """
@@ -43,6 +45,11 @@ def collect(tree: Path, state: Path, lower: Tree, exclude: Collection[bytes]) ->
     try:
         walk = _Walk(root, _read(state), lower, exclude)
         walk.folder(b"")
+        yield
+        with os.scandir(b".") as entries:
+            for entry in entries:
+                remove(entry.name)
+        walk.look_again()
     finally:
         os.close(root)
     state.write_text(json.dumps(walk.now))
@@ -60,6 +67,7 @@ class _Walk:
         self._root = root
         self._before, self._lower, self._exclude = before, lower, frozenset(exclude)
         self._made = {b""}
+        self._linked: list[bytes] = []
 
     def folder(self, path: bytes) -> None:
         """Collect what changed in a folder; without anything, it is not made."""
@@ -72,6 +80,11 @@ class _Walk:
             marks.mark_gone(os.path.join(path, name))
         if path in self._made:
             self._copy_rights(path)
+
+    def look_again(self) -> None:
+        """To gain and to lose a name changes a file, too."""
+        for path in self._linked:
+            self._note(path, os.lstat(path, dir_fd=self._root))
 
     def _content(self, path: bytes) -> list[tuple[bytes, os.stat_result]]:
         with self._opened(path) as folder, os.scandir(folder) as entries:
@@ -88,14 +101,17 @@ class _Walk:
             else:
                 self._make(os.path.dirname(path))
                 os.link(path, path, src_dir_fd=self._root, follow_symlinks=False)
+                self._linked.append(path)
         if is_folder:
             self.folder(path)
 
     def _is_new(self, path: bytes, status: os.stat_result) -> bool:
         """Whether it was changed; its state now is noted."""
-        text = listing.text(path)
-        self.now[text] = [status.st_ino, status.st_ctime_ns]
-        return self._before.get(text) != self.now[text]
+        return self._before.get(listing.text(path)) != self._note(path, status)
+
+    def _note(self, path: bytes, status: os.stat_result) -> list[int]:
+        found = self.now[listing.text(path)] = [status.st_ino, status.st_ctime_ns]
+        return found
 
     def _make(self, path: bytes) -> None:
         """Make a folder, and those that it is in."""

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 from sifwright.errors import BuildError, Problem, quoted
 from sifwright.squash import listing
 from sifwright.squash.apply import apply, remove
-from sifwright.squash.changes import collect
+from sifwright.squash.changes import collected
 from sifwright.squash.programs import run
 from sifwright.squash.tidy import tidy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from sifwright.squash.listing import Node
     from sifwright.squash.tidy import Tidy
@@ -81,18 +82,24 @@ def _do(request: Request) -> dict[str, object]:
     for layer in request.layers:
         _add(request, tree.name, layer)
     os.chdir(tree)
-    lower, exclude = (
-        listing.Tree(*map(Path, request.lower)),
-        list(map(os.fsencode, request.exclude)),
-    )
-    if request.live:
-        collect(Path(request.live), Path(request.state), lower, exclude)
-    found = tidy(lower, exclude)
-    listing.write(Path(request.listing), found.nodes)
-    if request.squash:
-        with _pseudo_files(found, Path(request.listing)) as words:
-            run([*request.squash, *words])
+    lower = listing.Tree(*map(Path, request.lower))
+    exclude = [os.fsencode(path) for path in request.exclude]
+    with _changes(request, lower, exclude):
+        found = tidy(lower, exclude)
+        listing.write(Path(request.listing), found.nodes)
+        if request.squash:
+            with _pseudo_files(found, Path(request.listing)) as words:
+                run([*request.squash, *words])
     return _counts(found.nodes)
+
+
+def _changes(
+    request: Request, lower: listing.Tree, exclude: Sequence[bytes]
+) -> AbstractContextManager[None]:
+    """The current directory has them, if need be after it was filled."""
+    if not request.live:
+        return nullcontext()
+    return collected(Path(request.live), Path(request.state), lower, exclude)
 
 
 def _add(request: Request, tree: str, layer: str) -> None:
