@@ -13,9 +13,11 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sifwright.sif.copying import Range, created
 from sifwright.squash import namespace
 from sifwright.squash.flatten import merge
-from sifwright.squash.pack import Packed, Packing, pack
+from sifwright.squash.pack import Live, Packed, Packing, pack
+from sifwright.squashfs.joining import join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,27 +175,40 @@ class Stack:
         """Run a step, add its layer; returns the tree that the step saw at its end."""
         overlay = self.folder / f"{name}.overlay"
         overlay.mkdir()
-        tree = self._execute(script, overlay)
+        # Layers of a list hide those before them for `--overlay` (tried).
+        places = [*(f"{layer.squashfs}:ro" for layer in self.layers[1:]), str(overlay)]
+        tree = self._execute(script, self.layers[0].squashfs, places)
+        self._pack(name, overlay / "upper", exclude)
+        return tree
+
+    def _pack(self, name: str, changes: Path | Live, exclude: Sequence[str] = ()) -> None:
         into = self.folder / name
         into.mkdir()
         lower = [layer.listing for layer in self.layers]
-        upper = overlay / "upper"
-        self.layers.append(pack(upper, into, self.how, lower=lower, exclude=exclude))
-        return tree
+        self.layers.append(pack(changes, into, self.how, lower=lower, exclude=exclude))
 
     def tree(self) -> Tree:
         """What somebody sees who runs the stack."""
-        return self._execute("", None)
+        places = [f"{layer.squashfs}:ro" for layer in self.layers[1:]]
+        return self._execute("", self.layers[0].squashfs, places)
+
+    def joined(self) -> Tree:
+        """What the layers come to when they are joined; checked with mksquashfs's own reader."""
+        target = self.folder / "joined.sqfs"
+        write_joined([layer.squashfs for layer in self.layers], target)
+        return self._unpacked("joined", [target])
+
+    def _unpacked(self, name: str, layers: list[Path]) -> Tree:
+        place = self.folder / name
+        place.mkdir()
+        return described(merge(layers, place, self.how))
 
     def merged(self) -> Tree:
         """What the layers come to without being mounted."""
-        return described(merge([layer.squashfs for layer in self.layers], self.folder, self.how))
+        return self._unpacked("merged", [layer.squashfs for layer in self.layers])
 
-    def _execute(self, script: str, overlay: Path | None) -> Tree:
-        """Layers of a list hide those before them for `--overlay` (tried)."""
-        places = [f"{layer.squashfs}:ro" for layer in self.layers[1:]]
-        places += [str(overlay)] if overlay else []
-        flags = [word for place in places for word in ("--overlay", place)]
+    def _execute(self, script: str, root: Path, overlays: Sequence[str], *options: str) -> Tree:
+        flags = [word for place in overlays for word in ("--overlay", place)]
         command = [
             "apptainer",
             "--quiet",
@@ -202,11 +217,45 @@ class Stack:
             "--containall",
             "--no-home",
             *flags,
+            *options,
         ]
         words = ["bash", "-euc", f'{script}\npython3 -c "$1" /', "step", DESCRIBE]
-        text = _output([*command, str(self.layers[0].squashfs), *words])
+        text = _output([*command, str(root), *words])
         tree: Tree = json.loads(text.splitlines()[-1])
         return tree
+
+
+class LiveStack(Stack):
+    """The same in one tree, in which the steps run one after the other."""
+
+    def branch(self, folder: Path) -> LiveStack:
+        """Another stack on the same layers, with a tree of its own."""
+        folder.mkdir(parents=True)
+        stack = LiveStack(folder, self.how, list(self.layers))
+        merge([layer.squashfs for layer in self.layers], folder, self.how)
+        # What the tree is now: the layer of it has nothing in it.
+        stack.pack_changes("start")
+        assert stack.layers.pop().whiteouts == 0
+        return stack
+
+    def step(self, name: str, script: str, exclude: Sequence[str] = ()) -> Tree:
+        tree = self._execute(script, self.folder / "tree", (), "--writable")
+        self.pack_changes(name, exclude)
+        return tree
+
+    def pack_changes(self, name: str, exclude: Sequence[str] = ()) -> None:
+        upper = self.folder / f"{name}.upper"
+        upper.mkdir()
+        live = Live(tree=self.folder / "tree", state=self.folder / "state.json", upper=upper)
+        self._pack(name, live, exclude)
+
+
+def write_joined(layers: Sequence[Path], target: Path) -> None:
+    """Join squashfs files to one."""
+    ranges = [Range(path=path, size=path.stat().st_size) for path in layers]
+    with created(target) as writer:
+        for piece in join(ranges):
+            writer.write(piece) if isinstance(piece, bytes) else writer.append(piece)
 
 
 def described(folder: Path) -> Tree:

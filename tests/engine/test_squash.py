@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.squash import listing
-from tests.engine.steps import Stack, differences
+from tests.engine.steps import LiveStack, Stack, differences
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,9 +131,16 @@ CASES: dict[str, tuple[list[str], set[str], set[str]]] = {
 
 
 @pytest.fixture(scope="module")
-def start(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Stack:
+def layers(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Stack:
     assert engine
     return Stack.start(tmp_path_factory.mktemp("stack"))
+
+
+@pytest.fixture(params=[Stack, LiveStack], ids=["on an overlay", "in one tree"])
+def start(layers: Stack, request: pytest.FixtureRequest) -> Stack:
+    """Both ways to run steps."""
+    stack: Stack = request.param(layers.folder, layers.how, layers.layers)
+    return stack
 
 
 def _last(stack: Stack) -> dict[str, listing.Node]:
@@ -150,6 +157,7 @@ def test_a_layer_is_what_the_step_did(start: Stack, tmp_path: Path, case: str) -
         seen = stack.step(str(number), script)
         assert differences(seen, stack.tree()) == {}
     assert differences(seen, stack.merged()) == {}
+    assert differences(seen, stack.joined()) == {}
     found = _last(stack)
     assert {path for path, node in found.items() if node.is_whiteout} == gone
     if case != "deep":

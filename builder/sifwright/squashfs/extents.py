@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from sifwright.squashfs.ondisk import BLOCK_BYTES, NO_FRAGMENT, BadSquashfs
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Extent", "Moved", "move"]
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """Bytes of a squashfs, and where the first of them comes to lie."""
 
     start: int
@@ -47,7 +46,7 @@ class Moved:
         """Where a file of the layer is in the joined squashfs."""
         fragment = NO_FRAGMENT if span.fragment == NO_FRAGMENT else self.numbers[span.fragment]
         start = self._place(span.start) if span.packed_bytes else 0
-        return replace(span, start=start, fragment=fragment)
+        return span._replace(start=start, fragment=fragment)
 
     def _place(self, start: int) -> int:
         return _place(self.extents, start)
@@ -83,7 +82,7 @@ def _united(extents: Iterable[Extent]) -> Iterator[Extent]:
 
 def _placed(extents: Iterable[Extent], target: int) -> Iterator[Extent]:
     for extent in extents:
-        yield replace(extent, target=target)
+        yield extent._replace(target=target)
         target += extent.size
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sifwright.squashfs.ondisk import BLOCK_BYTES, NO_FRAGMENT, NO_XATTRS, BadSquashfs
 
@@ -31,8 +30,7 @@ _LINKS, _TARGET = struct.Struct("<I"), struct.Struct("<II")
 _MAXIMUM_TARGET = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """The bytes of a file: `size` of them, in blocks from byte `start` of the squashfs on.
 
     `blocks` are the sizes on disk, 0 for a hole. The rest is in a fragment, `offset` bytes in.
@@ -51,8 +49,7 @@ class Span:
         return sum(size & BLOCK_BYTES for size in self.blocks)
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(NamedTuple):
     """Where the names in a directory are: in the stream of directories, `size` bytes."""
 
     start: int
@@ -60,8 +57,7 @@ class Directory:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Inode:
+class Inode(NamedTuple):
     """`kind` is that of the short form. One of the last four is there, depending on it.
 
     `number` is unique in its squashfs; `xattrs` is a place in its table of attributes.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sifwright.squashfs import inodes, xattrs
 from sifwright.squashfs.codecs import codec
@@ -37,8 +36,7 @@ _RUN, _NAME = struct.Struct("<3I"), struct.Struct("<HhHH")
 _NOWHERE = {b"", b".", b".."}
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A name in a directory, and a reference to its inode."""
 
     name: bytes

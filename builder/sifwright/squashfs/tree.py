@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sifwright.squashfs import inodes
 from sifwright.squashfs.inodes import Directory
@@ -33,8 +32,7 @@ _MAXIMUM_STEP = (1 << 15) - 1
 _INDEX = struct.Struct("<3I")
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(NamedTuple):
     """A name, and its inode, which is written by now."""
 
     name: bytes
@@ -95,7 +93,7 @@ class TreeWriter:
             inode = self._changed(node, next(numbers))
             data = inodes.pack(inode, self._links[node.identity])
             written = self._written[node.identity] = self._put(name, inode, data)
-        return replace(written, name=name)
+        return written._replace(name=name)
 
     def _put(self, name: bytes, inode: Inode, data: bytes) -> _Written:
         reference = self.inodes.reference
@@ -107,8 +105,7 @@ class TreeWriter:
         """The inode with the numbers and places that it has in the joined squashfs."""
         inode = node.inode
         span = inode.span and self._moved[node.layer.number].span(inode.span)
-        return replace(
-            inode,
+        return inode._replace(
             number=number,
             owner=self._owner(node, inode.owner),
             group=self._owner(node, inode.group),
