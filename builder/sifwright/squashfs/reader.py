@@ -65,7 +65,8 @@ class Squashfs:
 
     def read_at(self, start: int, size: int) -> bytes:
         """Bytes from a place in the squashfs; fewer at its end."""
-        return os.pread(self._file, max(min(size, self._size - start), 0), self.offset + start)
+        size = min(size, self._size - start)
+        return os.pread(self._file, size, self.offset + start) if size > 0 else b""
 
     def options(self) -> bytes:
         """What the superblock says of the compressor, as it stands behind it; mostly nothing."""
