@@ -1,4 +1,4 @@
-"""The command `cache`: list what steps made, check every byte of it, make room."""
+"""The command `cache`: list what steps made and downloaded, check every byte, make room."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from sifwright.downloads.cache import open_store
 from sifwright.errors import Problem, SifwrightError, TestError, UsageError, quoted
+from sifwright.store import faults, pruning
 from sifwright.store.store import Store
 
 if TYPE_CHECKING:
@@ -37,16 +39,17 @@ class Report:
     error: SifwrightError | None = None
 
     def table(self) -> Table | None:
-        """One line for each step; in full with --json."""
+        """One line for each entry; in full with --json."""
         return _table(self.entries) if self.entries else None
 
 
 def run(arguments: Namespace) -> Report:
     """Do what was asked; raises `UsageError` or `MachineError`."""
     _refuse(arguments)
+    stores = [Store.open(), open_store()]
     if arguments.action == "prune":
-        return _prune(Store.open(), size(arguments.keep_size), dry_run=arguments.dry_run)
-    return {"list": _list, "verify": _verify}[arguments.action](Store.open())
+        return _prune(stores, size(arguments.keep_size), dry_run=arguments.dry_run)
+    return {"list": _list, "verify": _verify}[arguments.action](stores)
 
 
 def size(text: str) -> int:
@@ -69,31 +72,37 @@ def _refuse(arguments: Namespace) -> None:
         raise UsageError.of("--keep-size and --dry-run go with cache prune only", fix=fix)
 
 
-def _list(store: Store) -> Report:
-    entries = store.entries()
-    total = sum(entry.bytes for entry in entries)
+def _list(stores: Sequence[Store]) -> Report:
+    found = [entry for store in stores for entry in store.entries()]
+    entries = sorted(found, key=lambda entry: -entry.used)
+    folder = stores[0].root.parent
     return Report(
         document={
-            "folder": str(store.root),
-            "bytes": total,
-            "steps": [_document(entry) for entry in entries],
+            "folder": str(folder),
+            "bytes": sum(entry.bytes for entry in entries),
+            "steps": [_document(entry) for entry in entries if not _is_download(entry)],
+            "downloads": [_document(entry) for entry in entries if _is_download(entry)],
         },
         entries=entries,
-        summary=f"{_count(entries)} in {store.root}",
+        summary=f"{_count(entries)} in {folder}",
     )
 
 
-def _verify(store: Store) -> Report:
-    count, bad = len(store.all_keys()), store.verify()
+def _verify(stores: Sequence[Store]) -> Report:
+    counts = [len(store.all_keys()) for store in stores]
+    bad = [(store.what, one) for store in stores for one in store.verify()]
     return Report(
-        document={"bad": [{"key": one.key, "reason": one.reason} for one in bad]},
-        summary=f"{_steps(count)} read, {len(bad)} damaged",
-        error=TestError(*map(_problem, bad)) if bad else None,
+        document={
+            "bad": [{"kind": kind, "key": one.key, "reason": one.reason} for kind, one in bad]
+        },
+        summary=f"{_named(*counts)} read, {len(bad)} damaged",
+        error=TestError(*(_problem(*one) for one in bad)) if bad else None,
     )
 
 
-def _prune(store: Store, keep: int, *, dry_run: bool) -> Report:
-    pruned = store.prune(keep, dry_run=dry_run)
+def _prune(stores: Sequence[Store], keep: int, *, dry_run: bool) -> Report:
+    with faults.named(stores[0].root):
+        pruned = pruning.prune(stores, keep, dry_run=dry_run)
     done = "would be removed" if dry_run else "removed"
     parts = [f"{_count(pruned.removed)} {done}", f"{_decimal(pruned.kept_bytes)} kept"]
     if pruned.in_use:
@@ -112,13 +121,19 @@ def _prune(store: Store, keep: int, *, dry_run: bool) -> Report:
 
 def _document(entry: Entry) -> dict[str, object]:
     used = datetime.fromtimestamp(entry.used, UTC).isoformat(timespec="seconds")
-    known = {name: entry.manifest.get(name, "") for name in ("layer", "site", "image", "made")}
+    names = ("name", "made") if _is_download(entry) else ("layer", "site", "image", "made")
+    known = {name: entry.manifest.get(name, "") for name in names}
     return {**known, "bytes": entry.bytes, "used": used, "key": entry.key}
 
 
-def _problem(bad: Bad) -> Problem:
-    fix = "The next build that needs this step drops it and runs the step again."
-    return Problem(where=f"step {bad.key}", what=bad.reason, fix=fix)
+def _is_download(entry: Entry) -> bool:
+    return "layer" not in entry.manifest
+
+
+def _problem(kind: str, bad: Bad) -> Problem:
+    again = {"step": "runs the step again", "download": "downloads it again"}[kind]
+    fix = f"The next build that needs it drops it and {again}."
+    return Problem(where=f"{kind} {bad.key}", what=bad.reason, fix=fix)
 
 
 def _table(entries: Sequence[Entry]) -> Table:
@@ -126,7 +141,7 @@ def _table(entries: Sequence[Entry]) -> Table:
     from rich.text import Text  # noqa: PLC0415
 
     shown = Table(box=None, pad_edge=False, header_style="")
-    for head in ("layer", "made for", "size", "age", "last used", "key"):
+    for head in ("what", "made for", "size", "age", "last used", "key"):
         shown.add_column(head, no_wrap=True, justify="right" if head == "size" else "left")
     for entry in entries:
         # As text: what stands in a file is no markup.
@@ -136,9 +151,10 @@ def _table(entries: Sequence[Entry]) -> Table:
 
 def _row(entry: Entry) -> tuple[str, ...]:
     facts, now = entry.manifest, time.time()
+    made_for = f"{facts.get('site', '')}/{facts.get('image', '')}"
     return (
-        str(facts.get("layer", "")),
-        f"{facts.get('site', '')}/{facts.get('image', '')}",
+        str(facts.get("layer") or facts.get("name", "")),
+        "any image" if _is_download(entry) else made_for,
         _decimal(entry.bytes),
         _span(now - datetime.fromisoformat(facts["made"]).timestamp()),
         f"{_span(now - entry.used)} ago",
@@ -147,11 +163,19 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 
 def _count(entries: Sequence[Entry]) -> str:
-    return f"{_steps(len(entries))} ({_decimal(sum(entry.bytes for entry in entries))})"
+    downloads = sum(map(_is_download, entries))
+    size = _decimal(sum(entry.bytes for entry in entries))
+    return f"{_named(len(entries) - downloads, downloads)} ({size})"
 
 
-def _steps(number: int) -> str:
-    return "1 step" if number == 1 else f"{number} steps"
+def _named(steps: int, downloads: int) -> str:
+    """What there is of the two; no steps if there is nothing."""
+    names = [_number(downloads, "download")] if downloads else []
+    return " and ".join([_number(steps, "step"), *names] if steps or not downloads else names)
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _decimal(number: int) -> str:

@@ -52,7 +52,7 @@ COMMANDS = (
         ("image", "output", "comm", "json"),
     ),
     ("pins", "list the sources of all layers and their pins, or look one up", ("pins", "json")),
-    ("cache", "list, check or prune what the steps of builds made", ("cache", "json")),
+    ("cache", "list, check or prune what builds made and downloaded", ("cache", "json")),
     ("diff", "say what differs between two images or plans", ("two", "set", "json")),
     ("report", "write a page about an image that was built", ("report",)),
     ("flatten", "write a layered SIF as one with a single partition", ("flatten",)),

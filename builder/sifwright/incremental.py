@@ -7,9 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, files, host_checks, pipsettings, prefetch, runner
+from sifwright import baseimage, files, host_checks, runner
 from sifwright.assembly import assemble
 from sifwright.cachedsteps import CachedSteps, used
+from sifwright.downloads import ahead
 from sifwright.errors import MachineError, UsageError
 from sifwright.inputs import Inputs
 from sifwright.render.definition import base_definition
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
+    from sifwright.downloads.ahead import Ahead
     from sifwright.engines.apptainer import Apptainer
     from sifwright.model import Plan
     from sifwright.task import Task
@@ -96,16 +98,18 @@ def make(task: Task) -> Made:
     Raises `BuildError` where a step fails; the steps before it stay for the next build.
     """
     with _store(task) as store, workspace(host_checks.temporary_root()) as work:
-        steps = _steps(task, store, work)
-        with _prefetching(steps, work):
-            return _made(task, steps, work)
+        cached = cached_steps(task.plan, task.inputs, store)
+        first = len(cached.leading(task.plan))
+        with _fetching(task, range(first, len(task.plan.steps)), work) as downloads:
+            return _made(task, _steps(task, cached, work, downloads), work)
 
 
-def _prefetching(steps: Steps, work: Path) -> AbstractContextManager[None]:
-    if steps.sandbox.pip_cache is None:
+def _fetching(task: Task, steps: range, work: Path) -> AbstractContextManager[Ahead | None]:
+    """Download for the steps of these numbers; not where nothing is to be kept."""
+    if not task.cached:
         return nullcontext()
-    first = len(steps.cached.leading(steps.plan))
-    return prefetch.running(steps.plan, first, steps.sandbox.pip_cache, work)
+    note = task.watcher.progress.note
+    return ahead.fetching(task.plan, steps, work=work, log=task.log, note=note)
 
 
 def _made(task: Task, steps: Steps, work: Path) -> Made:
@@ -134,8 +138,12 @@ def open_shell(task: Task, layer: str) -> int:
     if why_not := obstacle(task.engine, task.plan):
         raise MachineError.of(f"no step can be entered here: {why_not}")
     with _store(task) as store, workspace(host_checks.temporary_root()) as work:
-        steps = _steps(task, store, work)
-        with steps.results(number) as below:
+        cached = cached_steps(task.plan, task.inputs, store)
+        first = min(len(cached.leading(task.plan)), number)
+        with (
+            _fetching(task, range(first, number + 1), work) as downloads,
+            (steps := _steps(task, cached, work, downloads)).results(number) as below,
+        ):
             command = steps.sandbox.shell(below, work)
             task.watcher.timer.finish("done")
             task.watcher.progress.note(_HINT.format(layer=layer))
@@ -168,16 +176,7 @@ def _store(task: Task) -> Iterator[Store]:
         yield Store(root=root)
 
 
-def _pip_cache() -> Path | None:
-    """Where pip keeps what it downloads; not if it logs in, which it might keep as well."""
-    if any("@" in value for value in pipsettings.settings().values()):
-        return None
-    folder = location.root().parent / "pip"
-    (folder / prefetch.DOWNLOADS).mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
-
-
-def _steps(task: Task, store: Store, work: Path) -> Steps:
+def _steps(task: Task, cached: CachedSteps, work: Path, downloads: Ahead | None) -> Steps:
     sandbox = Sandbox(
         plan=task.plan,
         base=base_definition(task.plan, task.header),
@@ -188,11 +187,11 @@ def _steps(task: Task, store: Store, work: Path) -> Steps:
         watcher=task.watcher,
         log=task.log,
         temporary=work,
-        pip_cache=_pip_cache() if task.cached else None,
+        downloads=downloads,
     )
     return Steps(
         plan=task.plan,
-        cached=cached_steps(task.plan, task.inputs, store),
+        cached=cached,
         sandbox=sandbox,
         compression=task.plan.site.compression,
         reads_all=task.layout == "flat",

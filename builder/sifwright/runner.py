@@ -48,7 +48,9 @@ def interact(command: Sequence[str], *, env: Mapping[str, str]) -> int:
 
 
 @contextmanager
-def background(command: Sequence[str], *, env: Mapping[str, str], log: Path) -> Iterator[None]:
+def background(
+    command: Sequence[str], *, env: Mapping[str, str], log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a command beside what is done inside; it is killed at the end, and with us."""
     with log.open("ab") as sink:
         process = subprocess.Popen(
@@ -61,7 +63,7 @@ def background(command: Sequence[str], *, env: Mapping[str, str], log: Path) -> 
         )
     with _guarded(process):
         try:
-            yield
+            yield process
         finally:
             _signal_group(process, signal.SIGKILL)
             process.wait()

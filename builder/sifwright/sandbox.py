@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import keptfiles, prefetch, runner
+from sifwright import keptfiles, runner
 from sifwright.errors import BuildError
 from sifwright.render import buildfiles
 from sifwright.squash.pack import SQUASHFS, Live
@@ -19,6 +19,7 @@ from sifwright.squash.pack import SQUASHFS, Live
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sifwright.downloads.ahead import Ahead
     from sifwright.engines.apptainer import Apptainer
     from sifwright.machine import Settings
     from sifwright.model import Plan
@@ -43,7 +44,7 @@ class Sandbox:
 
     `base` is the definition file of the first step, `mirror` is where this machine finds Debian's
     packages, `environment` the engine's. Trees are below `temporary`, to be removed by whoever made
-    it. `pip_cache` is the folder of pip's downloads, if any.
+    it. `downloads` fetches what the steps download, if anything does.
     """
 
     plan: Plan
@@ -55,7 +56,7 @@ class Sandbox:
     watcher: Watcher
     log: Path
     temporary: Path
-    pip_cache: Path | None
+    downloads: Ahead | None
     _holds: str = field(default="", init=False)
 
     def run(self, number: int, below: Sequence[Entry], work: Path) -> Ran:
@@ -72,7 +73,8 @@ class Sandbox:
             tree = work / "overlay" / "upper"
             return Ran(changes=tree, tree=tree, build=build)
         script = f"{buildfiles.BUILD}/run"
-        self._run(self.engine.inside_command(self._tree, script, binds=self._binds(work)), work)
+        binds = self._binds(number, work)
+        self._run(self.engine.inside_command(self._tree, script, binds=binds), work)
         return self._live(work, build)
 
     def keep(self, key: str) -> None:
@@ -108,7 +110,8 @@ class Sandbox:
         overlay.mkdir()
         layers = [entry.file(SQUASHFS) for entry in below]
         inside = f"{buildfiles.BUILD}/{script}"
-        return self.engine.step_command(layers, overlay, inside, binds=self._binds(work))
+        binds = self._binds(len(below), work)
+        return self.engine.step_command(layers, overlay, inside, binds=binds)
 
     def _build_folder(self, number: int, below: Entry, work: Path) -> Path:
         """The build's own folder: it is bound, so that nothing of it is in the changes."""
@@ -117,18 +120,18 @@ class Sandbox:
         keptfiles.prepare(build, self.plan, number, machine, self._kept(below))
         return build
 
-    def _binds(self, work: Path) -> list[str]:
+    def _binds(self, number: int, work: Path) -> list[str]:
         build = work / "build"
-        return [f"{build}:{buildfiles.BUILD}", *self.settings.binds, *self._pip_cache(build)]
+        fetched = self._fetched(number, build)
+        return [f"{build}:{buildfiles.BUILD}", *self.settings.binds, *fetched]
 
-    def _pip_cache(self, build: Path) -> list[str]:
-        """What pip downloads, downloaded once; it compares it with the index's digests."""
-        if self.pip_cache is None:
+    def _fetched(self, number: int, build: Path) -> list[str]:
+        """What was downloaded for the step, where its pip and fetch-source look for it."""
+        folder = self.downloads.folder(number) if self.downloads else None
+        if folder is None:
             return []
-        # Not the wheels that pip builds: it knows them by name, not by what they are built on.
-        (build / "pip" / prefetch.DOWNLOADS).mkdir(parents=True)
-        inside = f"{buildfiles.BUILD}/pip/{prefetch.DOWNLOADS}"
-        return [f"{self.pip_cache / prefetch.DOWNLOADS}:{inside}"]
+        (build / "fetched").mkdir()
+        return [f"{folder}:{buildfiles.BUILD}/fetched:ro"]
 
     def _kept(self, below: Entry) -> dict[str, str]:
         """What earlier layers left, with this machine's mirror in place of the one they used."""

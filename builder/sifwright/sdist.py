@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["NotFound", "Sdist", "find"]
+__all__ = ["NotFound", "Sdist", "default_index", "find", "is_trusted"]
 
 _ACCEPT = "application/vnd.pypi.simple.v1+html, text/html;q=0.5"
 _SECONDS = 60
@@ -57,7 +57,7 @@ def find(name: str, version: str, settings: Mapping[str, str]) -> Sdist:
             address, fragment = urldefrag(link)
             if _is_sdist(address, name, version):
                 found = re.search("(?:^|&)sha256=([0-9a-f]{64})(?:&|$)", fragment)
-                trusted = _is_trusted(address, settings)
+                trusted = is_trusted(address, settings)
                 return Sdist(address, found[1] if found else "", trusted=trusted)
         said.append(f"{_anonymous(page)}: no such file")
     raise NotFound(f"no {name}-{version}.tar.gz ({'; '.join(said) or 'there is no index'})")
@@ -68,12 +68,12 @@ def _pages(name: str, settings: Mapping[str, str]) -> Iterator[str]:
     yield from settings.get("PIP_FIND_LINKS", "").split()
     if settings.get("PIP_NO_INDEX", "").lower() in _TRUE:
         return
-    index_url = settings.get("PIP_INDEX_URL") or _default_index()
+    index_url = settings.get("PIP_INDEX_URL") or default_index()
     for index in f"{index_url} {settings.get('PIP_EXTRA_INDEX_URL', '')}".split():
         yield f"{index.rstrip('/')}/{_canonical(name)}/"
 
 
-def _default_index() -> str:
+def default_index() -> str:
     """The index that pip asks where nobody names one, as its own help says it."""
     command = [sys.executable, "-m", "pip", "install", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
@@ -136,7 +136,7 @@ def _authorization(login: str) -> dict[str, str]:
 def _opener(page: str, settings: Mapping[str, str]) -> urllib.request.OpenerDirector:
     authorities = settings.get("PIP_CERT") or settings.get("SSL_CERT_FILE") or None
     context = ssl.create_default_context(cafile=authorities)
-    if _is_trusted(page, settings):
+    if is_trusted(page, settings):
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     proxy = settings.get("PIP_PROXY")
     proxies = {"http": proxy, "https": proxy} if proxy else None
@@ -144,7 +144,8 @@ def _opener(page: str, settings: Mapping[str, str]) -> urllib.request.OpenerDire
     return urllib.request.build_opener(*handlers)
 
 
-def _is_trusted(address: str, settings: Mapping[str, str]) -> bool:
+def is_trusted(address: str, settings: Mapping[str, str]) -> bool:
+    """Whether its certificate need not be known; `settings` as for `find`."""
     host = urlsplit(_without_login(address)[1])
     trusted = settings.get("PIP_TRUSTED_HOST", "").split()
     return bool(host.netloc) and (host.netloc in trusted or host.hostname in trusted)

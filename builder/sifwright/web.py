@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright.mirrors import local_path
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from requests import Response
 
-__all__ = ["anonymous", "ask", "opened", "reason", "unreachable"]
+__all__ = ["Way", "anonymous", "ask", "opened", "reason", "unreachable"]
 
 # To connect, and between two pieces of an answer.
 _SECONDS = (10.0, 30.0)
@@ -22,6 +23,17 @@ _TRIES = 3
 # Servers that are asked too often, and gateways that have no answer yet.
 _PASSING = (429, 502, 503, 504)
 _REFUSES_HEAD = (403, 405, 501)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Way:
+    """How to get to a server, where that is not left to the environment.
+
+    `proxy` is for all addresses. `trusted`: whatever certificate it shows will do.
+    """
+
+    proxy: str = ""
+    trusted: bool = False
 
 
 def ask(url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> Response:
@@ -33,11 +45,20 @@ def ask(url: str, *, method: str = "GET", headers: Mapping[str, str] | None = No
 
 @contextmanager
 def opened(
-    url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None
+    url: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    way: Way = Way(),
 ) -> Iterator[Response]:
     """An answer whose body is read when it is used."""
     import requests  # noqa: PLC0415  # 70 ms that other commands need not pay
     from requests.adapters import HTTPAdapter, Retry  # noqa: PLC0415
+    from urllib3 import disable_warnings, exceptions  # noqa: PLC0415
+
+    if way.trusted:
+        # It is the user who trusts it, in pip's settings.
+        disable_warnings(exceptions.InsecureRequestWarning)
 
     retry = Retry(
         total=_TRIES - 1,
@@ -56,7 +77,8 @@ def opened(
             timeout=_SECONDS,
             allow_redirects=True,
             stream=True,
-            verify=ca_bundle() or True,
+            verify=not way.trusted and (ca_bundle() or True),
+            proxies={"http": way.proxy, "https": way.proxy} if way.proxy else None,
         )
         with answer:
             yield answer

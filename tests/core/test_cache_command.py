@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.cachecommand import size
+from sifwright.downloads.cache import CONTENT, open_store
 from sifwright.errors import UsageError
 from sifwright.store import leases
 from sifwright.store.store import Store
-from tests.core.stores import PACKED, add, contents, key_of
+from tests.core.stores import PACKED, add, contents, key_of, spoil
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sifwright.store.store import Entry
     from tests.core.conftest import Cli
 
 KEYS = [key_of(number) for number in range(3)]
@@ -46,8 +48,8 @@ def test_list(store: Store, run_cli: Cli) -> None:
     result = run_cli("cache", "list")
     assert (result.code, result.err) == (0, "")
     head, *lines, total = result.out.splitlines()
-    assert re.split(r"  +", head) == ["layer", "made for", "size", "age", "last used", "key"]
-    assert total == f"3 steps (7.9 kB) in {store.root}"
+    assert re.split(r"  +", head) == ["what", "made for", "size", "age", "last used", "key"]
+    assert total == f"3 steps (7.9 kB) in {store.root.parent}"
     cells = [re.split(r"  +", line) for line in lines]
     assert [line[-1] for line in cells] == [key[:12] for key in KEYS]
     assert cells[0][:3] == ["[red]base[/]", "here/small", "2.6 kB"]
@@ -56,12 +58,12 @@ def test_list(store: Store, run_cli: Cli) -> None:
 
 
 def test_list_of_nothing(empty: Store, run_cli: Cli) -> None:
-    assert run_cli("cache", "list").out == f"0 steps (0 bytes) in {empty.root}\n"
+    assert run_cli("cache", "list").out == f"0 steps (0 bytes) in {empty.root.parent}\n"
 
 
 def test_list_as_json(store: Store, run_cli: Cli) -> None:
     document = json.loads(run_cli("cache", "list", "--json").out)
-    assert document["folder"] == str(store.root)
+    assert document["folder"] == str(store.root.parent)
     assert document["bytes"] == 3 * SIZE
     step = document["steps"][1]
     assert abs(time.time() - 7200 - epoch(step.pop("used"))) < 60
@@ -89,7 +91,7 @@ def test_verify(store: Store, run_cli: Cli) -> None:
     assert (result.code, result.out) == (7, "3 steps read, 1 damaged\n")
     assert result.err == (
         f"sifwright: step {KEYS[1]}: {PACKED} has other bytes than were stored\n"
-        "    The next build that needs this step drops it and runs the step again.\n"
+        "    The next build that needs it drops it and runs the step again.\n"
     )
 
 
@@ -105,7 +107,7 @@ def test_verify_as_json(store: Store, run_cli: Cli) -> None:
     result = run_cli("cache", "verify", "--json")
     assert result.code == 7
     assert json.loads(result.out)["bad"] == [
-        {"key": KEYS[1], "reason": f"{PACKED} has other bytes than were stored"}
+        {"kind": "step", "key": KEYS[1], "reason": f"{PACKED} has other bytes than were stored"}
     ]
 
 
@@ -128,6 +130,61 @@ def test_prune_says_what_is_in_use(store: Store, run_cli: Cli) -> None:
     assert said == expected
     assert [one["key"] for one in data["in_use"]] == [KEYS[2], KEYS[1]]
     assert (data["removed"], data["kept_bytes"], data["dry_run"]) == ([], 2 * SIZE, False)
+
+
+@pytest.fixture
+def download(store: Store) -> Entry:
+    """A download beside the steps, used an hour and a half ago."""
+    downloads = open_store()
+    with downloads.folder() as made:
+        (made / CONTENT).write_bytes(b"x" * 1000)
+        entry = downloads.put(key_of("wheel"), made, {"name": "toy-1.0-py3-none-any.whl"})
+    used = time.time() - 5400
+    os.utime(entry.file("manifest.json"), (used, used))
+    assert downloads.root.parent == store.root.parent
+    return entry
+
+
+def test_downloads_are_listed_and_counted(download: Entry, run_cli: Cli) -> None:
+    _, first, second, *_, total = run_cli("cache", "list").out.splitlines()
+    assert re.split(r"  +", first)[-1] == KEYS[0][:12]
+    cells = re.split(r"  +", second)
+    assert (cells[:3], cells[-1]) == (
+        ["toy-1.0-py3-none-any.whl", "any image", "1.0 kB"],
+        download.key[:12],
+    )
+    assert total.startswith("3 steps and 1 download (8.9 kB) in ")
+    document = json.loads(run_cli("cache", "list", "--json").out)
+    assert document["bytes"] == 3 * SIZE + 1000
+    (found,) = document["downloads"]
+    assert abs(time.time() - 5400 - epoch(found.pop("used"))) < 60
+    assert abs(time.time() - epoch(found.pop("made"))) < 60
+    name = "toy-1.0-py3-none-any.whl"
+    assert found == {"name": name, "bytes": 1000, "key": download.key}
+
+
+def test_downloads_are_verified(download: Entry, run_cli: Cli) -> None:
+    spoil(download.file(CONTENT), b"y" * 1000)
+    result = run_cli("cache", "verify")
+    assert (result.code, result.out) == (7, "3 steps and 1 download read, 1 damaged\n")
+    assert result.err == (
+        f"sifwright: download {download.key}: {CONTENT} has other bytes than were stored\n"
+        "    The next build that needs it drops it and downloads it again.\n"
+    )
+
+
+def test_what_was_not_used_for_longest_goes_first_of_both(download: Entry, run_cli: Cli) -> None:
+    words = ("cache", "prune", "--keep-size", str(SIZE + 500))
+    said = run_cli(*words, "--dry-run").out.splitlines()
+    order = [KEYS[2][:12], KEYS[1][:12], download.key[:12]]
+    assert [line.split()[-1] for line in said[1:-1]] == order
+    assert said[-1] == "2 steps and 1 download (6.3 kB) would be removed, 2.6 kB kept"
+    assert open_store().peek(download.key)
+    with leases.lease(open_store(), [download.key]):
+        assert "in use: 1 download (1.0 kB)" in run_cli(*words).out
+    assert open_store().peek(download.key)
+    run_cli("cache", "prune", "--keep-size", "0")
+    assert open_store().peek(download.key) is None
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,21 @@ def test_a_wrong_checksum_names_all(step: Step) -> None:
         assert word in said
 
 
+@pytest.mark.parametrize("kind", ["archive http://127.0.0.1:9/toy.tar.gz", "pip toy"])
+def test_what_the_machine_has_fetched_already(step: Step, kind: str) -> None:
+    """It is compared like the rest. Nobody answers at the address."""
+    ahead = step.folder / "build" / "fetched" / "sources"
+    ahead.mkdir(parents=True)
+    (ahead / sha256(GOOD)).write_bytes(GOOD)
+    (ahead / WRONG).write_bytes(GOOD)
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple"}
+    refused(step, step.fetch(f"{kind} 1.0 {WRONG}", pip=nowhere))
+    done = step.fetch(f"{kind} 1.0 {sha256(GOOD)}", pip=nowhere)
+    assert done.returncode == 0, done.stderr
+    assert step.text("readme") == "read me\n"
+    assert done.stdout == f"sifwright: pin toy the-toy 1.0 {sha256(GOOD)}\n"
+
+
 def _truncated(handler: BaseHTTPRequestHandler, length: int) -> None:
     cut(handler, GOOD, length)
 

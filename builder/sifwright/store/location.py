@@ -8,11 +8,12 @@ from pathlib import Path
 from sifwright.errors import MachineError
 from sifwright.store import faults, presence
 
-__all__ = ["CLAIMS", "ENTRIES", "LEASES", "make", "root"]
+__all__ = ["CLAIMS", "ENTRIES", "LEASES", "downloads", "make", "root"]
 
 # The number is the format's: another format has a folder of its own, so that versions of sifwright
 # can share a cache and never meet what they do not understand.
 _FORMAT = "steps-1"
+_DOWNLOADS = "downloads-1"
 ENTRIES, CLAIMS, LEASES = "entries", "claims", "leases"
 
 
@@ -25,6 +26,11 @@ def root() -> Path:
     if not caches.is_absolute():
         caches = _home() / ".cache"
     return caches / "sifwright" / _FORMAT
+
+
+def downloads() -> Path:
+    """Beside the steps, on the same file system."""
+    return root().with_name(_DOWNLOADS)
 
 
 def make(folder: Path) -> None:

@@ -12,6 +12,7 @@ from sifwright.store import claims, leases, presence
 from sifwright.store.location import ENTRIES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from sifwright.store.manifest import Entry
@@ -31,16 +32,19 @@ class Pruned:
     kept_bytes: int
 
 
-def prune(store: Store, keep_bytes: int, *, dry_run: bool) -> Pruned:
-    """Remove entries, those first that were not used for longest, until at most that is left."""
-    if not dry_run:
+def prune(stores: Sequence[Store], keep_bytes: int, *, dry_run: bool) -> Pruned:
+    """Remove entries, those first that were not used for longest, until at most that is left.
+
+    That is the size of what all the stores hold together.
+    """
+    for store in () if dry_run else stores:
         reclaim(store.root)
         _remove_unreadable(store)
-    entries = store.entries()
-    size = sum(entry.bytes for entry in entries)
+    entries = [(store, entry) for store in stores for entry in store.entries()]
+    size = sum(entry.bytes for _, entry in entries)
     removed: list[Entry] = []
     in_use: list[Entry] = []
-    for entry in reversed(entries):
+    for store, entry in sorted(entries, key=lambda pair: pair[1].used):
         if size <= keep_bytes:
             break
         gone = not _is_used(store.root, entry.key) if dry_run else _remove(store, entry.key)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sifwright.store.pruning import Pruned
 
-__all__ = ["Bad", "Entry", "Store"]
+__all__ = ["Bad", "Entry", "Store", "silent"]
 
 # rename(2) of a folder: one that is not empty, or something else, is there already.
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}
@@ -37,22 +37,24 @@ class Bad:
     reason: str
 
 
-def _silent(_text: str) -> None: ...
+def silent(_text: str) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Store:
     """The cache in one folder, `entries/<key>/` being what a step made.
 
-    Any number of processes on any number of machines may share it. `note` is told what was dropped.
-    Every method raises `MachineError` where the folder cannot be used.
+    Any number of processes on any number of machines may share it. `note` is told what was dropped,
+    `what` is what an entry is called then. Every method raises `MachineError` where the folder
+    cannot be used.
     """
 
     root: Path
-    note: Callable[[str], None] = _silent
+    note: Callable[[str], None] = silent
+    what: str = "step"
 
     @classmethod
-    def open(cls, note: Callable[[str], None] = _silent) -> Self:
+    def open(cls, note: Callable[[str], None] = silent) -> Self:
         """The user's cache; its folders are made if they are not there."""
         root = location.root()
         location.make(root)
@@ -67,7 +69,7 @@ class Store:
                 manifest.check_digests(entry)
             except Damaged as damage:
                 if before is not None and self._drop(key, before):
-                    self.note(f"cached step {key[:12]} was dropped: {damage}")
+                    self.note(f"cached {self.what} {key[:12]} was dropped: {damage}")
                 return None
         self.touch(entry)
         return entry
@@ -129,7 +131,7 @@ class Store:
     def prune(self, keep_bytes: int, *, dry_run: bool = False) -> Pruned:
         """Remove what was not used for longest until the rest fits; nothing a build uses."""
         with faults.named(self.root):
-            return pruning.prune(self, keep_bytes, dry_run=dry_run)
+            return pruning.prune([self], keep_bytes, dry_run=dry_run)
 
     def reclaim(self) -> None:
         """Remove what killed builds left."""

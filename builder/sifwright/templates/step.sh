@@ -8,14 +8,8 @@ export SIFWRIGHT_LAYER=$1 SIFWRIGHT_BUILD=/.sifwright
 export TMPDIR=$SIFWRIGHT_BUILD/tmp HOME=$SIFWRIGHT_BUILD/tmp APT_CONFIG=$SIFWRIGHT_BUILD/apt.conf
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
-export PIP_NO_INPUT=1 PIP_PROGRESS_BAR=off GIT_TERMINAL_PROMPT=0
+export PIP_NO_CACHE_DIR=1 PIP_NO_INPUT=1 PIP_PROGRESS_BAR=off GIT_TERMINAL_PROMPT=0
 umask 022
-# The folder is there if the machine has a cache for it; nothing is ever cached in the image.
-if [[ -d $SIFWRIGHT_BUILD/pip ]]; then
-  export PIP_CACHE_DIR=$SIFWRIGHT_BUILD/pip
-else
-  export PIP_NO_CACHE_DIR=1
-fi
 
 machine=$SIFWRIGHT_BUILD/machine
 # What a layer leaves here, the builds of later layers find, also where its own result comes from a cache.
@@ -23,6 +17,10 @@ mkdir -p "$SIFWRIGHT_BUILD/kept"
 touch "$SIFWRIGHT_BUILD/kept/apt.conf"
 # shellcheck source=/dev/null
 [[ ! -f $machine/environment ]] || . "$machine/environment"
+# Of several indexes that have the same wheel, pip takes the last one: what the machine has fetched already.
+if [[ -d $SIFWRIGHT_BUILD/fetched/wheels ]]; then
+  export PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} file://$SIFWRIGHT_BUILD/fetched/wheels"
+fi
 {
   cat "$machine/apt.conf" 2>/dev/null || true
   printf '#include "%s/kept/apt.conf";\n' "$SIFWRIGHT_BUILD"

@@ -1,0 +1,234 @@
+"""Fetch what the steps of a plan download while earlier ones run."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import InitVar, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from sifwright import lookup, mirrors, pipsettings
+from sifwright.downloads import offering, resolving, wheels
+from sifwright.downloads.cache import CONTENT, open_store
+from sifwright.downloads.fetching import File, NotFetched, fetch
+from sifwright.store import faults
+from sifwright.store.leases import lease
+from sifwright.workspace import workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from sifwright.downloads.resolving import Answer, Question
+    from sifwright.downloads.wheels import Wheel
+    from sifwright.model import Plan, StepSource
+    from sifwright.store.store import Entry, Store
+
+__all__ = ["Ahead", "fetching"]
+
+T = TypeVar("T")
+
+# Downloads at a time, as browsers have it: enough to fill a line, too few to annoy a server.
+_AT_ONCE = 6
+# Seconds that a step waits for its files before it goes on without those that are missing.
+_PATIENCE = 1800.0
+_JOIN_SECONDS = 2.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Fetched:
+    """What a step wants, each file as it comes.
+
+    `whole`: see `wheels.Locked`, `foreign`: see `resolving.Answer`.
+    """
+
+    wheels: Mapping[Wheel, Future[Entry]] = field(default_factory=dict)
+    sources: Mapping[str, Future[Entry]] = field(default_factory=dict)
+    whole: bool = True
+    foreign: bool = False
+
+
+@contextmanager
+def fetching(
+    plan: Plan, steps: range, *, work: Path, log: Path, note: Callable[[str], None]
+) -> Iterator[Ahead | None]:
+    """Fetch in the background, inside, what the steps of these numbers download.
+
+    `work` is for files of its own, `note` is told what had to be dropped or cannot be done. Yields
+    None if they download nothing that could be fetched.
+    """
+    numbers = [number for number in steps if _downloads(plan, number)]
+    if not numbers:
+        yield None
+        return
+    store = open_store(note)
+    store.reclaim()
+    ahead = Ahead(plan=plan, numbers=numbers, store=store, work=work, log=log)
+    with ahead.at_work():
+        yield ahead
+
+
+def _downloads(plan: Plan, number: int) -> bool:
+    """Whether a step does; the first one is run by the engine alone."""
+    asks = resolving.question(plan, number, pipsettings.settings())
+    return number > 0 and (asks is not None or any(_sources(plan.steps[number].sources)))
+
+
+@dataclass(kw_only=True)
+class Ahead:
+    """What the steps of these numbers download.
+
+    What cannot be had is no error here, only a line in `log`: the step will say so.
+    """
+
+    plan: Plan
+    numbers: InitVar[Iterable[int]]
+    store: Store
+    work: Path
+    log: Path
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _slots: threading.Semaphore = field(default_factory=partial(threading.Semaphore, _AT_ONCE))
+    _steps: dict[int, Future[_Fetched]] = field(default_factory=dict)
+    _folders: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self, numbers: Iterable[int]) -> None:
+        self._steps.update({number: Future() for number in numbers})
+
+    def folder(self, number: int) -> Path | None:
+        """What was fetched for a step, waited for; None if that is nothing.
+
+        The folder stays until the end of the build. Raises `MachineError` if the cache cannot be
+        used.
+        """
+        if number not in self._steps:
+            return None
+        found = self._steps[number].result()
+        wait([*found.wheels.values(), *found.sources.values()], _PATIENCE)
+        ready = self._ready(found.wheels, lambda wheel: wheel.name)
+        # Some of them would let a layer think that the machine's settings lead to all.
+        if found.foreign and not (found.whole and len(ready) == len(found.wheels)):
+            ready = {}
+        sources = self._ready(found.sources, str)
+        if not ready and not sources:
+            return None
+        folder = self._folders.enter_context(self.store.folder())
+        with faults.named(self.store.root):
+            offering.write(folder, ready, sources)
+        return folder
+
+    def _ready(self, wanted: Mapping[T, Future[Entry]], name: Callable[[T], str]) -> dict[T, Entry]:
+        """Those that are there, of which the log is told as well as of the others."""
+        found: dict[T, Entry] = {}
+        with self.log.open("a") as log:
+            for item, future in wanted.items():
+                try:
+                    found[item] = future.result(timeout=0)
+                    log.write(f"sifwright: fetched {name(item)}\n")
+                except TimeoutError:
+                    log.write(f"sifwright: not fetched: {name(item)}: it is not there yet\n")
+                except NotFetched as reason:
+                    log.write(f"sifwright: not fetched: {name(item)}: {reason}\n")
+        return found
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Fetch inside; what is still on its way at the end is given up."""
+        thread = threading.Thread(target=self._coordinate, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            thread.join(_JOIN_SECONDS)
+            self._folders.close()
+
+    def _coordinate(self) -> None:
+        """Step after step, in their order; nobody prunes what they want until the end."""
+        with ExitStack() as leases:
+            for number, future in self._steps.items():
+                if self._stop.is_set():
+                    return
+                _settle(future, partial(self._begun, number, leases))
+            self._stop.wait()
+
+    def _begun(self, number: int, leases: ExitStack) -> _Fetched:
+        """Find out what a step downloads, and begin with it."""
+        question = resolving.question(self.plan, number, pipsettings.settings())
+        answer = self._answer(question) if question else None
+        locked = wheels.Locked(wheels=(), whole=True)
+        if question and answer:
+            locked = wheels.read(answer.lock, question.python, question.processor)
+        sources = list(_sources(self.plan.steps[number].sources))
+        keys = [*(one.sha256 for one in locked.wheels), *(one.sha256 for one in sources)]
+        leases.enter_context(lease(self.store, keys))
+        return _Fetched(
+            wheels={wheel: self._start(_file(wheel)) for wheel in locked.wheels},
+            sources={file.sha256: self._start(file) for file in sources},
+            whole=locked.whole,
+            foreign=answer is not None and answer.foreign,
+        )
+
+    def _answer(self, question: Question) -> Answer | None:
+        """What uv says, or said today."""
+        settings = pipsettings.settings()
+        key = resolving.key(question, settings)
+        if entry := self.store.get(key):
+            return resolving.Answer(
+                lock=entry.file(CONTENT).read_text(), foreign=entry.manifest["foreign"]
+            )
+        try:
+            with workspace(self.work) as folder:
+                answer = resolving.ask(question, settings, folder, self._stop)
+        except OSError as error:
+            # No uv, or no room for its files: the step's pip does without.
+            self.store.note(f"wheels cannot be fetched ahead: {error.strerror or error}")
+            return None
+        if answer:
+            with self.store.folder() as made, faults.named(self.store.root):
+                (made / CONTENT).write_text(answer.lock)
+                facts = {"name": f"lock of {question.requirements[0]}", "foreign": answer.foreign}
+                self.store.put(key, made, facts)
+        return answer
+
+    def _start(self, file: File) -> Future[Entry]:
+        """Fetch in a thread that the end of the program does not wait for."""
+        future: Future[Entry] = Future()
+        work = partial(fetch, self.store, file, pipsettings.settings(), self._stop)
+
+        def run() -> None:
+            with self._slots:
+                _settle(future, work)
+
+        threading.Thread(target=run, daemon=True).start()
+        return future
+
+
+def _settle(future: Future[T], work: Callable[[], T]) -> None:
+    try:
+        future.set_result(work())
+    except Exception as error:  # noqa: BLE001  # whoever waits gets it
+        future.set_exception(error)
+
+
+def _file(wheel: Wheel) -> File:
+    return File(name=wheel.name, sha256=wheel.sha256, locate=lambda: wheel.url)
+
+
+def _sources(sources: Iterable[StepSource]) -> Iterator[File]:
+    """The archives among them that have a pin."""
+    for source in sources:
+        if source.kind != "git" and source.digest:
+            yield File(
+                name=f"source {source.name} {source.version}",
+                sha256=source.digest,
+                locate=partial(_address, source),
+            )
+
+
+def _address(source: StepSource) -> str:
+    """Where it is, or its mirror. Raises `LookupFailed`."""
+    is_sdist = source.kind == "pip"
+    found = lookup.sdist_of(source.url, source.version).address if is_sdist else source.url
+    return mirrors.load().redirect(found, *mirrors.DOWNLOADS)
