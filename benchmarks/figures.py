@@ -21,12 +21,16 @@ class Skipped(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """What every benchmark gets to know; `note` tells the person who waits."""
+    """What every benchmark gets to know; `note` tells the person who waits.
+
+    `pairs` is how often an image is built from nothing, `size` the GB of the synthetic tree.
+    """
 
     project: Path
     folder: Path
     quick: bool
     pairs: int
+    size: float
     note: Callable[[str], None]
 
     def runs(self, usual: int) -> int:

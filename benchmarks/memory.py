@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
+
+from sampling import Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["Sampler"]
 
-PERIOD = 0.05
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
@@ -24,31 +24,16 @@ class _Process(NamedTuple):
 
 
 @dataclass
-class Sampler:
+class Sampler(Sampling):
     """Peaks of resident memory below this process: shared pages count once per process."""
 
     tree: float = 0
     single: float = 0
     single_name: str = ""
     child: float = 0
-    _stop: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread | None = None
 
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        assert self._thread is not None
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.wait(PERIOD):
-            self._add(list(_below(os.getpid(), _processes())))
-
-    def _add(self, found: list[_Process]) -> None:
+    def sample(self) -> None:
+        found = list(_below(os.getpid(), _processes()))
         self.tree = max(self.tree, sum(process.megabytes for process in found))
         for process in found:
             if process.parent == os.getpid():

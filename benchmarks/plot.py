@@ -59,7 +59,7 @@ def _times(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401  # matplo
 
 
 def _ratios(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401
-    title = "Against plain apptainer (gzip), env:// and torchrun"
+    title = "Against the usual way"
     axes.set_title(title, loc="left", fontweight="bold")
     _bars(axes, rows, [1.0] * len(rows))
     for place, figure in enumerate(rows):

@@ -1,114 +1,107 @@
-"""Building again: nothing changed, the last layer edited, one in the middle, another image.
+"""Building again: nothing changed, the last layer edited, one in the middle, another site.
 
-In a copy of the project with a step cache of its own, so that neither the checkout nor the user's
-cache is touched; against plain `apptainer build` of the same definition file, measured in this run.
+Against plain `apptainer build` of the same definition file, measured in this run.
 """  # noqa: INP001  # run.py's folder is on sys.path
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml
 from built import IMAGE, SITE
-from figures import Figure, Result
-from images import plain_build, program
-from memory import Sampler
+from edits import CHANGED, by_plain, edits, waiting
+from figures import Figure, Result, ratio
+from plain import SQUASHFS, plain, program
+from project import LAST, MIDDLE, Project
+from usage import resources
+
+from sifwright.workspace import workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
+    from pathlib import Path
 
     from figures import Settings
 
-__all__ = ["rebuild"]
+    from sifwright.model import Plan
 
-NO_OP, LAST = 0.02, 0.05
-MIDDLE = ("--set", "torch-extras.tensorboard=")
+__all__ = ["rebuild", "second_site"]
 
-
-class _Copy:
-    """The project's definitions in a folder of their own, and builds of them."""
-
-    def __init__(self, settings: Settings, folder: Path) -> None:
-        self.folder = folder
-        self.environment = {**os.environ, "SIFWRIGHT_CACHE": str(folder / "cache")}
-        for name in ("defs", "runscripts"):
-            shutil.copytree(settings.project / name, folder / name)
-
-    def build(self, *words: str, layout: str = "layered") -> float:
-        """Seconds of a build."""
-        place = ["--project", str(self.folder), "build", SITE, IMAGE, "--output", str(self.folder)]
-        command = [sys.executable, "-m", "sifwright", *place, "--layout", layout, *words]
-        start = time.perf_counter()
-        subprocess.run(command, check=True, env=self.environment, stdout=subprocess.DEVNULL)
-        return time.perf_counter() - start
-
-    def edit(self) -> None:
-        """Change the last layer: the run scripts."""
-        with (self.folder / "runscripts" / "get-master").open("a") as script:
-            script.write("# another line\n")
-
-    def ran(self) -> dict[str, float]:
-        """What took how long in the last build."""
-        record = json.loads((self.folder / SITE / IMAGE / "record.json").read_text())
-        return dict(record["seconds"])
+SECOND = "bench-second"
+# What the second site has otherwise, and the layer from which on it differs.
+OTHERWISE = {"tensorboard": ""}
+DIFFERS = "torch-extras"
 
 
 def rebuild(settings: Settings) -> Result:
-    """Build cold, then again and again."""
-    engine = program(settings)
-    with tempfile.TemporaryDirectory(dir=settings.folder) as name:
-        copy = _Copy(settings, Path(name))
-        settings.note("plain apptainer build …")
-        plain = plain_build(settings, engine)
-        settings.note("sifwright, cold and flat …")
-        with Sampler() as memory:
-            cold = copy.build(layout="flat")
-        rounds = settings.runs(3)
-        samples: dict[str, list[float]] = {
-            "no-op": [],
-            "edit": [],
-            "edit, all tests": [],
-            "flat": [],
-        }
-        details: dict[str, object] = {"cold": copy.ran()}
-        copy.build()
-        for _ in range(rounds):
-            samples["no-op"].append(copy.build())
-            copy.edit()
-            samples["edit"].append(copy.build("--tests", "changed"))
-            details["edit"] = copy.ran()
-            copy.edit()
-            samples["edit, all tests"].append(copy.build())
-        copy.edit()
-        samples["flat"].append(copy.build("--tests", "changed", layout="flat"))
-        details["flat"] = copy.ran()
-        middle = copy.build(*MIDDLE, "--tests", "changed")
-        details |= {"middle": copy.ran(), "memory of cold": memory.tree, "own memory": memory.child}
-    return Result(figures=_figures(samples, cold, middle, plain), details=details)
-
-
-def _figures(
-    samples: Mapping[str, list[float]], cold: float, middle: float, plain: float
-) -> list[Figure]:
-    def by_plain(name: str, what: str, ours: list[float], goal: float | None = None) -> Figure:
-        sides = {"sifwright": ours, "apptainer": [plain]}
-        ratios = tuple(seconds / plain for seconds in ours)
-        return Figure(name=name, what=what, unit="ratio", samples=ratios, goal=goal, sides=sides)
-
-    return [
-        by_plain("rebuild, nothing changed", "by apptainer build (P1), s", samples["no-op"], NO_OP),
-        by_plain(
-            "rebuild, last layer, layered", "tests of what ran (P2), s", samples["edit"], LAST
-        ),
-        by_plain("… with all tests", "s", samples["edit, all tests"]),
-        by_plain("rebuild, last layer, flat", "tests of what ran, s", samples["flat"]),
-        by_plain("rebuild, a middle layer", "tests of what ran, s", [middle]),
-        by_plain("cold build, flat", "by apptainer build with zstd, s", [cold], 1.0),
+    """Build again and again after edits, in the cache that is there or is made here."""
+    program(settings)
+    plains = {compression: plain(settings, compression) for compression in SQUASHFS}
+    project = Project.kept(settings)
+    found = edits(settings, project, IMAGE, LAST)
+    settings.note("sifwright, with all tests, and a layer in the middle …")
+    project.edit(LAST)
+    found["last layer, layered, all tests"] = [project.build()]
+    project.edit(MIDDLE)
+    found["a middle layer, layered"] = [project.build(*CHANGED)]
+    ran = found["a middle layer, layered"][0].ran(project.plan())
+    ours = {row: [one.usage for one in runs] for row, runs in found.items()}
+    figures = [
+        *by_plain("rebuild", found, plains),
+        *waiting("rebuild", found, project.plan().steps[-1].layer.name),
+        _needless("rebuild, a middle layer, needless steps", ran, project.plan()),
+        *resources("rebuild", ours, {"apptainer, zstd": [plains["zstd"].usage]}),
     ]
+    details = {row: [one.steps for one in runs] for row, runs in found.items()}
+    return Result(figures=figures, details={**details, "ran after the middle edit": ran})
+
+
+def second_site(settings: Settings) -> Result:
+    """Build for a site of another option: alone, and where the first site has been built."""
+    program(settings)
+    kept = Project.kept(settings)
+    settings.note("sifwright, the first site …")
+    kept.build()
+    with workspace(settings.folder) as folder:
+        alone, shared = (Project(settings, folder / name) for name in ("alone", "shared"))
+        # Not the kept cache itself: the next time, the second site must be new to it, too.
+        shutil.copytree(kept.cache, shared.cache, copy_function=os.link)
+        for project in (alone, shared):
+            _write_second(project.folder)
+        settings.note("sifwright, the second site, after the first …")
+        after = shared.build(site=SECOND)
+        settings.note("sifwright, the second site, alone …")
+        first = alone.build(site=SECOND)
+        plan = shared.plan(site=SECOND)
+    ran = after.ran(plan)
+    sides = {"after the first": [after.seconds], "alone": [first.seconds]}
+    figures = [
+        ratio("second site / alone", "s, layered, all tests", sides),
+        _needless("second site, needless steps", ran, plan),
+        *resources("second site", {"after": [after.usage], "alone": [first.usage]}, {}),
+    ]
+    return Result(figures=figures, details={"ran": ran, "ran alone": first.ran(plan)})
+
+
+def _write_second(folder: Path) -> None:
+    sites = folder / "defs" / "sites"
+    site = yaml.safe_load((sites / f"{SITE}.yaml").read_text())
+    site["options"][DIFFERS] |= OTHERWISE
+    (sites / f"{SECOND}.yaml").write_text(yaml.safe_dump(site))
+
+
+def _needless(name: str, ran: Sequence[str], plan: Plan) -> Figure:
+    """Steps that ran although nothing before them, nor they themselves, had changed."""
+    names = [step.layer.name for step in plan.steps]
+    needed = names[names.index(DIFFERS) :]
+    assert set(needed) <= set(ran), (ran, needed)
+    return Figure(
+        name=name,
+        what=f"{len(needed)} of {len(names)} steps are needed",
+        unit="steps",
+        samples=(float(len(set(ran) - set(needed))),),
+        goal=0,
+        sides={"run": [len(ran)]},
+    )

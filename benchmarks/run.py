@@ -5,6 +5,10 @@
     .venv/bin/python benchmarks/run.py --quick              without building an image
     .venv/bin/python benchmarks/run.py --only build --pairs 3
     .venv/bin/python benchmarks/run.py --only launch        in the image that `make sif` built
+    .venv/bin/python benchmarks/run.py --only tree --size 1 a tree of 1 GB instead of 5
+
+With --only, the other results that this machine has in results.json stay. docs/benchmarks.md says
+what each benchmark does.
 
 No test asserts a time: machines differ. What is compared ran in turn in one run (A B A B), and the
 figure is the median of the ratios.
@@ -20,16 +24,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from by_buildah import by_buildah
+from cold import build
 from facts import machine
 from figures import Figure, Result, Settings, Skipped
-from images import build, import_torch
+from growth import by_layers, by_size, tree
+from growth_plot import plot_growth
+from importing import import_torch
 from launching import eight_ranks, engine_lines, wrapper
 from planning import cli_start, plan_render, render_1000
 from plot import plot
-from rebuild import rebuild
+from rebuild import rebuild, second_site
 from rich.console import Console
 from slurm_launch import first_all_reduce
 from table import table
+
+from sifwright.workspace import reclaim
 
 PROJECT = Path(__file__).resolve().parent.parent
 FOLDER = PROJECT / "build" / "bench"
@@ -38,15 +48,24 @@ BENCHMARKS = {
     "cli-start": cli_start,
     "render-1000": render_1000,
     "build": build,
-    "import-torch": import_torch,
     "rebuild": rebuild,
+    "second-site": second_site,
+    "buildah": by_buildah,
+    "import-torch": import_torch,
+    "tree": tree,
+    "growth-size": by_size,
+    "growth-layers": by_layers,
     "launch-wrapper": wrapper,
     "launch-lines": engine_lines,
     "launch-slurm": first_all_reduce,
     "launch-8-ranks": eight_ranks,
 }
-SLOW = ("build", "import-torch", "rebuild")
-GROUPS = {"launch": [name for name in BENCHMARKS if name.startswith("launch-")]}
+# They build images.
+SLOW = [
+    *("build", "rebuild", "second-site", "buildah", "import-torch"),
+    *("tree", "growth-size", "growth-layers"),
+]
+GROUPS = {"launch": [name for name in BENCHMARKS if name.startswith("launch-")], "builds": SLOW}
 
 
 def main() -> None:
@@ -57,9 +76,12 @@ def main() -> None:
         folder=FOLDER,
         quick=arguments.quick,
         pairs=max(1, arguments.pairs),
+        size=arguments.size,
         note=console.print,
     )
     FOLDER.mkdir(parents=True, exist_ok=True)
+    # What a run that was killed has left.
+    reclaim(FOLDER)
     results = _earlier()
     names = _names(arguments)
     for name in names:
@@ -67,10 +89,11 @@ def main() -> None:
         results["benchmarks"][name] = _run(name, settings)
         (FOLDER / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     plot(_figures(results), results["machine"], FOLDER / "results")
+    plot_growth(results["benchmarks"], FOLDER / "growth")
     # A pipe has no width of its own.
     wide = Console() if sys.stdout.isatty() else Console(width=170)
     wide.print(table({name: results["benchmarks"][name] for name in names}))
-    console.print(f"written: {FOLDER.relative_to(PROJECT)}/results.json, .png, .svg")
+    console.print(f"written: {FOLDER.relative_to(PROJECT)}/results.json, and .png and .svg of it")
 
 
 def _names(arguments: argparse.Namespace) -> list[str]:
@@ -87,6 +110,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="fewer runs, and build no image")
     parser.add_argument("--pairs", type=int, default=1, help="builds of each kind (1)")
+    parser.add_argument(
+        "--size", type=float, default=5, help="GB of the synthetic tree; it grows to twice that (5)"
+    )
     return parser.parse_args()
 
 

@@ -1,0 +1,151 @@
+"""An edit of the last layer, against `buildah build --layers` and making a SIF of what it built.
+
+What comes below the last layer is one cached layer of buildah's, with the same files.
+"""  # noqa: INP001  # run.py's folder is on sys.path
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import yaml
+from built import IMAGE
+from edits import CHANGED
+from figures import Result, ratio
+from plain import program
+from project import LAST, Project
+from storage import BASE, Storage
+from usage import measured, resources
+
+from sifwright import host_checks, keptfiles
+from sifwright.render import buildfiles
+from sifwright.sif import image as sif
+from sifwright.squash import namespace
+from sifwright.workspace import workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from figures import Figure, Settings
+    from usage import Usage
+
+__all__ = ["by_buildah"]
+
+# P2 and P1 of the figures to reach.
+EDIT, NO_OP = 0.1, 1.0
+LOWER = "bench-lower"
+OURS, THEIRS, CACHED = "sifwright, layered", "buildah and conversion", "buildah without conversion"
+RECIPE = f"FROM localhost/{BASE}\nCOPY build {{0}}\nRUN sh {{0}}/run && rm -r {{0}}\n"
+UNPACK = 'unsquashfs -quiet -no-progress -offset "$1" -dest tree "$0"; tar -cf tree.tar -C tree .'
+
+
+@dataclass(kw_only=True)
+class _Buildah:
+    """The last layer of the project as a Containerfile, and SIFs of it."""
+
+    project: Project
+    storage: Storage
+    engine: str
+    work: Path
+    edits: list[Usage] = field(default_factory=list)
+    no_ops: list[Usage] = field(default_factory=list)
+
+    @property
+    def sif(self) -> Path:
+        return self.work / "made.sif"
+
+    def write_context(self) -> None:
+        """The files that the last step takes, and what runs it, as they are now."""
+        plan = self.project.plan()
+        context, last = self.work / "context", len(plan.steps) - 1
+        build = context / "build"
+        shutil.rmtree(build, ignore_errors=True)
+        (build / "tmp").mkdir(parents=True)
+        files = [*buildfiles.programs(), *buildfiles.of_step(plan.steps[last])]
+        keptfiles.write_files(build, files, buildfiles.BUILD)
+        (build / "run").write_text(buildfiles.script(plan, last))
+        (context / "Containerfile").write_text(RECIPE.format(buildfiles.BUILD))
+
+    def convert(self) -> Usage:
+        """Build what is not cached, and make the SIF anew."""
+
+        def run() -> None:
+            self.storage.build(self.work / "context")
+            self.storage.to_sif(self.engine, self.sif)
+
+        return measured(run, self.work, host_checks.temporary_root())[1]
+
+    def build(self) -> Usage:
+        """Find that nothing has changed."""
+        return measured(lambda: self.storage.build(self.work / "context"), self.work)[1]
+
+
+def by_buildah(settings: Settings) -> Result:
+    """Edit the run scripts and build, in turn; and build with nothing changed, in turn."""
+    engine = program(settings)
+    with workspace(settings.folder) as work:
+        storage = Storage.open(work / "storage")
+        project = Project.kept(settings)
+        theirs = _Buildah(project=project, storage=storage, engine=engine, work=work)
+        settings.note("buildah: the layers below the last one, and a first SIF …")
+        _add_base(project, storage, work)
+        theirs.write_context()
+        theirs.convert()
+        settings.note("sifwright and buildah in turn …")
+        figures = _in_turn(settings, theirs)
+        facts = storage.facts()
+        storage.close()
+    return Result(figures=figures, details={"buildah": facts})
+
+
+def _add_base(project: Project, storage: Storage, work: Path) -> None:
+    """An image of all layers but the last, with the files as those have left them."""
+    images = project.folder / "defs" / "images"
+    lower = yaml.safe_load((images / f"{IMAGE}.yaml").read_text())
+    lower["layers"].pop()
+    (images / f"{LOWER}.yaml").write_text(yaml.safe_dump(lower))
+    project.build(image=LOWER, layout="flat")
+    file = project.sif("flat", LOWER)
+    offset = str(sif.partitions(file)[0].offset)
+    command = [*namespace.prefix(), "bash", "-euc", UNPACK, str(file), offset]
+    base = work / "base"
+    base.mkdir()
+    subprocess.run(command, check=True, cwd=base, env=namespace.environment())
+    storage.add_base(base)
+
+
+def _in_turn(settings: Settings, theirs: _Buildah) -> list[Figure]:
+    project = theirs.project
+    project.build()
+    edits, no_ops = [], []
+    for _ in range(settings.runs(3)):
+        no_ops.append(project.build(*CHANGED).usage)
+        theirs.no_ops.append(theirs.build())
+        project.edit(LAST)
+        edits.append(project.build(*CHANGED).usage)
+        theirs.write_context()
+        theirs.edits.append(theirs.convert())
+    _check(theirs)
+    what = "s, to a SIF, tests of what ran"
+    edit = {OURS: _seconds(edits), THEIRS: _seconds(theirs.edits)}
+    no_op = {OURS: _seconds(no_ops), CACHED: _seconds(theirs.no_ops)}
+    return [
+        ratio("last layer / buildah and conversion", what, edit, EDIT),
+        ratio("nothing changed / buildah", "s, buildah makes no SIF", no_op, NO_OP),
+        *resources("by buildah", {OURS: [*edits, *no_ops]}, {THEIRS: theirs.edits}),
+    ]
+
+
+def _check(theirs: _Buildah) -> None:
+    """Both images have the edit: what was timed has done the work."""
+    wanted = (theirs.project.folder / LAST).read_text()
+    for file in (theirs.project.sif("layered"), theirs.sif):
+        command = [theirs.engine, "exec", "--no-home", str(file), "cat", "/runscripts/get-master"]
+        found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        assert found == wanted, f"{file} is not of the last edit"
+
+
+def _seconds(usages: list[Usage]) -> list[float]:
+    return [usage.seconds for usage in usages]

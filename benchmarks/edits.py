@@ -1,0 +1,84 @@
+"""Builds of ours after an edit of the last layer, and after none; and their figures."""  # noqa: INP001  # run.py's folder is on sys.path
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from figures import Figure
+from project import LAYOUTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from figures import Settings
+    from plain import Plain
+    from project import Build, Project
+
+__all__ = ["CHANGED", "COLD", "LAYERED", "NOTHING", "by_plain", "edits", "waiting"]
+
+# P1 and P2 of the figures to reach.
+NO_OP, EDIT, NOT_SLOWER = 0.02, 0.05, 1.0
+NO_OP_SECONDS, EDIT_SECONDS = 1.0, 2.0
+CHANGED = ("--tests", "changed")
+_WHAT = ("nothing changed", "last layer")
+NOTHING, LAYERED = (f"{what}, layered" for what in _WHAT)
+COLD = "cold build, flat"
+_GOALS = {NOTHING: NO_OP, "nothing changed, flat": NO_OP, LAYERED: EDIT, COLD: NOT_SLOWER}
+
+
+def edits(settings: Settings, project: Project, image: str, last: str) -> dict[str, list[Build]]:
+    """Build both layouts with nothing changed, and after edits of the file `last`."""
+    found: dict[str, list[Build]] = {}
+    for layout, rounds in zip(LAYOUTS, (settings.runs(3), 1), strict=True):
+        settings.note(f"sifwright, {layout}: the image, then {rounds} x no-op and edit …")
+        project.build(image=image, layout=layout)
+        no_op, edit = (found.setdefault(f"{what}, {layout}", []) for what in _WHAT)
+        for _ in range(rounds):
+            # After an edit, the tests of what did not change are still to be run for all tests.
+            no_op.append(project.build(*CHANGED, image=image, layout=layout))
+            project.edit(last)
+            edit.append(project.build(*CHANGED, image=image, layout=layout))
+    return found
+
+
+def by_plain(
+    name: str, found: Mapping[str, Sequence[Build]], plains: Mapping[str, Plain]
+) -> list[Figure]:
+    """The seconds of each row by those of Apptainer's one build with zstd."""
+    theirs = {f"apptainer, {name}": [one.seconds] for name, one in plains.items()}
+    plain = plains["zstd"].seconds
+    return [
+        Figure(
+            name=f"{name}, {row}",
+            what="s, tests of what ran, by apptainer build with zstd",
+            unit="ratio",
+            samples=tuple(one.seconds / plain for one in runs),
+            goal=_GOALS.get(row),
+            sides={"sifwright": [one.seconds for one in runs], **theirs},
+        )
+        for row, runs in found.items()
+    ]
+
+
+def waiting(name: str, found: Mapping[str, Sequence[Build]], layer: str) -> list[Figure]:
+    """What a person waits for: with no change, and with one beside the run of its layer."""
+    no_op = [one.seconds for one in found[NOTHING]]
+    steps = [one.steps[layer] for one in found[LAYERED]]
+    edit = [one.seconds for one in found[LAYERED]]
+    return [
+        Figure(
+            name=f"{name}, {NOTHING}, seconds",
+            what="the whole command",
+            unit="s",
+            samples=tuple(no_op),
+            goal=NO_OP_SECONDS,
+        ),
+        Figure(
+            name=f"{name}, {LAYERED}, seconds",
+            what=f"the whole command without the step of {layer}",
+            unit="s",
+            samples=tuple(all_ - step for all_, step in zip(edit, steps, strict=True)),
+            goal=EDIT_SECONDS,
+            sides={"the whole command": edit, "the step": steps},
+        ),
+    ]

@@ -1,0 +1,143 @@
+"""How the time of a build grows with the size of the tree, and with the number of layers."""  # noqa: INP001  # run.py's folder is on sys.path
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from edits import CHANGED, COLD, by_plain, edits, waiting
+from figures import Figure, Result, Skipped
+from plain import SQUASHFS, plain_build, program
+from synthetic import GB, LAST_LAYER, Synthetic
+from usage import resources
+
+from sifwright import host_checks
+from sifwright.workspace import workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from figures import Settings
+    from project import Build
+
+__all__ = ["by_layers", "by_size", "tree"]
+
+LAYERS = (5, 10, 20, 40)
+# Shares of the size of the synthetic tree: with its usual 5 GB, 1, 2, 5 and 10 GB.
+SIZES = (0.2, 0.4, 1.0, 2.0)
+# At the worst there are a step's files, its squashfs, the SIF and the next one: times the tree.
+DISK = 4
+LINEAR = 1.0
+NO_OP, EDIT = "nothing changed", "last layer"
+
+
+def tree(settings: Settings) -> Result:
+    """Build a synthetic tree, edit its last layer, do nothing; against plain Apptainer."""
+    program(settings)
+    _need_disk(settings, settings.size)
+    with workspace(settings.folder) as folder:
+        toys = Synthetic(settings, folder)
+        image = toys.image("bench-tree", [toys.tree("bench-files", round(settings.size * GB))])
+        settings.note(f"sifwright, {settings.size:g} GB, nothing cached …")
+        cold = toys.project.build(image=image, layout="flat")
+        found = edits(settings, toys.project, image, toys.last)
+        plains = {}
+        for compression in SQUASHFS:
+            settings.note(f"apptainer build with {compression}, {settings.size:g} GB …")
+            plains[compression] = plain_build(settings, toys.project, compression, image)
+    name = f"{settings.size:g} GB"
+    rows = {COLD: [cold], **found}
+    ours = {row: [one.usage for one in runs] for row, runs in rows.items()}
+    theirs = {f"apptainer, {compression}": [one.usage] for compression, one in plains.items()}
+    figures = [
+        *by_plain(name, rows, plains),
+        *waiting(name, found, LAST_LAYER),
+        *resources(name, ours, theirs),
+    ]
+    return Result(
+        figures=figures, details={row: [one.steps for one in runs] for row, runs in rows.items()}
+    )
+
+
+def by_size(settings: Settings) -> Result:
+    """Trees of 1, 2, 5 and 10 GB, one layer more for each, so that each byte is made once."""
+    sizes = [settings.size * share for share in SIZES]
+    program(settings)
+    _need_disk(settings, sizes[-1])
+    with workspace(settings.folder) as folder:
+        toys = Synthetic(settings, folder)
+        layers = [
+            toys.tree(f"bench-files-{number}", round((more - less) * GB))
+            for number, (less, more) in enumerate(pairwise([0.0, *sizes]))
+        ]
+        images = {
+            size: toys.image(f"bench-size-{number}", layers[: number + 1])
+            for number, size in enumerate(sizes)
+        }
+        return _grown(settings, toys, images, "GB")
+
+
+def by_layers(settings: Settings) -> Result:
+    """Images of 5, 10, 20 and 40 layers of a few files."""
+    program(settings)
+    with workspace(settings.folder) as folder:
+        toys = Synthetic(settings, folder)
+        # The system and the one that is edited are layers, too.
+        small = [toys.small(number) for number in range(max(LAYERS) - 2)]
+        images = {
+            float(count): toys.image(f"bench-layers-{count}", small[: count - 2])
+            for count in LAYERS
+        }
+        return _grown(settings, toys, images, "layers")
+
+
+def _grown(settings: Settings, toys: Synthetic, images: Mapping[float, str], unit: str) -> Result:
+    """Layered builds of all images; the seconds of each stand beside the figures."""
+    rows: dict[str, dict[str, list[Build]]] = {NO_OP: {}, EDIT: {}}
+    for size, image in images.items():
+        settings.note(f"sifwright, {size:g} {unit} …")
+        toys.project.build(image=image)
+        for row in rows.values():
+            row[f"{size:g} {unit}"] = []
+        for _ in range(settings.runs(3)):
+            rows[NO_OP][f"{size:g} {unit}"].append(toys.project.build(*CHANGED, image=image))
+            toys.project.edit(toys.last)
+            rows[EDIT][f"{size:g} {unit}"].append(toys.project.build(*CHANGED, image=image))
+    sizes = list(images)
+    figures = [_growth(f"growth by {unit}, {what}", row, sizes) for what, row in rows.items()]
+    used = {size: [one.usage for one in runs] for size, runs in rows[EDIT].items()}
+    details = {
+        "sizes": sizes,
+        "unit": unit,
+        "seconds": {what: _medians(row) for what, row in rows.items()},
+    }
+    return Result(figures=[*figures, *resources(f"growth by {unit}", used, {})], details=details)
+
+
+def _growth(name: str, row: Mapping[str, Sequence[Build]], sizes: Sequence[float]) -> Figure:
+    """How many times the time of the first the last one takes, by how many times the size."""
+    sides = {size: [one.seconds for one in runs] for size, runs in row.items()}
+    first, *_, last = sides.values()
+    larger = sizes[-1] / sizes[0]
+    return Figure(
+        name=name,
+        what=f"times the seconds of {next(iter(sides))}, by {larger:g} times the size",
+        unit="ratio",
+        samples=tuple(b / a / larger for a, b in zip(first, last, strict=True)),
+        goal=LINEAR,
+        sides=sides,
+    )
+
+
+def _medians(row: Mapping[str, Sequence[Build]]) -> list[float]:
+    return [statistics.median(one.seconds for one in runs) for runs in row.values()]
+
+
+def _need_disk(settings: Settings, size: float) -> None:
+    """`size` in GB; raises `Skipped` rather than filling the disk."""
+    for folder in (settings.folder, host_checks.temporary_root()):
+        free = shutil.disk_usage(folder).free / GB
+        if free < DISK * size:
+            raise Skipped(f"{folder}: {DISK * size:g} GB are needed, {free:.0f} GB are free")

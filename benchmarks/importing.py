@@ -1,0 +1,148 @@
+"""Using an image: its start, importing torch, reading its files; layered, flat, and no image."""  # noqa: INP001  # run.py's folder is on sys.path
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from figures import Result, Skipped, ratio
+from plain import program
+from project import LAYOUTS, Project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from figures import Figure, Settings
+
+__all__ = ["import_torch"]
+
+BY_VENV = 1.9
+VENV, IN_IMAGE = "plain venv", Path("/opt/venv")
+IMPORT = "import torch"
+DROP = Path("/proc/sys/vm/drop_caches")
+Walls = dict[str, list[float]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Side:
+    """Where Python's environment is: what stands before a command there; the files it reads."""
+
+    prefix: Sequence[str]
+    venv: Path
+    files: Path
+
+    def commands(self) -> dict[str, list[str]]:
+        python = [*self.prefix, str(self.venv / "bin" / "python"), "-c"]
+        read = f"find {self.venv} -type f -exec cat {{}} + >/dev/null"
+        return {
+            "start Python": [*python, "pass"],
+            IMPORT: [*python, IMPORT],
+            "read all files": [*self.prefix, "sh", "-c", read],
+        }
+
+
+def import_torch(settings: Settings) -> Result:
+    """Do the same in turn in the layered and the flat SIF and in a venv on disk."""
+    engine = program(settings)
+    project = Project.kept(settings)
+    sides = {}
+    for layout in LAYOUTS:
+        settings.note(f"sifwright, {layout} …")
+        project.build(layout=layout)
+        sif = project.sif(layout)
+        prefix = [engine, "exec", "--no-home", str(sif)]
+        sides[layout] = _Side(prefix=prefix, venv=IN_IMAGE, files=sif)
+    sides[VENV] = _on_disk(settings, sides["flat"])
+    settings.note("warm and cold …")
+    figures = []
+    for what in sides[VENV].commands():
+        commands = {name: side.commands()[what] for name, side in sides.items()}
+        warm = _in_turn(commands, settings.runs(9), lambda: None)
+        cold = _in_turn(commands, settings.runs(3), lambda: _drop_caches(sides.values()))
+        figures += _figures(what, "warm", warm) + _figures(what, "cold", cold)
+    return Result(figures=figures, details={"cold means": _how_cold()})
+
+
+def _in_turn(
+    commands: Mapping[str, Sequence[str]], rounds: int, before: Callable[[], None]
+) -> Walls:
+    """Seconds of each command, but for the first time."""
+    walls: Walls = {name: [] for name in commands}
+    for _ in range(1 + rounds):
+        for name, command in commands.items():
+            before()
+            start = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            walls[name].append(time.perf_counter() - start)
+    return {name: row[1:] for name, row in walls.items()}
+
+
+def _figures(what: str, state: str, walls: Walls) -> list[Figure]:
+    goal = BY_VENV if (what, state) == (IMPORT, "warm") else None
+    return [
+        ratio(
+            f"{what}, {layout} / venv, {state}",
+            "s, exec included",
+            {layout: walls[layout], VENV: walls[VENV]},
+            goal,
+        )
+        for layout in LAYOUTS
+    ]
+
+
+def _on_disk(settings: Settings, image: _Side) -> _Side:
+    """The same packages in a venv of this machine; kept until the image has others."""
+    freeze = [*image.prefix, "python", "-m", "pip", "freeze", "--all"]
+    wanted = subprocess.run(freeze, check=True, stdout=subprocess.PIPE, text=True).stdout
+    folder, stamp = settings.folder / "venv", settings.folder / "venv" / "packages.txt"
+    side = _Side(prefix=[], venv=folder, files=folder)
+    if not stamp.exists() or stamp.read_text() != wanted:
+        settings.note("installing the image's packages on disk …")
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        _install(folder, wanted)
+        stamp.write_text(wanted)
+    return side
+
+
+def _install(folder: Path, wanted: str) -> None:
+    packages = folder / "wanted.txt"
+    packages.write_text(wanted)
+    command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps"]
+    done = subprocess.run(
+        [*command, "--requirement", str(packages)], check=False, capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["it did not say why"])[-1]
+        raise Skipped(f"no venv with the image's packages on this machine: pip: {last}")
+
+
+def _how_cold() -> str:
+    if os.access(DROP, os.W_OK):
+        return "the page cache of the whole machine was dropped"
+    return "the files were dropped from the page cache (posix_fadvise); the engine's were not"
+
+
+def _drop_caches(sides: Iterable[_Side]) -> None:
+    os.sync()  # what is not on disk yet cannot be dropped
+    if os.access(DROP, os.W_OK):
+        DROP.write_text("3")
+        return
+    for side in sides:
+        for path in side.files.rglob("*") if side.files.is_dir() else [side.files]:
+            if path.is_file():
+                _forget(path)
+
+
+def _forget(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,106 @@
+"""What sifwright is compared with: plain `apptainer build` of the same definition file."""  # noqa: INP001  # run.py's folder is on sys.path
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from built import IMAGE, plan
+from figures import Skipped
+from project import Project
+from usage import measured
+
+from sifwright import host_checks, machine, preflight, runner
+from sifwright.engines import apptainer
+from sifwright.errors import MachineError
+from sifwright.progress import QuietProgress, Timer
+from sifwright.watcher import Watcher
+from sifwright.workspace import workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from figures import Settings
+    from usage import Usage
+
+__all__ = ["SQUASHFS", "Plain", "plain", "plain_build", "program"]
+
+# Arguments of mksquashfs, by compression: as ours are packed, and what Apptainer does by itself.
+SQUASHFS: Mapping[str, Sequence[str]] = {
+    "zstd": ("--mksquashfs-args", f"-comp zstd -Xcompression-level {apptainer.ZSTD_LEVEL}"),
+    "gzip": (),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plain:
+    """A build by the engine alone: what it took, the SIF's MB, and the seconds of each layer."""
+
+    usage: Usage
+    size: float
+    steps: Mapping[str, float]
+
+    @property
+    def seconds(self) -> float:
+        return self.usage.seconds
+
+
+def program(settings: Settings) -> str:
+    """The engine, if this machine can build the image."""
+    try:
+        wanted = plan(settings)
+        found = apptainer.find()
+        return preflight.check(found, wanted, machine.values(wanted), settings.folder).program
+    except MachineError as error:
+        raise Skipped(str(error).replace("\n", " ")) from error
+
+
+@cache
+def plain(settings: Settings, compression: str, number: int = 0) -> Plain:
+    """Build the image of site local; one of that number is not done twice in a run."""
+    settings.note(f"apptainer build with {compression}, number {number + 1} …")
+    sif = settings.folder / f"apptainer-{compression}.sif"
+    return plain_build(settings, Project.kept(settings), compression, keep=sif)
+
+
+def plain_build(
+    settings: Settings,
+    project: Project,
+    compression: str,
+    image: str = IMAGE,
+    *,
+    keep: Path | None = None,
+) -> Plain:
+    """Build as by hand, with the same package sources; `keep` is where the SIF is to stay."""
+    engine = program(settings)
+    with workspace(settings.folder) as folder:
+        definition, sif = folder / "x.def", folder / "x.sif"
+        definition.write_text(project.definition(image))
+        sources = machine.prepare(folder)
+        binds = [word for bind in sources.binds for word in ("--bind", bind)]
+        options = [*SQUASHFS[compression], *binds]
+        command = [engine, "build", "--fakeroot", *options, str(sif), str(definition)]
+        env = {**os.environ, **sources.env, "PATH": host_checks.search_path()}
+        log = settings.folder / "plain.log"
+        steps, usage = measured(
+            lambda: _run(command, log, env), folder, host_checks.temporary_root()
+        )
+        size = sif.stat().st_size / 1e6
+        if keep:
+            sif.replace(keep)
+    return Plain(usage=usage, size=size, steps=steps)
+
+
+def _run(command: Sequence[str], log: Path, env: Mapping[str, str]) -> dict[str, float]:
+    """The file's marks in the output tell the layers apart."""
+    log.unlink(missing_ok=True)
+    with Timer(QuietProgress()) as timer:
+        timer.start("base")
+        watcher = Watcher(timer=timer, fix="")
+        if status := runner.stream(command, log=log, on_line=watcher, env=env):
+            raise subprocess.CalledProcessError(status, command)
+    return timer.seconds

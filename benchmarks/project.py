@@ -1,0 +1,129 @@
+"""A copy of the project's definitions with a step cache of its own, and builds of it.
+
+Neither the checkout nor the user's cache is touched.
+"""  # noqa: INP001  # run.py's folder is on sys.path
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from built import IMAGE, SITE
+from usage import measured
+
+from sifwright import catalog, host_checks
+from sifwright.plan import resolve
+from sifwright.workspace import remove
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from figures import Settings
+    from usage import Usage
+
+    from sifwright.model import Plan
+
+__all__ = ["LAST", "LAYOUTS", "MIDDLE", "Build", "Project"]
+
+LAYOUTS = ("layered", "flat")
+# The files that an edit of the last layer, and of one in the middle, changes.
+LAST, MIDDLE = "runscripts/get-master", "defs/layers/torch-extras/install.sh"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Build:
+    """A build that was done: what it took; of each step, what became of it and its seconds."""
+
+    usage: Usage
+    states: Mapping[str, str]
+    steps: Mapping[str, float]
+
+    @property
+    def seconds(self) -> float:
+        return self.usage.seconds
+
+    def ran(self, plan: Plan) -> list[str]:
+        """The layers that were run."""
+        names = (step.layer.name for step in plan.steps)
+        return [name for name in names if self.states.get(name) == "done"]
+
+
+class Project:
+    """Builds go to a folder for each layout, so that both images stand there."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self.folder = folder
+        self.cache = folder / "cache"
+        for name in ("defs", "runscripts"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+            shutil.copytree(settings.project / name, folder / name)
+
+    @classmethod
+    def kept(cls, settings: Settings) -> Project:
+        """The one whose cache stays for the next benchmark: it begins as the checkout is now."""
+        return cls(settings, settings.folder / "project")
+
+    def forget(self) -> None:
+        """Remove all that was built."""
+        for name in ("cache", *LAYOUTS):
+            remove(self.folder / name)
+
+    def plan(self, image: str = IMAGE, site: str = SITE) -> Plan:
+        return resolve(catalog.load(self.folder / "defs", self.folder), site, image, [])
+
+    def build(
+        self, *words: str, image: str = IMAGE, site: str = SITE, layout: str = "layered"
+    ) -> Build:
+        """Raises `CalledProcessError`; what failed is on stderr."""
+        output = ["--output", str(self.folder / layout), "--layout", layout]
+        command = self._command("build", site, image, "--json", *output, *words)
+
+        def run() -> str:
+            env = {**os.environ, "SIFWRIGHT_CACHE": str(self.cache)}
+            return subprocess.run(
+                command, check=True, env=env, stdout=subprocess.PIPE, text=True
+            ).stdout
+
+        text, usage = measured(run, self.folder, host_checks.temporary_root())
+        ended = [row for row in map(json.loads, text.splitlines()) if row["event"] == "finished"]
+        return Build(
+            usage=usage,
+            states={row["step"]: row["state"] for row in ended},
+            steps={row["step"]: row["seconds"] for row in ended},
+        )
+
+    def sif(self, layout: str, image: str = IMAGE) -> Path:
+        return (self.folder / layout / SITE / image / "image.sif").resolve()
+
+    def definition(self, image: str = IMAGE) -> str:
+        command = self._command("render", SITE, image)
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def edit(self, file: str) -> None:
+        """Change a file as no earlier edit did: what is in the cache must not be found again."""
+        with (self.folder / file).open("a") as script:
+            script.write(f"# edit {uuid.uuid4()}\n")
+
+    def layer(self, name: str, install: str, header: Mapping[str, object] | None = None) -> str:
+        """Add a layer, and return the path of its script; JSON is YAML as well."""
+        place = self.folder / "defs" / "layers" / name
+        place.mkdir()
+        document = {"summary": f"benchmark {name}", **(header or {})}
+        (place / "layer.yaml").write_text(json.dumps(document))
+        (place / "install.sh").write_text(f"#!/bin/bash\nset -euo pipefail\n{install}")
+        return str((place / "install.sh").relative_to(self.folder))
+
+    def image(self, name: str, layers: Sequence[str]) -> None:
+        document = {"description": name, "layers": [{"layer": layer} for layer in layers]}
+        (self.folder / "defs" / "images" / f"{name}.yaml").write_text(json.dumps(document))
+
+    def _command(self, command: str, site: str, image: str, *words: str) -> list[str]:
+        place = ["--project", str(self.folder)]
+        return [sys.executable, "-m", "sifwright", *place, command, site, image, *words]

@@ -1,0 +1,80 @@
+"""What a run took: time, memory, disk; and the figures of the limits on them."""  # noqa: INP001  # run.py's folder is on sys.path
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from disk import DiskSampler
+from facts import processor_seconds
+from figures import Figure
+from memory import Sampler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["Usage", "measured", "resources"]
+
+# P7 of the figures to reach, MB.
+OWN_MEMORY, ALL_MEMORY = 150.0, 600.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """Seconds of wall and of processor time, and peaks in MB.
+
+    `tree` is the memory of all processes together, `single` that of the largest, `child` that of
+    the one we started; `disk` is what was on disk more than before, results included.
+    """
+
+    seconds: float
+    processor: float
+    tree: float
+    single: float
+    single_name: str
+    child: float
+    disk: float
+
+
+def measured(run: Callable[[], T], *folders: Path) -> tuple[T, Usage]:
+    """Run it; `folders` lie on the file systems that it writes to."""
+    with Sampler() as memory, DiskSampler(folders=folders) as disk:
+        start, used = time.perf_counter(), processor_seconds()
+        result = run()
+        seconds, used = time.perf_counter() - start, processor_seconds() - used
+    return result, Usage(
+        seconds=seconds,
+        processor=used,
+        tree=memory.tree,
+        single=memory.single,
+        single_name=memory.single_name,
+        child=memory.child,
+        disk=disk.megabytes,
+    )
+
+
+def resources(
+    name: str, ours: Mapping[str, Sequence[Usage]], theirs: Mapping[str, Sequence[Usage]]
+) -> list[Figure]:
+    """Memory and disk: the highest peak of our runs; each side has its own peaks beside it."""
+    both = {**ours, **theirs}
+    return [
+        _peak(f"{name}, memory of sifwright", "child", ours, ours, OWN_MEMORY),
+        _peak(f"{name}, memory of all processes", "tree", ours, both, ALL_MEMORY),
+        _peak(f"{name}, disk", "disk", ours, both),
+    ]
+
+
+def _peak(
+    name: str,
+    field: str,
+    ours: Iterable[str],
+    runs: Mapping[str, Sequence[Usage]],
+    goal: float | None = None,
+) -> Figure:
+    sides = {side: [getattr(one, field) for one in row] for side, row in runs.items()}
+    highest = max(max(sides[side]) for side in ours)
+    return Figure(name=name, what="peak", unit="MB", samples=(highest,), goal=goal, sides=sides)
