@@ -98,8 +98,9 @@ def _figures(what: str, state: str, walls: Walls) -> list[Figure]:
 
 def _on_disk(settings: Settings, image: _Side) -> _Side:
     """The same packages in a venv of this machine; kept until the image has others."""
-    freeze = [*image.prefix, "python", "-m", "pip", "freeze", "--all"]
-    wanted = subprocess.run(freeze, check=True, stdout=subprocess.PIPE, text=True).stdout
+    # Not `pip freeze`, which names files of the build where a wheel was one.
+    ask = [*image.prefix, "python", "-m", "pip", "list", "--format", "freeze"]
+    wanted = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout
     folder, stamp = settings.folder / "venv", settings.folder / "venv" / "packages.txt"
     side = _Side(prefix=[], venv=folder, files=folder)
     if not stamp.exists() or stamp.read_text() != wanted:
