@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import ROOT, sifwright
+from tests.conftest import ROOT, run, sifwright
+from tests.engine.steps import make_root
 from tests.engine.toys import Toy, make_toy
 
 if TYPE_CHECKING:
@@ -42,3 +43,20 @@ def small_base(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def toy(small_base: Path, tmp_path: Path) -> Toy:
     return make_toy(tmp_path / "project", small_base)
+
+
+@pytest.fixture(scope="session")
+def tiny_base(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SIF of a few programs of this machine: no network, and built on in a second."""
+    folder = tmp_path_factory.mktemp("tiny")
+    root = make_root(folder / "root")
+    made = run([engine, "build", folder / "tiny.sif", root])
+    assert made.returncode == 0, made.stderr
+    return folder / "tiny.sif"
+
+
+@pytest.fixture
+def tiny(tiny_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
+    """A toy on the tiny base, with a step cache of its own in `tmp_path`/cache."""
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    return make_toy(tmp_path / "project", tiny_base)

@@ -27,13 +27,15 @@ PYTHON = Path("/usr/bin/python3")
 PROGRAMS = (
     *("bash", "sh", "cat", "cp", "mv", "rm", "ln", "ls", "mkdir", "mkfifo", "chmod", "chown"),
     *("touch", "truncate", "setcap", "find", "id", "true"),
+    *("base64", "date", "env", "grep", "head", "seq", "sleep", "stat", "tail"),
 )
-# Prints the tree as JSON: path -> what it is. What the engine mounts is left out, and so are the
-# libraries, which take long to read. Capabilities are asked for by name, because squashfuse 0.1.105
-# lists them by a wrong one.
+# What the engine mounts, and the libraries, which take long to read.
+LEFT_OUT = ("dev", "proc", "sys", "tmp", "root", "etc", "var/tmp", "usr/lib", "usr/lib64")
+# Prints the tree as JSON: path -> what it is. The words after the tree are left out. Capabilities
+# are asked for by name, because squashfuse 0.1.105 lists them by a wrong one.
 DESCRIBE = """
 import json, os, stat, sys, zlib
-LEFT_OUT = {"dev", "proc", "sys", "tmp", "root", "etc", "var/tmp", "usr/lib", "usr/lib64"}
+LEFT_OUT = set(sys.argv[2:])
 def attributes(path):
     names = [name for name in os.listxattr(path, follow_symlinks=False) if name[:5] == "user."]
     found = {}
@@ -109,6 +111,8 @@ def make_root(folder: Path) -> Path:
         "tmp",
         "var/tmp",
         "root",
+        # Where builds bind what they need of the machine.
+        "mnt",
     ):
         (folder / name).mkdir(parents=True)
     for name, target in {"bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64"}.items():
@@ -219,7 +223,7 @@ class Stack:
             *flags,
             *options,
         ]
-        words = ["bash", "-euc", f'{script}\npython3 -c "$1" /', "step", DESCRIBE]
+        words = ["bash", "-euc", f'{script}\npython3 -c "$@"', "step", DESCRIBE, "/", *LEFT_OUT]
         text = _output([*command, str(root), *words])
         tree: Tree = json.loads(text.splitlines()[-1])
         return tree
@@ -260,7 +264,8 @@ def write_joined(layers: Sequence[Path], target: Path) -> None:
 
 def described(folder: Path) -> Tree:
     """The tree in a folder as the image's users would have it; the folder is gone then."""
-    tree: Tree = json.loads(inside('"$0" -c "$1" .', folder, str(PYTHON), DESCRIBE))
+    words = (str(PYTHON), "-c", DESCRIBE, ".", *LEFT_OUT)
+    tree: Tree = json.loads(inside('"$0" "$@"', folder, *words))
     inside('rm -rf "$0"', folder.parent, folder.name)
     return tree
 
