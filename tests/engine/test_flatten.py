@@ -1,0 +1,99 @@
+"""`sifwright flatten` of SIFs that others may have made."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.sif import image
+from sifwright.sif.copying import Range
+from sifwright.sif.image import Contents, Partition
+from sifwright.squash.pack import squash_command
+from sifwright.squashfs.joining import compression
+from tests.conftest import run, sifwright
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Where a SIF's header says for which processor it is: behind the launcher's line, the magic and the
+# version (pkg/sif/sif.go of apptainer/sif).
+_ARCH = 32 + 10 + 3
+
+
+@pytest.fixture
+def layered(tmp_path: Path) -> Path:
+    return _sif(tmp_path, ["zstd", "zstd"])
+
+
+def _sif(folder: Path, compressors: list[str]) -> Path:
+    parts = [_partition(folder, number, name) for number, name in enumerate(compressors)]
+    contents = Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64")
+    image.write(folder / "layered.sif", contents)
+    return folder / "layered.sif"
+
+
+def _partition(folder: Path, number: int, compressor: str) -> Partition:
+    tree = folder / f"tree-{number}"
+    (tree / "data").mkdir(parents=True)
+    (tree / "data" / str(number)).write_text(f"of layer {number}\n")
+    target = folder / f"{number}.sqfs"
+    assert run(squash_command(target, compressor), cwd=tree).returncode == 0
+    digest = hashlib.sha256(target.read_bytes()).hexdigest()
+    return Partition(path=target, name=f"l{number}", is_system=number == 0, sha256=digest)
+
+
+def _flattened(source: Path, *words: str) -> str:
+    """The compression of the flat SIF, which has the files of both layers."""
+    target = source.with_name("flat.sif")
+    done = sifwright("flatten", source, target, *words)
+    assert done.returncode == 0, done.stderr
+    (part,) = image.partitions(target)
+    place = Range(path=target, offset=part.offset, size=part.size)
+    tree = source.with_name("flat")
+    words = ("-no-progress", "-quiet", "-offset", str(part.offset), "-dest", str(tree))
+    assert run(["unsquashfs", *words, target]).returncode == 0
+    assert [(tree / "data" / name).read_text() for name in "01"] == [
+        "of layer 0\n",
+        "of layer 1\n",
+    ]
+    return compression(place)
+
+
+def test_blocks_stay_as_they_are_unless_asked_otherwise(layered: Path) -> None:
+    assert _flattened(layered) == "zstd"
+
+
+def test_another_compression(layered: Path) -> None:
+    assert _flattened(layered, "--compression", "gzip") == "gzip"
+
+
+def test_layers_that_cannot_be_joined_are_packed_again(tmp_path: Path) -> None:
+    assert _flattened(_sif(tmp_path, ["gzip", "zstd"])) == "zstd"
+
+
+def test_an_overlay_that_is_no_squashfs_is_not_lost(engine: str, layered: Path) -> None:
+    if shutil.which("mkfs.ext3") is None:
+        pytest.skip("needs mkfs.ext3")
+    done = run([engine, "overlay", "create", "--size", "64", layered])
+    assert done.returncode == 0, done.stderr
+    done = sifwright("flatten", layered, layered.with_name("flat.sif"))
+    assert done.returncode == 2
+    assert "object 4 is an overlay that is no squashfs" in done.stderr
+    assert "apptainer sif del 4 COPY" in done.stderr
+    assert not layered.with_name("flat.sif").exists()
+    assert run([engine, "sif", "del", "4", layered]).returncode == 0
+    assert _flattened(layered) == "zstd"
+
+
+def test_a_processor_that_is_not_known(layered: Path) -> None:
+    data = bytearray(layered.read_bytes())
+    assert data[_ARCH : _ARCH + 2] == b"02"
+    data[_ARCH : _ARCH + 2] = b"77"
+    layered.write_bytes(data)
+    done = sifwright("flatten", layered, layered.with_name("flat.sif"))
+    assert done.returncode == 2
+    assert "is for a processor that is not known here" in done.stderr
+    assert "Traceback" not in done.stderr
