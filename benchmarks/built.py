@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import subprocess
 from dataclasses import dataclass
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from figures import Skipped
 
-from sifwright import catalog, host_checks, machine
+from sifwright import catalog, host_checks
 from sifwright.engines import apptainer
 from sifwright.output import Output
 from sifwright.plan import resolve
-from sifwright.render.definition import definition
+from sifwright.render.definition import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,10 +52,7 @@ def container(settings: Settings) -> Container:
     if engine is None:
         raise Skipped("neither apptainer nor singularity is on PATH")
     output = Output(folder=settings.project / "build" / SITE / IMAGE, name=IMAGE)
-    wanted = plan(settings)
-    text = definition(wanted, machine.values(wanted))
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    if not output.is_current({"definition_sha256": digest}):
+    if not output.is_current({"definition_sha256": digest(plan(settings))}):
         raise Skipped("no image of this checkout: make sif")
     return Container(program=engine.program, sif=output.link.resolve())
 

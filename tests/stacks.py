@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from sifwright.machine import DEBIAN, debian_mirror
+from sifwright.aptmirror import debian_mirror
+from sifwright.machine import DEBIAN
 from tests.conftest import ROOT, run, sifwright
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from sifwright.engines import apptainer
 from sifwright.errors import MachineError, TestError
 from sifwright.inputs import Inputs
 from sifwright.progress import Timer
-from sifwright.render.definition import definition
+from sifwright.render.definition import definition, digest, require_header
 from sifwright.render.document import plan_document, plan_json
 from sifwright.task import LOG, Made, Task
 from sifwright.watcher import Watcher
@@ -60,9 +60,8 @@ def build(plan: Plan, output: Output, progress: Progress, wishes: Wishes) -> boo
     Raises `MachineError` before anything is written, `BuildError` or `TestError` later. Whatever
     is raised, the image that stood there before still does.
     """
-    facts = machine.values(plan)
     wanted = {
-        "definition_sha256": hashlib.sha256(definition(plan, facts).encode()).hexdigest(),
+        "definition_sha256": digest(plan),
         "site_compression": plan.site.compression,
         "layout": wishes.layout,
         "base_sha256": incremental.base_digest(plan),
@@ -70,6 +69,8 @@ def build(plan: Plan, output: Output, progress: Progress, wishes: Wishes) -> boo
     }
     if not wishes.force and output.is_current(wanted):
         return False
+    facts = machine.values(plan)
+    require_header(plan, facts)
     with (
         Timer(progress) as timer,
         prepared(plan, facts, output, timer, wishes) as task,

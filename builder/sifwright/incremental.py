@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, files, host_checks, runner
+from sifwright import baseimage, digests, host_checks, runner
 from sifwright.assembly import assemble
 from sifwright.cachedsteps import CachedSteps, used
 from sifwright.downloads import ahead
@@ -66,14 +65,7 @@ def base_digest(plan: Plan) -> str:
     path = Path(header.get("From", ""))
     if header.get("Bootstrap") != "localimage" or not path.is_file():
         return ""
-    status = path.stat()
-    return _sha256(path, (status.st_ino, status.st_size, status.st_mtime_ns))
-
-
-@cache
-def _sha256(path: Path, _identity: tuple[int, int, int]) -> str:
-    """Of gigabytes, and asked for by the record, the cache and the build: read once."""
-    return files.sha256(path)
+    return digests.sha256(path)
 
 
 def first_to_run(plan: Plan, engine: Apptainer | None, folder: Path) -> int:

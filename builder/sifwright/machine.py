@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, mirrors, pipsettings, runner
+from sifwright import aptmirror, baseimage, mirrors, pipsettings, runner
 from sifwright.binds import Binds
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sifwright.mirrors import Mirrors, Rule
     from sifwright.model import Plan
 
-__all__ = ["Settings", "debian_mirror", "prepare", "values"]
+__all__ = ["Settings", "prepare", "values"]
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
 _PROXY_NAMES = (*PROXIES, *(name.upper() for name in PROXIES))
@@ -47,7 +47,9 @@ def values(plan: Plan) -> dict[str, str]:
     """
     rules = mirrors.load()
     redirected = rules.redirect(DEBIAN, "apt")
-    mirror = redirected if redirected != DEBIAN else rules.redirect(debian_mirror(), "apt")
+    mirror = (
+        redirected if redirected != DEBIAN else rules.redirect(aptmirror.debian_mirror(), "apt")
+    )
     found = {"debian-mirror": mirror} if mirror else {}
     return found | dict(_redirected_header(plan, rules))
 
@@ -58,21 +60,6 @@ def _redirected_header(plan: Plan, rules: Mirrors) -> Iterator[tuple[str, str]]:
             yield keyword, rules.redirect(value, "apt")
     if (image := baseimage.of(plan)) and image.is_redirected:
         yield "From", str(image.reference)
-
-
-def debian_mirror() -> str:
-    """The first Debian mirror in this machine's apt configuration, or nothing."""
-    if shutil.which("apt-get") is None:
-        return ""
-    fields = "$(REPO_URI)|$(LABEL)|$(ORIGIN)"
-    answer = runner.capture(["apt-get", "indextargets", "--format", fields, "Created-By: Packages"])
-    for line in answer.stdout.splitlines():
-        address, label, origin = line.split("|")
-        # The security archive has another label. A password would end up in the image.
-        is_archive = (label, origin) == ("Debian", "Debian") and not re.search("[@?]", address)
-        if is_archive and address.startswith(("http://", "https://")):
-            return address.rstrip("/")
-    return ""
 
 
 def prepare(folder: Path, record: str = "") -> Settings:

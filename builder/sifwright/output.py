@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sifwright import files, firstuse
+from sifwright import digests, files, firstuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ class Output:
             return (
                 all(record[key] == value for key, value in wanted.items())
                 and str(self.link.readlink()) == record["sif"]
-                and files.sha256(self.link) == record["sif_sha256"]
+                and digests.sha256(self.link) == record["sif_sha256"]
             )
         except (OSError, ValueError, KeyError, TypeError):
             return False
@@ -77,7 +77,10 @@ class Output:
         facts = {"sif": sif.name, **record}
         facts["sif_bytes"] = image.stat().st_size
         (made / self.record.name).write_text(json.dumps(facts, indent=1) + "\n")
-        files.publish(image, sif)
+        with image.open("rb") as file:
+            files.publish(image, sif)
+            # Of the open file: another build may have put its own there by now.
+            digests.remember(os.fstat(file.fileno()), str(record["sif_sha256"]))
         for name in (f"{self.name}.def", "plan.json", self.record.name):
             files.publish(made / name, self.folder / name)
         (made / "links").mkdir()

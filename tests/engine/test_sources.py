@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import machine
+from sifwright import aptmirror
 from tests.conftest import ROOT, run, sifwright
 from tests.engine.toys import Toy, make_toy
 from tests.engine.trees import unpack
@@ -114,7 +114,7 @@ def site(tools_base: Path, tmp_path: Path) -> Iterator[Site]:
                 "https://files.example": url.replace("//", f"//user:{CANARY}@") + "/mirror"
             },
             "wheels": {"https://wheels.example/whl/": str(folder / "wheels")},
-            "apt": {"http://packages.example/debian": machine.debian_mirror()},
+            "apt": {"http://packages.example/debian": aptmirror.debian_mirror()},
         }
         (folder / "mirrors.yaml").write_text(json.dumps(rules))
         yield made

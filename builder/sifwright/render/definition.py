@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
 import textwrap
 from functools import cache
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from sifwright.model import Bootstrap, LayerFile, Plan, Step
 
-__all__ = ["base_definition", "definition", "labels"]
+__all__ = ["base_definition", "definition", "digest", "labels", "require_header"]
 
 # Values that a label line carries unchanged; the others are in plan.json only.
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9._+:/@-]+")
@@ -65,6 +66,15 @@ def definition(plan: Plan, machine: Mapping[str, str]) -> str:
     return text
 
 
+def digest(plan: Plan) -> str:
+    """The sha256 of the definition file, but for what only the building machine knows.
+
+    Where something comes from is not what it is: another mirror makes no other image.
+    """
+    named = {name: f"({what})" for name, what in _MACHINE_VALUES.items()}
+    return hashlib.sha256(definition(plan, named).encode()).hexdigest()
+
+
 def base_definition(plan: Plan, machine: Mapping[str, str]) -> str:
     """Render the first step alone, as a definition file that later steps go on from."""
     steps = [_step_text(plan.steps[0])]
@@ -91,6 +101,11 @@ def _template(name: str) -> jinja2.Template:
         autoescape=False,  # noqa: S701  # shell, not HTML; values are quoted by render.shell
     )
     return environment.get_template(name)
+
+
+def require_header(plan: Plan, machine: Mapping[str, str]) -> None:
+    """Raise `MachineError` or `PlanError` where `definition` would, for want of a header."""
+    tuple(_header(plan.steps[0], machine))
 
 
 def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,31 @@
+"""What takes long to find out, remembered in the step cache; losing it costs time, nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import Any
+
+from sifwright import files
+from sifwright.store import location
+
+__all__ = ["read", "write"]
+
+
+def read(name: str) -> dict[str, Any]:
+    """What was written under that name; nothing if it cannot be read, or is somebody else's."""
+    try:
+        with (location.root() / name).open("rb") as file:
+            found = json.load(file) if os.fstat(file.fileno()).st_uid == os.geteuid() else {}
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write(name: str, data: dict[str, Any]) -> None:
+    """Remember it, where there is a cache that can be written to."""
+    folder = location.root()
+    with suppress(OSError):
+        if folder.is_dir():
+            files.write(folder / name, json.dumps(data).encode(), mode=0o600)

@@ -1,0 +1,145 @@
+"""What is remembered between runs: digests of large files, and the mirror of this machine's apt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright import aptmirror, digests, files, memory
+from sifwright.store import location
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+MIRROR = "http://mirror.example/debian"
+APT_GET = """#!/bin/sh
+echo asked >>"{folder}/asked"
+echo "http://security.example/debian|Debian-Security|Debian"
+echo "http://user:word@mirror.example/debian|Debian|Debian"
+cat "{folder}/answer"
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The step cache, made as by a build."""
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    location.make(location.root())
+    return location.root()
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that were read, all of them."""
+    seen: list[Path] = []
+    real = files.sha256
+
+    def sha256(path: Path) -> str:
+        seen.append(path)
+        return real(path)
+
+    monkeypatch.setattr(files, "sha256", sha256)
+    return seen
+
+
+def _digest(path: Path) -> str:
+    """As another process would be told."""
+    digests._sha256.cache_clear()  # noqa: SLF001
+    return digests.sha256(path)
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_file_is_read_again_only_after_a_change(tmp_path: Path, read: list[Path]) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"one")
+    assert [_digest(path) for _ in range(3)] == [hashlib.sha256(b"one").hexdigest()] * 3
+    assert read == [path]
+    before = path.stat()
+    path.write_bytes(b"two")
+    # The time of the last change to its bytes can be set, as tar and rsync do.
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert _digest(path) == hashlib.sha256(b"two").hexdigest()
+    other = tmp_path / "other"
+    other.write_bytes(b"six")
+    other.replace(path)
+    assert _digest(path) == hashlib.sha256(b"six").hexdigest()
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_is_remembered_is_not_read(tmp_path: Path, read: list[Path]) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"one")
+    digests.remember(path.stat(), "0" * 64)
+    assert _digest(path) == "0" * 64
+    assert read == []
+
+
+def test_only_so_many_are_remembered(cache: Path, tmp_path: Path) -> None:
+    for number in range(210):
+        path = tmp_path / f"{number}"
+        path.write_bytes(b"")
+        digests.remember(path.stat(), f"{number}")
+    known = list(json.loads((cache / "digests.json").read_text()).values())
+    assert known == [f"{number}" for number in range(10, 210)]
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
+def test_a_damaged_memory_is_none(cache: Path, text: bytes) -> None:
+    (cache / "some.json").write_bytes(text)
+    assert memory.read("some.json") == {}
+    memory.write("some.json", {"a": "b"})
+    assert memory.read("some.json") == {"a": "b"}
+
+
+def test_no_cache_is_made_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    memory.write("some.json", {"a": "b"})
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving a file away needs root")
+def test_what_somebody_else_wrote_is_not_believed(cache: Path) -> None:
+    memory.write("some.json", {"a": "b"})
+    os.chown(cache / "some.json", 65534, 65534)
+    assert memory.read("some.json") == {}
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """An apt of a machine of our own; how often it was asked."""
+    (tmp_path / "apt.conf.d").mkdir(parents=True)
+    program = tmp_path / "bin" / "apt-get"
+    program.parent.mkdir()
+    program.write_text(APT_GET.format(folder=tmp_path))
+    program.chmod(0o755)
+    (tmp_path / "answer").write_text(f"{MIRROR}/|Debian|Debian\n")
+    monkeypatch.delenv("APT_CONFIG", raising=False)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(aptmirror, "SETTINGS", tmp_path / "apt.conf.d")
+    return lambda: len((tmp_path / "asked").read_text().split())
+
+
+@pytest.mark.usefixtures("cache")
+def test_apt_is_asked_again_when_its_settings_change(
+    apt: Callable[[], int], tmp_path: Path
+) -> None:
+    assert [aptmirror.debian_mirror() for _ in range(3)] == [MIRROR] * 3
+    assert apt() == 1
+    (tmp_path / "answer").write_text("http://other.example/debian|Debian|Debian\n")
+    (tmp_path / "apt.conf.d" / "90other").write_text("")
+    assert aptmirror.debian_mirror() == "http://other.example/debian"
+    assert apt() == 2
+
+
+@pytest.mark.usefixtures("cache")
+def test_settings_that_lie_elsewhere_are_not_remembered(
+    apt: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APT_CONFIG", "/nonexistent")
+    assert [aptmirror.debian_mirror() for _ in range(2)] == [MIRROR] * 2
+    assert apt() == 2
