@@ -76,7 +76,7 @@ lint: venv-dev ## Run ruff, mypy and shellcheck
 	@.venv/bin/mypy
 	@tools/lint-shell
 
-bench: venv-dev ## Measure planning, launching and the build against plain apptainer
+bench: venv-dev ## Measure builds, starts and launches against the usual tools (an hour; docs/benchmarks.md)
 	@.venv/bin/python benchmarks/run.py
 
 clean: ## Remove build/ with every image in it; .venv stays

@@ -66,9 +66,13 @@ def _ratios(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401
         if figure.goal:
             axes.vlines(figure.goal, place - 0.4, place + 0.4, color=_GOAL, linewidth=3)
         goal = f", goal ≤ {figure.goal:g}" if figure.goal else ""
-        _label(axes, place, max(_end(figure, 1), figure.goal or 0), f"{figure.median:.2f}{goal}")
+        _label(axes, place, max(_end(figure, 1), figure.goal or 0), f"{figure.median:.2g}{goal}")
+    # From a hundredth to ten times: as lengths, the small ones could not be told apart.
+    axes.set_xscale("log")
+    ends = [value for figure in rows for value in (*figure.samples, figure.goal) if value]
+    axes.set_xlim(min(ends, default=1) / 2, max(1, *ends) * 20)
     axes.axvline(1, color="grey", linewidth=1, linestyle="--")
-    axes.set_xlabel("ratio, median of the pairs  (dashed: the same; bold: the goal)")
+    axes.set_xlabel("ratio, median of the pairs, logarithmic  (dashed: the same; bold: the goal)")
 
 
 def _bars(axes: Any, rows: Sequence[Figure], scales: Sequence[float]) -> None:  # noqa: ANN401

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from figures import Settings
 
-__all__ = ["GB", "LAST_LAYER", "Synthetic"]
+__all__ = ["GB", "LAST_LAYER", "Synthetic", "tree_script"]
 
 GB = 10**9
 SYSTEM, BASE, LAST_LAYER = "bench-system", "bench-base", "bench-last"
@@ -54,10 +54,7 @@ class Synthetic:
 
     def tree(self, name: str, size: int) -> str:
         """Add a layer with a tree of that many bytes; its name."""
-        folders = "\n".join(
-            _files(f"/{name}/{number}", size, *one) for number, one in enumerate(MIX)
-        )
-        self.project.layer(name, f"{folders}\n")
+        self.project.layer(name, tree_script(f"/{name}", size))
         return name
 
     def image(self, name: str, layers: Sequence[str]) -> str:
@@ -65,7 +62,12 @@ class Synthetic:
         return name
 
 
+def tree_script(folder: str, size: int) -> str:
+    """Shell that fills a folder with that many bytes."""
+    return "".join(_files(f"{folder}/{number}", size, *one) for number, one in enumerate(MIX))
+
+
 def _files(folder: str, size: int, kind: str, share: float, each: int) -> str:
-    """Shell that fills a folder; split(1) makes thousands of files in one process."""
+    """Files of `each` bytes; split(1) makes thousands in one process."""
     source = SOURCES[kind].format(size=round(size * share))
-    return f"mkdir -p {folder}\n{source} | split -a 6 -b {each} - {folder}/part-"
+    return f"mkdir -p {folder}\n{source} | split -a 6 -b {each} - {folder}/part-\n"
