@@ -129,6 +129,16 @@ def test_flatten(engine: str, toy: Toy, tmp_path: Path) -> None:
     assert not (tmp_path / "other.sif").exists()
 
 
+def test_what_a_step_leaves_running_ends_with_it(engine: str, toy: Toy) -> None:
+    """Such as an agent that a package starts: it would write into what is packed, and later."""
+    daemon = "nohup bash -c 'while :; do date +%N >/data/now; sleep 0.01; done' >/dev/null 2>&1 &"
+    toy.layer("one", f"mkdir /data\n{daemon}\nuntil [[ -s /data/now ]]; do sleep 0.1; done\n")
+    toy.layer("two", "cat /data/now >/data/then\nsleep 0.5\ncmp /data/now /data/then\n")
+    toy.image("one", "two")
+    assert set(states(toy).values()) == {"done"}
+    assert toy.execute(engine, "cat", "/data/now") == toy.execute(engine, "cat", "/data/then")
+
+
 def test_a_failed_step_is_where_the_next_build_goes_on(toy: Toy) -> None:
     toy.layer("three", "false\n")
     assert toy.build().returncode == 6

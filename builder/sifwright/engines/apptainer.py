@@ -98,6 +98,9 @@ class Apptainer:
         return [
             *(self.program, "exec", *_fakeroot(), "--cleanenv", "--no-home", "--pwd", "/"),
             *("--no-mount", "bind-paths", "--no-mount", "cwd"),
+            # What it leaves running ends with it: it would hold our end of the log open, and write
+            # into what is being packed.
+            "--pid",
             *_bound(binds),
         ]
 
