@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -85,8 +86,10 @@ class _Buildah:
 def by_buildah(settings: Settings) -> Result:
     """Edit the run scripts and build, in turn; and build with nothing changed, in turn."""
     engine = program(settings)
-    with workspace(settings.folder) as work:
-        storage = Storage.open(work / "storage")
+    with (
+        workspace(settings.folder) as work,
+        closing(Storage.open(work / "storage")) as storage,
+    ):
         project = Project.kept(settings)
         theirs = _Buildah(project=project, storage=storage, engine=engine, work=work)
         settings.note("buildah: the layers below the last one, and a first SIF …")
@@ -95,9 +98,7 @@ def by_buildah(settings: Settings) -> Result:
         theirs.convert()
         settings.note("sifwright and buildah in turn …")
         figures = _in_turn(settings, theirs)
-        facts = storage.facts()
-        storage.close()
-    return Result(figures=figures, details={"buildah": facts})
+        return Result(figures=figures, details={"buildah": storage.facts()})
 
 
 def _add_base(project: Project, storage: Storage, work: Path) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from edits import CHANGED, COLD, by_plain, edits, waiting
 from figures import Figure, Result, Skipped
-from plain import SQUASHFS, plain_build, program
+from plain import plain_build, program
 from synthetic import GB, LAST_LAYER, Synthetic
 from usage import resources
 
 from sifwright import host_checks
-from sifwright.workspace import workspace
+from sifwright.workspace import remove, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,18 +43,15 @@ def tree(settings: Settings) -> Result:
         settings.note(f"sifwright, {settings.size:g} GB, nothing cached …")
         cold = toys.project.build(image=image, layout="flat")
         found = edits(settings, toys.project, image, toys.last)
-        plains = {}
-        for compression in SQUASHFS:
-            settings.note(f"apptainer build with {compression}, {settings.size:g} GB …")
-            plains[compression] = plain_build(settings, toys.project, compression, image)
+        settings.note(f"apptainer build with zstd, {settings.size:g} GB …")
+        plain = plain_build(settings, toys.project, "zstd", image)
     name = f"{settings.size:g} GB"
     rows = {COLD: [cold], **found}
     ours = {row: [one.usage for one in runs] for row, runs in rows.items()}
-    theirs = {f"apptainer, {compression}": [one.usage] for compression, one in plains.items()}
     figures = [
-        *by_plain(name, rows, plains),
+        *by_plain(name, rows, {"zstd": plain}),
         *waiting(name, found, LAST_LAYER),
-        *resources(name, ours, theirs),
+        *resources(name, ours, {"apptainer, zstd": [plain.usage]}),
     ]
     return Result(
         figures=figures, details={row: [one.steps for one in runs] for row, runs in rows.items()}
@@ -63,20 +60,23 @@ def tree(settings: Settings) -> Result:
 
 def by_size(settings: Settings) -> Result:
     """Trees of 1, 2, 5 and 10 GB, one layer more for each, so that each byte is made once."""
-    sizes = [settings.size * share for share in SIZES]
     program(settings)
+    sizes = [settings.size * share for share in SIZES]
     _need_disk(settings, sizes[-1])
-    with workspace(settings.folder) as folder:
-        toys = Synthetic(settings, folder)
-        layers = [
-            toys.tree(f"bench-files-{number}", round((more - less) * GB))
-            for number, (less, more) in enumerate(pairwise([0.0, *sizes]))
-        ]
-        images = {
-            size: toys.image(f"bench-size-{number}", layers[: number + 1])
-            for number, size in enumerate(sizes)
-        }
-        return _grown(settings, toys, images, "GB")
+    # Not a workspace: after a run that was killed, the next one goes on with the layers made.
+    folder = settings.folder / "growth-size"
+    toys = Synthetic(settings, folder)
+    layers = [
+        toys.tree(f"bench-files-{number}", round((more - less) * GB))
+        for number, (less, more) in enumerate(pairwise([0.0, *sizes]))
+    ]
+    images = {
+        size: toys.image(f"bench-size-{number}", layers[: number + 1])
+        for number, size in enumerate(sizes)
+    }
+    result = _grown(settings, toys, images, "GB")
+    remove(folder)
+    return result
 
 
 def by_layers(settings: Settings) -> Result:
