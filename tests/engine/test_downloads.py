@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright import pipsettings
+from sifwright.downloads.cache import open_store
 from sifwright.store.store import Store
 from tests.conftest import ROOT
 from tests.core.wheels import serve_index
@@ -37,10 +38,11 @@ def toy(engine: str, tmp_path: Path) -> Toy:
     return toy
 
 
-def forget(layer: str) -> None:
-    """Drop what this layer's steps made from the cache."""
-    for entry in Store.open().entries():
-        if entry.manifest["layer"] == layer:
+def forget(store: Store, **known: set[str]) -> None:
+    """Drop entries from the cache by what their manifests say."""
+    ((name, values),) = known.items()
+    for entry in store.entries():
+        if entry.manifest[name] in values:
             shutil.rmtree(entry.folder)
 
 
@@ -50,8 +52,10 @@ def test_a_step_that_runs_again_downloads_nothing(engine: str, toy: Toy) -> None
         wheels = {index.add("toy", "1.0", ("part",)), index.add("part")}
         others = pipsettings.settings().get("extra-index-url", "")
         env = {**os.environ, "PIP_EXTRA_INDEX_URL": f"{others} {index.url}".strip()}
+        # Of an earlier run of this test.
+        forget(open_store(), name=wheels)
         for _ in range(2):
-            forget("wheels")
+            forget(Store.open(), layer={"wheels"})
             built = toy.build("--force", env=env)
             assert built.returncode == 0, built.stdout + built.stderr
             log = (toy.output / "build.log").read_text()
