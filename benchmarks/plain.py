@@ -13,7 +13,7 @@ from figures import Skipped
 from project import Project
 from usage import measured
 
-from sifwright import host_checks, machine, preflight, runner
+from sifwright import host_checks, machine, preflight, prospect, runner
 from sifwright.engines import apptainer
 from sifwright.errors import MachineError
 from sifwright.progress import QuietProgress, Timer
@@ -54,7 +54,8 @@ def program(settings: Settings) -> str:
     try:
         wanted = plan(settings)
         found = apptainer.find()
-        return preflight.check(found, wanted, machine.values(wanted), settings.folder).program
+        future = prospect.from_nothing(wanted, settings.folder)
+        return preflight.check(found, wanted, machine.values(wanted), future).program
     except MachineError as error:
         raise Skipped(str(error).replace("\n", " ")) from error
 

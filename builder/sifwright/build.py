@@ -17,6 +17,8 @@ from sifwright import (
     machine,
     plainbuild,
     preflight,
+    prospect,
+    room,
     runner,
 )
 from sifwright.engines import apptainer
@@ -45,10 +47,12 @@ __all__ = ["Wishes", "build", "prepared", "test_image"]
 class Wishes:
     """How to build: `layout` of the SIF, `force` even if it is there, with or without the cache.
 
-    `tests`: those of all layers, or those that have not passed as they are now.
+    `tests`: those of all layers, or those that have not passed as they are now. `before` names the
+    layer to stop before, without an image.
     """
 
     layout: Layout
+    before: str = ""
     tests: Literal["all", "changed"] = "all"
     force: bool = False
     cached: bool = True
@@ -96,12 +100,16 @@ def prepared(
     plan: Plan, facts: Mapping[str, str], output: Output, timer: Timer, wishes: Wishes
 ) -> Iterator[Task]:
     """Check the machine, and yield what a build works with; its folders are gone afterwards."""
+    progress = timer.progress
     timer.start("check this machine")
-    found = apptainer.find()
-    first = incremental.first_to_run(plan, found, output.folder) if wishes.cached else 0
-    engine = preflight.check(found, plan, facts, output.folder, first)
-    inputs = Inputs.of(plan, output.folder)
+    # Before the room is looked at.
     reclaim(output.folder, host_checks.temporary_root())
+    found = apptainer.find()
+    future = prospect.of_build(plan, output.folder, found, wishes)
+    engine = preflight.check(found, plan, facts, future)
+    inputs = Inputs.of(plan, output.folder, progress.note)
+    if needs := room.line(future.needs, output.folder):
+        progress.note(needs)
     # On the file system of the output, so that publishing is a rename.
     with workspace(output.folder) as made, workspace(host_checks.temporary_root()) as work:
         header = {**facts, **inputs.header}

@@ -23,7 +23,6 @@ from sifwright.imagecommands import (
 from sifwright.paths import project_folder
 from sifwright.printing import print_json, print_table, say
 from sifwright.render.definition import definition
-from sifwright.render.document import plan_document
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -94,19 +93,21 @@ def lint_command(arguments: Namespace) -> None:
 
 
 def plan_command(arguments: Namespace) -> None:
-    plan = resolve_plan(arguments)
-    if arguments.json:
-        print_json(plan_document(plan))
-        return
-    from sifwright import plancommand  # noqa: PLC0415  # pulls in ssl and the engine
+    from sifwright import plancommand, prospect  # noqa: PLC0415  # pulls in ssl and the engine
 
+    plan = resolve_plan(arguments)
+    folder = output_of(arguments, plan).folder
+    if arguments.json:
+        print_json(plancommand.document(plan, folder))
+        return
     for line in plancommand.lines(plan, explain=arguments.explain):
         say(line)
     if not arguments.explain:
-        found = plancommand.outlooks(plan, output_of(arguments, plan).folder)
+        found = prospect.look(plan, folder)
         say("")
         print_table(plancommand.table(found))
-        say(plancommand.summary(found))
+        for line in plancommand.summaries(found, folder):
+            say(line)
 
 
 def render_command(arguments: Namespace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from sifwright import stepkey
@@ -14,45 +14,108 @@ if TYPE_CHECKING:
     from sifwright.model import Plan, Step
     from sifwright.store.store import Entry
 
-__all__ = ["Outlook", "forecast"]
+__all__ = ["Outlook", "Why", "document", "forecast"]
 
 _DIGEST = 64
 _SHOWN = 12
+# What a file takes on a disk beside its bytes: the rest of a block, and its inode.
+_BYTES_PER_FILE = 4096
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Why:
+    """Why a step will run, in a person's words, and by name where one thing is the reason.
+
+    That is an `input` (see `stepkey.inputs`) that was `old` and is `new`, None where there is none;
+    or `after`, the layer before it that will run.
+    """
+
+    text: str
+    input: str = ""
+    old: str | None = None
+    new: str | None = None
+    after: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outlook:
-    """One step. `why` it will run is empty if it is cached.
+    """One step; it is cached if there is no `why`.
 
     `seconds` and `bytes` (of the packed layer) are those of the same layer's last result; None if
-    there is none.
+    there is none. `unpacked`, `packed` and `downloads` are the bytes it is expected to take while
+    it runs, as a result in the cache and as wheels there: by that result, else by what the layer
+    says of itself.
     """
 
     layer: str
-    why: str
+    why: Why | None
     seconds: float | None
     bytes: int | None
+    unpacked: int
+    packed: int
+    downloads: int
 
 
 def forecast(plan: Plan, cached: CachedSteps) -> Iterator[Outlook]:
     """Look every step up in the cache; nothing is changed there."""
-    found, earlier = cached.leading(plan), cached.store.entries()
+    found = cached.leading(plan)
+    earlier = cached.store.entries() if len(found) < len(plan.steps) else []
     for number, step in enumerate(plan.steps):
         if number < len(found):
-            yield _outlook(step, found[number], "")
+            yield _outlook(plan, step, found[number], None)
             continue
         last = _last(plan, step, earlier)
-        below = plan.steps[number - 1].layer.name if number else ""
-        yield _outlook(step, last, _why(step, cached.surroundings, last) or f"after {below}")
+        why = _why(step, cached.surroundings, last)
+        yield _outlook(plan, step, last, why or _after(plan, number, len(found)))
 
 
-def _outlook(step: Step, entry: Entry | None, why: str) -> Outlook:
+def document(found: Sequence[Outlook]) -> dict[str, object]:
+    """The forecast as plain data; the totals are of the steps that will run, as far as known."""
+    ahead = [one for one in found if one.why]
+    steps = [
+        {
+            "layer": one.layer,
+            "state": "will run" if one.why else "cached",
+            "why": asdict(one.why) if one.why else None,
+            "seconds": one.seconds,
+            "bytes": one.bytes,
+        }
+        for one in found
+    ]
+    seconds, size = (sum(values) for values in _known(ahead))
+    return {"steps": steps, "will_run": len(ahead), "seconds": round(seconds, 3), "bytes": size}
+
+
+def _known(ahead: Sequence[Outlook]) -> tuple[list[float], list[int]]:
+    seconds = [one.seconds for one in ahead if one.seconds is not None]
+    return seconds, [one.bytes for one in ahead if one.bytes is not None]
+
+
+def _outlook(plan: Plan, step: Step, entry: Entry | None, why: Why | None) -> Outlook:
+    declared = _declared(plan, step)
+    unpacked, packed = declared, declared // 2
+    if entry:
+        packed = entry.bytes
+        made = entry.manifest["unpacked"]
+        unpacked = made["bytes"] + made["entries"] * _BYTES_PER_FILE
+        # What is compiled takes more while it is than it leaves.
+        unpacked = max(unpacked, declared) if step.sources else unpacked
     return Outlook(
         layer=step.layer.name,
         why=why,
         seconds=entry.manifest["seconds"] if entry else None,
         bytes=entry.bytes if entry else None,
+        unpacked=unpacked,
+        packed=packed,
+        # Wheels are compressed as well.
+        downloads=packed if any(one.pip for one in step.layer.downloads) else 0,
     )
+
+
+def _declared(plan: Plan, step: Step) -> int:
+    """The bytes that the layer and its facts say it takes unpacked: see schemas/layer.json."""
+    facts = (plan.facts.get(name, "") for name in step.layer.facts if name.endswith("-mb"))
+    return (step.layer.disk_mb + sum(int(text) for text in facts if text.isdecimal())) * 10**6
 
 
 def _last(plan: Plan, step: Step, entries: Sequence[Entry]) -> Entry | None:
@@ -63,15 +126,27 @@ def _last(plan: Plan, step: Step, entries: Sequence[Entry]) -> Entry | None:
     return next(iter(own or same), None)
 
 
-def _why(step: Step, surroundings: Mapping[str, str], last: Entry | None) -> str:
-    """The first input that is not what it was; empty if all are."""
+def _why(step: Step, surroundings: Mapping[str, str], last: Entry | None) -> Why | None:
+    """The first input that is not what it was; None if all are."""
     if last is None:
-        return "it was never built here"
+        return Why(text="it was never built here")
     old, new = last.manifest["inputs"], stepkey.inputs(step, surroundings)
     for name in (*new, *old):
-        if old.get(name) != new.get(name):
-            return f"{name}: {_shown(old.get(name))} -> {_shown(new.get(name))}"
-    return ""
+        before, now = old.get(name), new.get(name)
+        if before != now:
+            text = f"{name}: {_shown(before)} -> {_shown(now)}"
+            return Why(text=text, input=name, old=before, new=now)
+    return None
+
+
+def _after(plan: Plan, number: int, cached: int) -> Why:
+    """Why a step will run of which nothing has changed."""
+    if number == 0:
+        return Why(text="its sources are others than those of its first use here")
+    below = plan.steps[number - 1].layer.name
+    if number > cached:
+        return Why(text=f"after {below}", after=below)
+    return Why(text=f"it was not built on this result of {below} yet")
 
 
 def _shown(value: str | None) -> str:

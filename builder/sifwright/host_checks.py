@@ -1,4 +1,4 @@
-"""What a machine must have for building: programs, user namespaces, disk space."""
+"""What a machine must have for building: programs, user namespaces, folders that do."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING
 
 from sifwright.engines import apptainer
 from sifwright.errors import Problem
+from sifwright.squash import versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sifwright.model import Plan, Site
 
-__all__ = ["INSTALL", "problems", "search_path", "temporary_root"]
+__all__ = [
+    "INSTALL",
+    "existing",
+    "problems",
+    "search_path",
+    "subordinate_ids",
+    "temporary_root",
+]
 
 INSTALL = "sudo tools/install-apptainer, or ask your administrator"
 SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
@@ -31,14 +39,13 @@ _RANGE = 65536
 _SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "panfs", "ceph"}
 
 
-def problems(plan: Plan, output: Path) -> Iterator[Problem]:
-    """Yield what is missing for building this plan into that folder."""
+def problems(plan: Plan) -> Iterator[Problem]:
+    """Yield what is missing for building this plan."""
     yield from _processor_problems(plan.site)
     yield from _program_problems(plan)
     if apptainer.needs_fakeroot():
         yield from _id_problems()
         yield from _namespace_problems()
-    yield from _disk_problems(plan, output)
     yield from _file_system_problems()
 
 
@@ -55,13 +62,17 @@ def _processor_problems(site: Site) -> Iterator[Problem]:
 
 
 def _program_problems(plan: Plan) -> Iterator[Problem]:
-    wanted = {"mksquashfs": "Apptainer"}
+    wanted = dict.fromkeys(versions.PROGRAMS, "packing an image")
     for step in plan.steps:
         wanted |= dict.fromkeys(step.layer.programs, f"layer '{step.layer.name}'")
     for program, user in wanted.items():
         # Administrators' programs are often not on an ordinary user's PATH.
         if shutil.which(program, path=search_path()) is None:
             yield Problem(what=f"'{program}' is missing; {user} needs it", fix=INSTALL)
+    found = versions.version("mksquashfs", search_path())
+    if found is not None and found < versions.MINIMUM:
+        what = f"mksquashfs {found} is too old: it never packs a tree into the same bytes twice"
+        yield Problem(what=what, fix=f"Install squashfs-tools {versions.MINIMUM} or later.")
 
 
 def search_path() -> str:
@@ -72,7 +83,7 @@ def _id_problems() -> Iterator[Problem]:
     """What a user namespace maps the ids of an image to (subuid(5), newuidmap(1))."""
     user = _user_name()
     for file in SUBORDINATE_IDS:
-        if not _has_range(file, user):
+        if _first_id(file, user) is None:
             ids = _free_range()
             yield Problem(
                 where=str(file),
@@ -114,9 +125,18 @@ def _ranges(file: Path) -> list[tuple[str, int, int]]:
     return [(owner, int(first), int(count)) for owner, first, count in found]
 
 
-def _has_range(file: Path, user: str) -> bool:
+def subordinate_ids() -> tuple[int, int, int] | None:
+    """The first uid and gid of the ranges that an image's ids are mapped to, and how many."""
+    uids, gids = (_first_id(file, _user_name()) for file in SUBORDINATE_IDS)
+    return None if uids is None or gids is None else (uids, gids, _RANGE)
+
+
+def _first_id(file: Path, user: str) -> int | None:
+    """The beginning of the first range that is large enough, as the engine takes it."""
     names = {user, str(os.geteuid())}
-    return any(owner in names and count >= _RANGE for owner, _, count in _ranges(file))
+    ranges = _ranges(file)
+    fitting = (first for owner, first, count in ranges if owner in names and count >= _RANGE)
+    return next(fitting, None)
 
 
 def _free_range() -> str:
@@ -124,28 +144,6 @@ def _free_range() -> str:
     taken = (first + count for file in SUBORDINATE_IDS for _, first, count in _ranges(file))
     first = max(taken, default=100_000)
     return f"{first}-{first + _RANGE - 1}"
-
-
-def _disk_problems(plan: Plan, output: Path) -> Iterator[Problem]:
-    """The unpacked tree goes to the temporary folder, the SIF (about half of it) to the output."""
-    unpacked = _unpacked_mb(plan)
-    temporary = temporary_root()
-    together = _existing(temporary).stat().st_dev == _existing(output).stat().st_dev
-    for folder, needed, mend in (
-        (temporary, unpacked, "set APPTAINER_TMPDIR to another folder"),
-        (output, unpacked // 2 + (unpacked if together else 0), "choose another with --output"),
-    ):
-        free = shutil.disk_usage(_existing(folder)).free // 1_000_000
-        if free < needed:
-            what = f"{needed} MB are needed, {free} MB are free"
-            yield Problem(where=str(folder), what=what, fix=f"Free some, or {mend}.")
-
-
-def _unpacked_mb(plan: Plan) -> int:
-    """What the layers say they take, and the facts that are such sizes: see schemas/layer.json."""
-    facts = (text for name, text in plan.facts.items() if name.endswith("-mb"))
-    sizes = (int(text) for text in facts if text.isdecimal())
-    return sum(step.layer.disk_mb for step in plan.steps) + sum(sizes)
 
 
 def _file_system_problems() -> Iterator[Problem]:
@@ -164,14 +162,15 @@ def _file_system_problems() -> Iterator[Problem]:
         )
 
 
-def _existing(folder: Path) -> Path:
+def existing(folder: Path) -> Path:
+    """The folder, or the next one above it that is there."""
     return next(path for path in (folder, *folder.absolute().parents) if path.exists())
 
 
 def _file_system(folder: Path) -> str:
     """The type of the file system a folder is on, from the longest mount point above it."""
     best = ("", "")
-    resolved = str(_existing(folder).resolve())
+    resolved = str(existing(folder).resolve())
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, place, kind, *_ = line.split()
         inside = resolved == place or resolved.startswith(place.rstrip("/") + "/")

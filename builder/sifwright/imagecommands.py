@@ -60,7 +60,7 @@ def shell_command(arguments: Namespace) -> None:
     from sifwright.progress import Timer  # noqa: PLC0415
 
     plan = resolve_plan(arguments)
-    wishes, facts = Wishes(layout=plan.site.layout), machine.values(plan)
+    wishes, facts = Wishes(layout=plan.site.layout, before=arguments.at), machine.values(plan)
     output = output_of(arguments, plan)
     with (
         Timer(progress_of(arguments)) as timer,
@@ -81,14 +81,20 @@ def test_command(arguments: Namespace) -> None:
 
 
 def check_command(arguments: Namespace) -> None:
-    from sifwright import lint, preflight  # noqa: PLC0415  # pulls in ssl and the engine
+    from sifwright import host_checks, lint, preflight, prospect, room  # noqa: PLC0415  # pulls in ssl
     from sifwright.engines import apptainer  # noqa: PLC0415
+    from sifwright.squash import versions  # noqa: PLC0415
 
     plan = resolve_plan(arguments)
     lint.refuse_image(plan, project_folder(arguments.project) / "defs")
     folder = output_of(arguments, plan).folder
-    engine = preflight.check(apptainer.find(), plan, machine.values(plan), folder)
+    future = prospect.from_nothing(plan, folder)
+    engine = preflight.check(apptainer.find(), plan, machine.values(plan), future)
     say(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
+    if needs := room.line(future.needs, folder):
+        say(needs)
+    for name in versions.PROGRAMS:
+        say(f"{name} {versions.version(name, host_checks.search_path())}")
 
 
 def check_comm_command(arguments: Namespace) -> None:

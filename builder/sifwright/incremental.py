@@ -10,8 +10,8 @@ from sifwright import baseimage, digests, host_checks, runner
 from sifwright.assembly import assemble
 from sifwright.cachedsteps import CachedSteps, used
 from sifwright.downloads import ahead
+from sifwright.engines import settings
 from sifwright.errors import MachineError, UsageError
-from sifwright.inputs import Inputs
 from sifwright.render.definition import base_definition
 from sifwright.sandbox import Sandbox
 from sifwright.schema import did_you_mean
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
     from sifwright.downloads.ahead import Ahead
     from sifwright.engines.apptainer import Apptainer
+    from sifwright.inputs import Inputs
     from sifwright.model import Plan
     from sifwright.task import Task
 
-__all__ = ["base_digest", "cached_steps", "first_to_run", "make", "obstacle", "open_shell"]
+__all__ = ["base_digest", "cached_steps", "make", "obstacle", "open_shell"]
 
 _HINT = "before layer '{layer}': bash install.sh runs it; what you change is gone after 'exit'"
 
@@ -45,6 +46,8 @@ def obstacle(engine: Apptainer, plan: Plan) -> str:
         return f"it has {len(plan.steps)} layers, and {MAXIMUM_OVERLAYS} can be stacked"
     if engine.product != "apptainer":
         return f"{engine.product} is not known to run steps on overlays"
+    if not settings.allows_overlays(engine):
+        return "overlays are switched off ('enable overlay = no' in apptainer.conf)"
     problem = namespace.problem()
     return problem.what if problem else ""
 
@@ -66,16 +69,6 @@ def base_digest(plan: Plan) -> str:
     if header.get("Bootstrap") != "localimage" or not path.is_file():
         return ""
     return digests.sha256(path)
-
-
-def first_to_run(plan: Plan, engine: Apptainer | None, folder: Path) -> int:
-    """The number of the first step that is not in the cache, as far as can be said without asking.
-
-    `folder` is the image's, where the base image of the last build is recorded.
-    """
-    if engine is None or obstacle(engine, plan):
-        return 0
-    return len(cached_steps(plan, Inputs.recorded(plan, folder), Store.open()).leading(plan))
 
 
 def cached_steps(plan: Plan, inputs: Inputs, store: Store) -> CachedSteps:

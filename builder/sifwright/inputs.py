@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from sifwright import baseimage, firstuse, registry
 from sifwright.errors import MachineError
 from sifwright.firstuse import Used
+from sifwright.store import location
+from sifwright.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from sifwright.baseimage import BaseImage
@@ -28,28 +30,40 @@ class Inputs:
     digest: str = ""
 
     @classmethod
-    def of(cls, plan: Plan, folder: Path) -> Inputs:
+    def of(cls, plan: Plan, folder: Path, note: Callable[[str], None]) -> Inputs:
         """Ask the registry, and compare with what was used before.
+
+        A digest needs no asking. A registry that cannot be asked now is gone without, and `note` is
+        told, where the image is known from an earlier build.
 
         Raises `MachineError` if the registry does not answer, `BuildError` if a tag has moved.
         """
-        record, base = firstuse.read(folder), baseimage.of(plan)
-        if base is None:
-            return cls(record=record)
+        found = cls.recorded(plan, folder)
+        if found.base is None or found.base.reference.digest:
+            return found
         try:
-            inputs = cls(record=record, base=base, digest=registry.digest(base.reference))
+            asked = replace(found, digest=registry.digest(found.base.reference))
         except registry.RegistryError as error:
-            raise MachineError.of(str(error), where=str(base.reference)) from None
-        for used in inputs.used:
-            firstuse.expect(record, used, folder)
-        return inputs
+            if not (found.digest and isinstance(error, registry.Unreachable)):
+                raise MachineError.of(str(error), where=str(found.base.reference)) from None
+            note(f"{found.base.reference} is taken as it was, {found.digest}: {error}")
+            return found
+        for used in asked.used:
+            firstuse.expect(asked.record, used, folder)
+        return asked
 
     @classmethod
     def recorded(cls, plan: Plan, folder: Path) -> Inputs:
-        """As they were for the last build, without asking; raises `BuildError` as `of` does."""
+        """As they were for the last build, without asking; raises `BuildError` as `of` does.
+
+        The last build into this folder, else of this first step anywhere.
+        """
         record, base = firstuse.read(folder), baseimage.of(plan)
         found = cls(record=record, base=base)
-        return replace(found, digest=record.get(found.used[0].key, "")) if base else found
+        if base is None:
+            return found
+        known = base.reference.digest or record.get(found.used[0].key) or _cached_digest(plan)
+        return replace(found, digest=known)
 
     @property
     def header(self) -> Mapping[str, str]:
@@ -66,3 +80,10 @@ class Inputs:
             return []
         ref = str(registry.parse(self.base.name))
         return [Used(layer=self.base.layer, source="From", ref=ref, digest=self.digest)]
+
+
+def _cached_digest(plan: Plan) -> str:
+    """The base image of the first step's result that was used last; empty if there is none."""
+    entries = Store(root=location.root()).entries()
+    same = (one.manifest for one in entries if one.manifest.get("step") == plan.steps[0].id)
+    return next((str(manifest["inputs"]["base image"]) for manifest in same), "")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright import incremental
-from sifwright.forecast import forecast
-from sifwright.inputs import Inputs
-from sifwright.store import location
-from sifwright.store.store import Store
+from sifwright import forecast, prospect, room
+from sifwright.render.document import plan_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,14 +15,9 @@ if TYPE_CHECKING:
 
     from sifwright.forecast import Outlook
     from sifwright.model import Plan
+    from sifwright.room import Needs
 
-__all__ = ["lines", "outlooks", "summary", "table"]
-
-
-def outlooks(plan: Plan, folder: Path) -> list[Outlook]:
-    """What a build into this folder would find in the cache; nothing is asked, run or changed."""
-    inputs, store = Inputs.recorded(plan, folder), Store(root=location.root())
-    return list(forecast(plan, incremental.cached_steps(plan, inputs, store)))
+__all__ = ["document", "lines", "summaries", "table"]
 
 
 def table(found: Sequence[Outlook]) -> Table:
@@ -45,10 +37,28 @@ def _cells(outlook: Outlook) -> Iterator[str]:
     yield "will run" if outlook.why else "cached"
     yield "" if outlook.seconds is None else f"{outlook.seconds:.1f}"
     yield "" if outlook.bytes is None else f"{outlook.bytes / 1e6:.1f}"
-    yield outlook.why
+    yield outlook.why.text if outlook.why else ""
 
 
-def summary(found: Sequence[Outlook]) -> str:
+def document(plan: Plan, output: Path) -> dict[str, object]:
+    """The plan, and what a build into this folder would do, as plain data: docs/building.md."""
+    found = prospect.look(plan, output)
+    needs = _needs(found).document()
+    return {**plan_document(plan), "forecast": {**forecast.document(found), "needs": needs}}
+
+
+def summaries(found: Sequence[Outlook], output: Path) -> Iterator[str]:
+    """What will run, and the room that takes."""
+    yield _summary(found)
+    if needs := room.line(_needs(found), output):
+        yield needs
+
+
+def _needs(found: Sequence[Outlook]) -> Needs:
+    return room.needs(found, sum(one.why is None for one in found))
+
+
+def _summary(found: Sequence[Outlook]) -> str:
     """One line: how many steps will run, and what that took before."""
     ahead = [outlook for outlook in found if outlook.why]
     known = [outlook for outlook in ahead if outlook.seconds is not None]

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright import host_checks, network_checks
+from sifwright import host_checks, network_checks, room
 from sifwright.engines import apptainer
 from sifwright.errors import MachineError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from sifwright.engines.apptainer import Apptainer
     from sifwright.model import Plan
+    from sifwright.prospect import Prospect
 
 __all__ = ["check", "engine"]
 
 
 def check(
-    found: Apptainer | None, plan: Plan, machine: Mapping[str, str], output: Path, first: int = 0
+    found: Apptainer | None, plan: Plan, machine: Mapping[str, str], future: Prospect
 ) -> Apptainer:
-    """Return the engine that was found, or raise `MachineError` with everything that is missing.
-
-    `first` is the number of the first step that will run.
-    """
-    problems = [*_engine_problems(found), *host_checks.problems(plan, output)]
+    """Return the engine that was found, or raise `MachineError` with everything that is missing."""
+    problems = [*_engine_problems(found), *host_checks.problems(plan)]
+    problems += room.problems(future.needs, future.output)
     # Without the basics, a slow answer about the network would only hide them.
-    problems = problems or list(network_checks.problems(plan, machine, first))
+    problems = problems or list(network_checks.problems(plan, machine, future.first))
     if found is None or problems:
         raise MachineError(*problems)
     return found

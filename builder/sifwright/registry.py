@@ -15,7 +15,7 @@ from sifwright.schema import did_you_mean
 if TYPE_CHECKING:
     from requests import Response
 
-__all__ = ["DOCKER_HUB", "Reference", "RegistryError", "digest", "parse"]
+__all__ = ["DOCKER_HUB", "Reference", "RegistryError", "Unreachable", "digest", "parse"]
 
 DOCKER_HUB = "docker.io"
 _DOCKER_HUB_API = "registry-1.docker.io"
@@ -27,11 +27,15 @@ _MANIFESTS = (
 )
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _MAX_TAGS = 1000
-_OK, _UNAUTHORIZED, _NOT_FOUND = 200, 401, 404
+_OK, _UNAUTHORIZED, _NOT_FOUND, _TOO_MANY, _SERVER_ERROR = 200, 401, 404, 429, 500
 
 
 class RegistryError(Exception):
     """The registry does not say which image it is; the message says why."""
+
+
+class Unreachable(RegistryError):
+    """It cannot be asked now; that says nothing about the image."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +90,9 @@ def digest(reference: Reference) -> str:
         if answer.status_code == _OK and not _digest_header(answer):
             answer = _ask("GET", url)
     except OSError as error:
-        raise RegistryError(web.reason(error)) from None
+        raise Unreachable(web.reason(error)) from None
+    if answer.status_code == _TOO_MANY or answer.status_code >= _SERVER_ERROR:
+        raise Unreachable(f"HTTP {answer.status_code} {answer.reason}")
     if answer.status_code == _NOT_FOUND:
         raise RegistryError(_not_found(reference))
     if answer.status_code != _OK:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright import runner
+from sifwright.squash import namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,6 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         # Files of an unpacked image belong to the user's subordinate ids: only a user namespace
-        # that maps them may remove them (unshare(1) of util-linux 2.38).
-        runner.capture(
-            ["unshare", "--map-root-user", "--map-auto", "rm", "-rf", str(folder)], timeout=300
-        )
+        # that maps them may remove them.
+        command = [*namespace.prefix(), "rm", "-rf", str(folder)]
+        runner.capture(command, env=namespace.environment(), timeout=300)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import tarfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -132,6 +133,21 @@ def test_no_registry(site: Site) -> None:
     failed = site.build()
     assert failed.returncode == 5
     assert "Connection refused" in failed.stderr
+
+
+def test_without_the_registry_a_later_layer_is_built(site: Site, engine: str) -> None:
+    """On the base image as it was, also where the image is another one."""
+    digest = site.push(word="kept")
+    assert site.build().returncode == 0
+    site.mirrors.write_text(json.dumps({"oci": {"registry.example": "http://127.0.0.1:9"}}))
+    site.toy.layer("hello", "echo edited >/hello\n")
+    for folder in (site.toy.output, None):
+        if folder is None:
+            shutil.rmtree(site.toy.output)
+        built = site.build("--force")
+        assert built.returncode == 0, built.stdout + built.stderr
+        assert f"is taken as it was, {digest}: " in built.stdout
+        assert site.toy.execute(engine, "cat", "/word", "/hello") == "keptedited\n"
 
 
 def test_a_registry_that_gives_another_layer(site: Site) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import host_checks, preflight
+from sifwright import host_checks, preflight, prospect
 from sifwright.catalog import load
 from sifwright.engines import apptainer
 from sifwright.errors import MachineError
@@ -38,8 +38,9 @@ def _fake(folder: Path, name: str, version: str, help_text: str = "") -> None:
 
 
 def _said(plan: Plan, output: Path) -> str:
+    future = prospect.from_nothing(plan, output)
     with pytest.raises(MachineError) as caught:
-        preflight.check(apptainer.find(), plan, {"debian-mirror": "http://127.0.0.1:9"}, output)
+        preflight.check(apptainer.find(), plan, {"debian-mirror": "http://127.0.0.1:9"}, future)
     return str(caught.value)
 
 
@@ -120,12 +121,24 @@ def test_everything_missing_is_said_at_once(
         assert what in said
 
 
-def test_one_range_of_ids_is_not_enough(tmp_path: Path) -> None:
+def test_one_id_is_not_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "subuid"
     file.write_text(f"{os.geteuid()}:100000:1\n")
-    assert not host_checks._has_range(file, "nobody")  # noqa: SLF001
-    file.write_text(f"{os.geteuid()}:100000:65536\n")
-    assert host_checks._has_range(file, "nobody")  # noqa: SLF001
+    monkeypatch.setattr(host_checks, "SUBORDINATE_IDS", (file, file))
+    assert host_checks.subordinate_ids() is None
+    file.write_text(f"{os.geteuid()}:100000:1\n{os.geteuid()}:200000:65536\n")
+    assert host_checks.subordinate_ids() == (200000, 200000, 65536)
+
+
+def test_an_old_mksquashfs(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of RHEL 8."""
+    program = tmp_path / "mksquashfs"
+    program.write_text("#!/bin/sh\necho 'mksquashfs version 4.3 (2014/05/12)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    said = _said(plan, tmp_path)
+    assert "mksquashfs 4.3 is too old" in said
+    assert "Install squashfs-tools 4.4 or later." in said
 
 
 def test_singularity_3_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,11 +148,3 @@ def test_singularity_3_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     found = apptainer.find()
     assert found is not None
     assert found.is_too_old
-
-
-def test_disk_space_follows_the_variant(plan: Plan) -> None:
-    """A CUDA build is several times as large as a CPU build, and both are more than nothing."""
-    cuda = dataclasses.replace(plan, facts={**plan.facts, "torch-mb": "7500"})
-    sizes = [host_checks._unpacked_mb(one) for one in (plan, cuda)]  # noqa: SLF001
-    assert sizes[0] > 1500
-    assert sizes[1] - sizes[0] == 7500 - int(plan.facts["torch-mb"])

@@ -13,6 +13,7 @@ import pytest
 
 from sifwright.squash.pack import Packing, pack
 from tests.conftest import ROOT
+from tests.engine.machines import old_unshare
 from tests.engine.steps import PYTHON, SAME, inside
 from tests.engine.test_users import _as_user, _own, home
 
@@ -55,10 +56,12 @@ def _copy_packages(folder: Path) -> None:
         shutil.copy(ROOT / name, folder / name)
 
 
-def test_an_ordinary_users_layers(home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_old", [False, True], ids=["unshare", "old-unshare"])
+def test_an_ordinary_users_layers(home: Path, tmp_path: Path, *, is_old: bool) -> None:
     _copy_packages(home / "lib")
+    path = f"{old_unshare(home / 'bin')}:/usr/bin:/bin" if is_old else "/usr/bin:/bin"
     _own(home)
-    words = ["env", "PYTHONPATH=lib", str(PYTHON), "-c", PROGRAM, STEP]
+    words = ["env", "PYTHONPATH=lib", f"PATH={path}", str(PYTHON), "-c", PROGRAM, STEP]
     digest = _as_user(home, shlex.join(words)).strip()
     (tmp_path / "tree").mkdir()
     inside(SAME, tmp_path / "tree")

@@ -1,0 +1,82 @@
+"""Run a command as root of a new user namespace that has subordinate ids.
+
+namespace.py says when:
+
+    python -I -S mapped.py UID GID COUNT COMMAND…
+
+UID and GID are the first of COUNT subordinate ids, which become 1 and up; 0 is who runs this. That
+is what `unshare --map-root-user --map-auto` of util-linux 2.38 does (its sys-utils/unshare.c),
+for older ones, with the programs that write such maps: newuidmap(1) and newgidmap(1).
+
+Exit status: the command's; 1 with a line on standard error if there is no such namespace.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+__all__ = ["main"]
+
+# sched.h; os.unshare comes with Python 3.12 only.
+_CLONE_NEWUSER = 0x10000000
+
+
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Become the command."""
+    uid, gid, count, *command = arguments
+    # Only from outside can the maps be written, and only once the namespace is there.
+    made, make = os.pipe()
+    mapper = os.fork()
+    if mapper == 0:
+        os.close(make)
+        is_made = os.read(made, 1) != b""
+        os._exit(_map(os.getppid(), (uid, gid), count) if is_made else 1)
+    _unshare()
+    os.write(make, b"!")
+    _, status = os.waitpid(mapper, 0)
+    if status != 0:
+        sys.exit(1)  # the mapper has said why
+    os.close(made)
+    os.close(make)
+    _execute(command)
+
+
+def _unshare() -> None:
+    """Leave the user namespace; the process must have one thread (unshare(2))."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWUSER) != 0:
+        sys.exit(f"no user namespace can be made: {os.strerror(ctypes.get_errno())}")
+
+
+def _map(process: int, first: tuple[str, str], count: str) -> int:
+    """Write the maps of the process; returns 1 if that failed, and the reason has been said."""
+    own = str(os.geteuid()), str(os.getegid())
+    for program, outside, start in zip(("newuidmap", "newgidmap"), own, first, strict=True):
+        command = [program, str(process), "0", outside, "1", "1", start, count]
+        try:
+            status = subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode
+        except OSError as error:
+            sys.stderr.write(f"{program}: {error.strerror}\n")
+            status = 1
+        if status != 0:
+            return 1
+    return 0
+
+
+def _execute(command: list[str]) -> NoReturn:
+    try:
+        os.execvp(command[0], command)  # noqa: S606  # a list of arguments, as everywhere
+    except OSError as error:
+        sys.exit(f"{command[0]}: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,51 @@
+"""A cache as a build would leave it, without an engine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from sifwright import incremental, stepkey
+from sifwright.inputs import Inputs
+from sifwright.squash.pack import LISTING, SQUASHFS
+from sifwright.store import location
+from sifwright.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sifwright.firstuse import Used
+    from sifwright.model import Plan
+    from sifwright.store.manifest import Entry
+
+__all__ = ["ENTRIES", "PACKED", "SECONDS", "UNPACKED", "build"]
+
+# Of the first step; that with the number n has n + 1 times as much.
+PACKED, UNPACKED, ENTRIES, SECONDS = 1000, 5000, 10, 1.5
+
+
+def build(plan: Plan, folder: Path, *, digest: str = "", used: Sequence[Used] = ()) -> list[Entry]:
+    """Leave a result of each step; `digest` is the base image's, `used` what the last one used."""
+    location.make(location.root())
+    store = Store(root=location.root())
+    inputs = Inputs.recorded(plan, folder)
+    cached = incremental.cached_steps(plan, replace(inputs, digest=digest), store)
+    found: list[Entry] = []
+    for number, step in enumerate(plan.steps, start=1):
+        key = cached.key(step, found)
+        facts = {
+            "layer": step.layer.name,
+            "step": step.id,
+            "site": plan.site.name,
+            "image": plan.image.name,
+            "inputs": stepkey.inputs(step, cached.surroundings),
+            "used": [asdict(one) for one in used] if number == len(plan.steps) else [],
+            "unpacked": {"entries": ENTRIES * number, "bytes": UNPACKED * number},
+            "seconds": SECONDS * number,
+        }
+        with store.folder() as made:
+            (made / LISTING).write_bytes(b"")
+            (made / SQUASHFS).write_bytes(key.encode().ljust(PACKED * number))
+            found.append(store.put(key, made, facts))
+    return found

@@ -1,0 +1,88 @@
+"""Too little room is said before a build starts: where, how much, and what to do."""
+
+from __future__ import annotations
+
+import shutil
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright import room
+from sifwright.room import Needs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GB = 10**9
+WANTED = Needs(temporary=3 * GB, cache=2 * GB, output=GB)
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    found = {name: tmp_path / name for name in ("tmp", "cache", "out")}
+    found["tmp"].mkdir()
+    monkeypatch.delenv("APPTAINER_TMPDIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(found["tmp"]))
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(found["cache"]))
+    return found
+
+
+@pytest.fixture
+def disks(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder on a disk of its own."""
+    numbers = {path: number for number, path in enumerate(folders.values())}
+    monkeypatch.setattr(room, "_device", lambda place: numbers[place.folder])
+
+
+def _free(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=size))
+
+
+def test_the_line(folders: dict[str, Path]) -> None:
+    said = f"needs 3.0 GB below {folders['tmp']}, 2.0 GB in the cache, 1.0 GB at the output"
+    assert room.line(WANTED, folders["out"]) == said
+    assert room.line(Needs(temporary=0, cache=0, output=1), folders["out"]) == (
+        "needs 1 MB at the output"
+    )
+    assert room.line(Needs(temporary=0, cache=0, output=0), folders["out"]) == ""
+
+
+def test_one_disk_has_to_have_room_for_all(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _free(monkeypatch, 6 * GB)
+    assert list(room.problems(WANTED, folders["out"])) == []
+    _free(monkeypatch, 6 * GB - 1)
+    (problem,) = room.problems(WANTED, folders["out"])
+    assert problem.where == str(folders["tmp"])
+    assert problem.what == (
+        f"6.0 GB are needed (3.0 GB below {folders['tmp']}, 2.0 GB in the cache,"
+        " 1.0 GB at the output), 5.9 GB are free"
+    )
+    assert problem.fix == (
+        "Free some (sifwright cache prune), or set TMPDIR to another folder, or set SIFWRIGHT_CACHE"
+        " to another folder, or choose another with --output."
+    )
+
+
+@pytest.mark.usefixtures("disks")
+def test_disks_of_their_own(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    _free(monkeypatch, 2 * GB)
+    (problem,) = room.problems(WANTED, folders["out"])
+    assert problem.where == str(folders["tmp"])
+    _free(monkeypatch, 0)
+    found = list(room.problems(WANTED, folders["out"]))
+    assert [one.where for one in found] == [str(path) for path in folders.values()]
+    assert "SIFWRIGHT_CACHE" in found[1].fix
+    assert "--output" not in found[1].fix
+
+
+def test_the_engines_own_folder_is_named_by_its_variable(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APPTAINER_TMPDIR", str(folders["out"]))
+    _free(monkeypatch, 0)
+    (problem,) = room.problems(WANTED, folders["out"])
+    assert "set APPTAINER_TMPDIR to another folder" in problem.fix
+    assert f"below {folders['out']}" in problem.what
