@@ -29,7 +29,7 @@ from sifwright.render.definition import definition, digest, require_header
 from sifwright.render.document import plan_document, plan_json
 from sifwright.task import LOG, Made, Task
 from sifwright.watcher import Watcher
-from sifwright.workspace import reclaim, workspace
+from sifwright.workspace import reclaim, workspace, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from sifwright.task import Layout
 
 __all__ = ["Wishes", "build", "prepared", "test_image"]
+
+_OUTPUT_FIX = "Free space there, or choose another folder with --output."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,9 +91,10 @@ def build(plan: Plan, output: Output, progress: Progress, wishes: Wishes) -> boo
         timer.start("publish")
         # First: without the image it does no harm, an image without it would not be checked.
         used = [*task.inputs.used, *sif.used]
-        output.remember(task.made, firstuse.text(task.inputs.record, used))
         tested = {"tested": wishes.tests, "proofs": proofs}
-        output.publish(plan, task.made, {**wanted, **tested, **_record(task, sif)})
+        with writing(output.folder, _OUTPUT_FIX):
+            output.remember(task.made, firstuse.text(task.inputs.record, used))
+            output.publish(plan, task.made, {**wanted, **tested, **_record(task, sif)})
     return True
 
 
@@ -113,13 +116,15 @@ def prepared(
     # On the file system of the output, so that publishing is a rename.
     with workspace(output.folder) as made, workspace(host_checks.temporary_root()) as work:
         header = {**facts, **inputs.header}
+        with writing(work, host_checks.TEMPORARY_FIX):
+            settings = machine.prepare(work, firstuse.lines(inputs.record))
         yield Task(
             plan=plan,
             definition=definition(plan, header),
             header=header,
             inputs=inputs,
             engine=engine,
-            settings=machine.prepare(work, firstuse.lines(inputs.record)),
+            settings=settings,
             made=made,
             watcher=Watcher(timer=timer, fix=f"Whole log: {output.log}"),
             layout=wishes.layout,
@@ -158,8 +163,9 @@ def _kept_log(made: Path, output: Output) -> Iterator[None]:
 
 
 def _write_plan(task: Task) -> None:
-    (task.made / f"{task.plan.image.name}.def").write_text(task.definition)
-    (task.made / "plan.json").write_text(plan_json(task.plan))
+    with writing(task.made.parent, _OUTPUT_FIX):
+        (task.made / f"{task.plan.image.name}.def").write_text(task.definition)
+        (task.made / "plan.json").write_text(plan_json(task.plan))
 
 
 def _proofs(plan: Plan, sif: Made) -> dict[str, str]:

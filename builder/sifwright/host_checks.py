@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INSTALL",
+    "TEMPORARY_FIX",
     "existing",
     "problems",
     "search_path",
@@ -28,6 +29,7 @@ __all__ = [
     "temporary_root",
 ]
 
+TEMPORARY_FIX = "Free space there, or set APPTAINER_TMPDIR to another folder."
 INSTALL = "sudo tools/install-apptainer, or ask your administrator"
 SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 FUSE = Path("/dev/fuse")

@@ -12,8 +12,10 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sifwright.host_checks import TEMPORARY_FIX
 from sifwright.render import buildfiles
 from sifwright.render.metadata import ENVIRONMENT, LABELS, BaseMetadata
+from sifwright.workspace import writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,6 +33,11 @@ _FOLDERS = ("", ".singularity.d", ".singularity.d/env", "opt", "opt/sifwright")
 
 def prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> None:
     """Make the folder for a step: its files, sifwright's programs, the machine's settings."""
+    with writing(build, TEMPORARY_FIX):
+        _prepare(build, plan, number, machine, kept)
+
+
+def _prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> None:
     for name in ("tmp", _KEPT):
         (build / name).mkdir(parents=True)
     shutil.copytree(machine, build / "machine")

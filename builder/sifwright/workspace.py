@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -13,12 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright import runner
+from sifwright.errors import MachineError
 from sifwright.squash import namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["reclaim", "remove", "workspace"]
+__all__ = ["reclaim", "remove", "workspace", "writing"]
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
@@ -36,6 +40,28 @@ def workspace(root: Path) -> Iterator[Path]:
     finally:
         remove(folder)
         os.close(descriptor)
+
+
+@contextmanager
+def writing(folder: Path, fix: str) -> Iterator[None]:
+    """Turn a lack of room inside into a `MachineError` that names the folder.
+
+    The system's error alone does not say where: that of write(2) has no name, that of a copy may
+    have the source's.
+    """
+    try:
+        yield
+    except shutil.Error as error:
+        # What copytree raises has a list: (source, target, why) of each file.
+        raise _unwritten(folder, error.args[0][0][2], fix) from error
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise _unwritten(folder, str(error.strerror), fix) from error
+
+
+def _unwritten(folder: Path, why: str, fix: str) -> MachineError:
+    return MachineError.of(f"cannot be written: {why}", where=str(folder), fix=fix)
 
 
 def reclaim(*roots: Path) -> None:

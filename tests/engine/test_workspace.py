@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from sifwright.workspace import reclaim, workspace
+import pytest
+
+from sifwright.errors import MachineError
+from sifwright.workspace import reclaim, workspace, writing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,3 +59,20 @@ def test_other_machines_and_other_files_stay(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     reclaim(tmp_path, tmp_path / "missing")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+NO_ROOM = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("error", [NO_ROOM, shutil.Error([("from", "to", str(NO_ROOM))])])
+def test_a_lack_of_room_is_said_with_the_folder(tmp_path: Path, error: OSError) -> None:
+    with pytest.raises(MachineError) as caught, writing(tmp_path, "Make room."):
+        raise error
+    (problem,) = caught.value.problems
+    assert (problem.where, problem.fix) == (str(tmp_path), "Make room.")
+    assert "No space left on device" in problem.what
+
+
+def test_other_errors_are_not_a_lack_of_room(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), writing(tmp_path, "Make room."):
+        (tmp_path / "missing").read_text()
