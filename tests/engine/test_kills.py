@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.build
 
-KILLS = [12, pytest.param(200, marks=pytest.mark.slow)]
+slow = pytest.mark.slow
+# How often, the layout, and the layer that is edited each time: all steps from there on run.
+KILLS = [
+    (12, "layered", "work"),
+    (8, "flat", "base-local"),
+    pytest.param((200, "layered", "work"), marks=slow),
+    pytest.param((100, "flat", "base-local"), marks=slow),
+]
 # A step whose changes take a while to write and to pack.
 INSTALL = """mkdir -p /data/inner
 for i in 1 2 3; do seq 1 300000 >/data/inner/$i; done
@@ -33,19 +40,20 @@ echo {number} >/data/number
 
 
 @pytest.fixture
-def toy(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
-    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    toy.layer("first", "echo first >/first\n")
-    toy.image("first", "work")
-    return toy
+def toy(tiny: Toy) -> Toy:
+    tiny.layer("first", "echo first >/first\n")
+    tiny.image("first", "work")
+    return tiny
 
 
-def edit(toy: Toy, number: int) -> None:
+def edit(toy: Toy, layer: str, number: int) -> None:
     toy.layer("work", INSTALL.format(number=number))
+    with (toy.folder / "defs" / "layers" / layer / "install.sh").open("a") as file:
+        file.write(f": {number}\n")
 
 
 def start(toy: Toy) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "sifwright", *toy.command("--json", "--layout", "layered")]
+    words = [sys.executable, "-m", "sifwright", *toy.command("--json")]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -77,18 +85,29 @@ def number_in(engine: str, toy: Toy) -> int:
     return int(toy.execute(engine, "tail", "-n1", "/data/number"))
 
 
-@pytest.mark.parametrize("kills", KILLS)
-def test_no_kill_loses_an_image(engine: str, toy: Toy, tmp_path: Path, kills: int) -> None:
-    edit(toy, -1)
-    assert toy.build("--layout", "layered").returncode == 0
-    edit(toy, 0)
+def choose(toy: Toy, layout: str) -> None:
+    """Make a layout the site's default."""
+    site = toy.folder / "defs" / "sites" / "local.yaml"
+    document = json.loads(site.read_text())
+    site.write_text(json.dumps({**document, "sif": {"layout": layout}}))
+
+
+@pytest.mark.parametrize("disturbance", KILLS, ids=str)
+def test_no_kill_loses_an_image(
+    engine: str, toy: Toy, tmp_path: Path, disturbance: tuple[int, str, str]
+) -> None:
+    kills, layout, layer = disturbance
+    choose(toy, layout)
+    edit(toy, layer, -1)
+    assert toy.build().returncode == 0
+    edit(toy, layer, 0)
     since = time.monotonic()
-    assert toy.build("--layout", "layered").returncode == 0
+    assert toy.build().returncode == 0
     whole = time.monotonic() - since
     chance = random.Random(4711)  # noqa: S311  # moments, not secrets
     before, killed = 0, [0, 0]
     for number in range(1, kills + 1):
-        edit(toy, number)
+        edit(toy, layer, number)
         if number % 2:
             killed[1] += kill_while_it_works(toy, chance.uniform(0, whole))
         else:
@@ -97,12 +116,12 @@ def test_no_kill_loses_an_image(engine: str, toy: Toy, tmp_path: Path, kills: in
         assert found in {before, number}
         before = found
     assert min(killed) >= kills // 4, killed
-    assert toy.build("--layout", "layered").returncode == 0
+    assert toy.build().returncode == 0
     assert number_in(engine, toy) == kills
     assert toy.leftovers() == []
     store = Store.open()
     assert store.verify() == []
     assert [path.name for path in (store.root / "entries").glob(".*")] == []
     again = unpack_stack(toy.sif, tmp_path / "disturbed")
-    assert toy.build("--layout", "layered", "--no-cache", "--force").returncode == 0
+    assert toy.build("--no-cache", "--force").returncode == 0
     assert differences(again, unpack_stack(toy.sif, tmp_path / "undisturbed")) == []
