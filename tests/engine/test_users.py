@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.squash.pack import SQUASHFS
+from sifwright.store import location
+from sifwright.store.store import Store
 from tests.conftest import ROOT, run
 from tests.engine.toys import make_toy
 from tests.engine.trees import unpack
@@ -17,10 +20,14 @@ from tests.engine.trees import unpack
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sifwright.store.store import Entry
+    from tests.engine.toys import Toy
+
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="making a user needs root; as a user, every other test is this one"
 )
 NAME = f"sifwright-{os.getpid()}"
+HELLO = "echo hello >/hello; mkdir /made\nchown 33:33 /hello; touch -d @1400000000 /hello /made\n"
 
 
 @pytest.fixture
@@ -71,7 +78,7 @@ def test_an_ordinary_user_builds_and_runs(
     shutil.copy(small_base, base)
     _copy_checkout(home / "check out")
     toy = make_toy(home / "project", base)
-    toy.layer("hello", "echo hello >/hello\nchown 33:33 /hello\n", test="[[ $(id -un) != root ]]\n")
+    toy.layer("hello", HELLO, test="[[ $(id -un) != root ]]\n")
     toy.image("hello")
     _own(home)
     words = " ".join(f"'{word}'" for word in toy.command())
@@ -83,3 +90,23 @@ def test_an_ordinary_user_builds_and_runs(
     assert (unpack(engine, toy.sif, tmp_path) / "hello").stat().st_uid == 33
     assert toy.leftovers() == []
     assert toy.sif.stat().st_uid == _ids()[0]
+    _assert_as_roots(toy, home, tmp_path)
+
+
+def _assert_as_roots(toy: Toy, home: Path, tmp_path: Path) -> None:
+    """What the user's step made, whose umask is another, is what root's makes, to the byte."""
+    theirs = Store(root=home / ".cache" / "sifwright" / location.root().name)
+    ours = Store(root=tmp_path / "cache" / location.root().name)
+    # On the same base layer: one has the time of its build.
+    base = _entry(theirs, "base-local")
+    shutil.copytree(base.folder, ours.root / "entries" / base.key)
+    cache = {"SIFWRIGHT_CACHE": str(tmp_path / "cache")}
+    toy.layer("hello", HELLO, test="true\n")
+    built = toy.build("--force", env={**os.environ, **cache})
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert _entry(ours, "hello").digest(SQUASHFS) == _entry(theirs, "hello").digest(SQUASHFS)
+
+
+def _entry(store: Store, layer: str) -> Entry:
+    (entry,) = (one for one in store.entries() if one.manifest["layer"] == layer)
+    return entry
