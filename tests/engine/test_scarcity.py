@@ -5,32 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from subprocess import PIPE
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.sif import image
-from tests.engine.scarce import (
-    PLACES,
-    Site,
-    copied,
-    digest,
-    filled,
-    prepared,
-    small_disk,
-    states,
-)
+from tests.conftest import run
 from tests.engine.toys import make_toy
-from tests.engine.wholes import whole
+from tests.engine.trials import PLACES, Site, Trial, copied, digest, states
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from tests.engine.steps import Tree
 
     Attempt = Callable[[Site], subprocess.CompletedProcess[str]]
 
@@ -42,6 +31,8 @@ LAYOUTS = ("layered", pytest.param("flat", marks=slow))
 # Bytes that are left: nothing, a small file, a step's folder, a layer, an image.
 SPARE = (0, 40_000, 400_000)
 MORE = (4096, 12_000, 100_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 12_000_000)
+# More than a build of the toy takes, in bytes.
+DISK = 100_000_000
 MOMENTS = ("work", "assemble", "publish")
 LIMITS = ("--nofile=24", "--fsize=100000", "--fsize=1000000")
 MORE_LIMITS = (
@@ -55,45 +46,30 @@ CAUSES = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """A site to begin with, and what an undisturbed build leaves there.
-
-    `digests` are those of the steps' results, `tree` is the image's.
-    """
-
-    site: Site
-    digests: Mapping[str, str]
-    tree: Tree
-
-    def check(self, folder: Path, layout: str, attempt: Attempt) -> None:
-        """Whatever comes of the attempt: the image stays whole, and the next build is right."""
-        site = copied(self.site, folder)
-        before = digest(site.sif)
-        done = attempt(site)
-        assert "Traceback" not in done.stdout + done.stderr
-        assert site.leftovers() == []
-        if done.returncode != 0:
-            assert done.returncode in {5, 6, 7}, done.stderr
-            assert CAUSES.search(done.stderr), done.stderr
-            assert digest(site.sif) == before
-            _go_on(site, layout)
-        self._assert_right(site, layout)
-
-    def _assert_right(self, site: Site, layout: str) -> None:
-        assert site.digests() == self.digests
-        assert site.store.verify() == []
-        assert site.leftovers() == []
-        record = json.loads((site.sif.parent / "record.json").read_text())
-        assert digest(site.sif) == record["sif_sha256"]
-        if layout == "layered":
-            parts = [image.digest(site.sif, one) for one in image.partitions(site.sif)]
-            assert parts[:-1] == [self.digests[name] for name in ("base-local", "first", "work")]
-        else:
-            assert whole(site.sif, site.folder / "tree", "data") == self.tree
+@pytest.fixture(scope="module")
+def trial(tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    folder = tmp_path_factory.mktemp("scarce")
+    return Trial.of(make_toy(folder / "project", tiny_base), folder)
 
 
-def _go_on(site: Site, layout: str) -> None:
+def check(trial: Trial, folder: Path, layout: str, attempt: Attempt) -> None:
+    """Whatever comes of the attempt: the image stays whole, and the next build is right."""
+    site = copied(trial.site, folder)
+    before = digest(site.sif)
+    done = attempt(site)
+    assert "Traceback" not in done.stdout + done.stderr
+    assert site.leftovers() == []
+    if done.returncode != 0:
+        assert done.returncode in {5, 6, 7}, done.stderr
+        assert CAUSES.search(done.stderr), done.stderr
+        assert "\n    " in done.stderr, f"nothing is said of what to do: {done.stderr}"
+        assert digest(site.sif) == before
+        go_on(site, layout)
+    assert site.store.verify() == []
+    trial.assert_right(site)
+
+
+def go_on(site: Site, layout: str) -> None:
     """Build again; what was finished is not run again."""
     cached = site.digests().keys()
     again = site.build("--layout", layout)
@@ -101,14 +77,31 @@ def _go_on(site: Site, layout: str) -> None:
     assert {states(again)[name] for name in cached} == {"cached"}
 
 
-@pytest.fixture(scope="module")
-def trial(tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    folder = tmp_path_factory.mktemp("scarce")
-    site = prepared(make_toy(folder / "project", tiny_base), folder / "site")
-    other = copied(site, folder / "undisturbed")
-    assert other.build("--layout", "flat").returncode == 0
-    tree = whole(other.sif, folder / "tree", "data")
-    return Trial(site=site, digests=other.digests(), tree=tree)
+@contextmanager
+def small_disk(folder: Path) -> Iterator[None]:
+    """Mount a small file system of its own; only root can."""
+    folder.mkdir(parents=True)
+    mounted = run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder])
+    assert mounted.returncode == 0, mounted.stderr
+    try:
+        yield
+    finally:
+        run(["umount", "--lazy", folder])
+
+
+@contextmanager
+def filled(folder: Path, spare: int) -> Iterator[None]:
+    """Leave that many bytes of the disk."""
+    filler = folder / "filler"
+    with filler.open("wb") as file:
+        while (free := shutil.disk_usage(folder).free - spare) > 0:
+            # Less may be free by now, where a build writes.
+            with suppress(OSError):
+                os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free)
+    try:
+        yield
+    finally:
+        filler.unlink()
 
 
 @needs_root
@@ -123,7 +116,7 @@ def test_a_disk_that_is_full(
             return site.build("--layout", layout)
 
     with small_disk(tmp_path / place):
-        trial.check(tmp_path, layout, attempt)
+        check(trial, tmp_path, layout, attempt)
 
 
 @needs_root
@@ -139,7 +132,7 @@ def test_a_disk_that_somebody_fills(
         return filled_when(site, place, moment, layout)
 
     with small_disk(tmp_path / place):
-        trial.check(tmp_path, layout, attempt)
+        check(trial, tmp_path, layout, attempt)
 
 
 def filled_when(
@@ -169,4 +162,4 @@ def test_limits_of_the_process(trial: Trial, tmp_path: Path, limit: str, layout:
     def attempt(site: Site) -> subprocess.CompletedProcess[str]:
         return site.build("--layout", layout, limit=["prlimit", limit])
 
-    trial.check(tmp_path, layout, attempt)
+    check(trial, tmp_path, layout, attempt)

@@ -68,7 +68,8 @@ def _unpacked(sif: Path, folder: Path) -> Path:
 def seen(engine: str, sif: Path, below: str) -> Tree:
     """What somebody sees below a folder who runs the SIF; it has Python."""
     flags = ("--quiet", "exec", "--fakeroot", "--containall", "--no-home")
-    done = run([engine, *flags, sif, "python3", "-c", DESCRIBE, below])
+    done = run([engine, *flags, sif, "python3", "-c", DESCRIBE, f"/{below}"])
     assert done.returncode == 0, done.stderr
-    tree: Tree = json.loads(done.stdout)
+    tree: Tree = {f"{below}/{path}": node for path, node in json.loads(done.stdout).items()}
+    _forget_times(tree, below)
     return tree

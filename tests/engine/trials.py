@@ -1,4 +1,4 @@
-"""A small image, built where there is too little of something: disk, open files, file size."""
+"""A small image and what an undisturbed build makes of it, for tests that disturb builds."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ import json
 import os
 import shutil
 import sys
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sifwright.sif import image
 from sifwright.squash.pack import SQUASHFS
 from sifwright.store import location
 from sifwright.store.store import Store
 from tests.conftest import run
+from tests.engine.wholes import whole
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from tests.engine.steps import Tree
     from tests.engine.toys import Toy
 
+LAYERS = ("base-local", "first", "work")
 PLACES = ("cache", "temporary", "output")
-# More than a build of the toy takes, in bytes.
-DISK = 100_000_000
 # The bytes are the same whenever it is run.
 WORK = """mkdir /data
 seq 300000 >/data/numbers; seq 1 7 2000000 >/data/more; echo {} >/data/edit
@@ -63,8 +64,8 @@ class Site:
         return run([*limit, *self.command(*arguments)], env=self.environment)
 
     def digests(self) -> dict[str, str]:
-        """What each layer's result is."""
-        entries = self.store.entries()
+        """What each layer's result is, the one that was used last."""
+        entries = reversed(self.store.entries())
         return {entry.manifest["layer"]: entry.digest(SQUASHFS) for entry in entries}
 
     def leftovers(self) -> list[Path]:
@@ -99,31 +100,38 @@ def copied(site: Site, folder: Path) -> Site:
     return Site(toy=site.toy, folder=folder)
 
 
-@contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
-    """Mount a small file system of its own; only root can."""
-    folder.mkdir(parents=True)
-    mounted = run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder])
-    assert mounted.returncode == 0, mounted.stderr
-    try:
-        yield
-    finally:
-        run(["umount", "--lazy", folder])
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A site to begin with, and what an undisturbed build leaves there.
 
+    `digests` are those of the steps' results, `tree` is the image's.
+    """
 
-@contextmanager
-def filled(folder: Path, spare: int) -> Iterator[None]:
-    """Leave that many bytes of the disk."""
-    filler = folder / "filler"
-    with filler.open("wb") as file:
-        while (free := shutil.disk_usage(folder).free - spare) > 0:
-            # Less may be free by now, where a build writes.
-            with suppress(OSError):
-                os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free)
-    try:
-        yield
-    finally:
-        filler.unlink()
+    site: Site
+    digests: Mapping[str, str]
+    tree: Tree
+
+    @classmethod
+    def of(cls, toy: Toy, folder: Path) -> Trial:
+        site = prepared(toy, folder / "site")
+        other = copied(site, folder / "undisturbed")
+        assert other.build("--layout", "flat").returncode == 0
+        tree = whole(other.sif, folder / "tree", "data")
+        return cls(site=site, digests=other.digests(), tree=tree)
+
+    def assert_right(self, site: Site) -> None:
+        """The image that stands at the site has whole results in it, and is the undisturbed one."""
+        found = site.digests()
+        # A base layer has the time of its build, and so has the root folder of those above it.
+        if found["base-local"] == self.digests["base-local"]:
+            assert found == self.digests
+        assert site.leftovers() == []
+        record = json.loads((site.sif.parent / "record.json").read_text())
+        assert digest(site.sif) == record["sif_sha256"]
+        if record["layout"] == "layered":
+            parts = [image.digest(site.sif, one) for one in image.partitions(site.sif)]
+            assert parts[:-1] == [found[name] for name in LAYERS]
+        assert whole(site.sif, site.folder / "tree", "data") == self.tree
 
 
 def digest(path: Path) -> str:
