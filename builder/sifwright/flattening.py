@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright import files, host_checks
+from sifwright import digests, files, host_checks
 from sifwright.errors import UsageError
 from sifwright.sif import image
 from sifwright.sif.copying import Range
@@ -33,6 +33,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
     of other bytes. Raises `UsageError` if the source is no layered SIF that can be read, or the
     target is there already.
     """
+    before = digests.identity(source.stat()) if source.exists() else ""
     found, parts = image.read(source), image.partitions(source)
     _refuse_other_overlays(found)
     if len(parts) == 1:
@@ -45,6 +46,9 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
             source, parts, compression, work
         )
         image.write(made / target.name, _contents(found, partition))
+        if digests.identity(source.stat()) != before:
+            what = "was changed while it was read"
+            raise UsageError.of(what, where=str(source), fix="Flatten it again.")
         files.publish(made / target.name, target)
     return len(parts)
 

@@ -2,7 +2,8 @@
 
 On squashfs files an ordinary user's steps go through FUSE, which takes twice as long. So the steps
 of a build from scratch run one after the other in one tree, and what each changed is found by
-comparing; where there is a cached result below, a step runs on an overlay of those.
+comparing; where there is a cached result below, a step runs on an overlay of those. What overlays
+get wrong (steps.py knows when) runs in a tree that the results are unpacked to.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import keptfiles, runner
+from sifwright import keptfiles, runner, workspace
 from sifwright.errors import BuildError
 from sifwright.render import buildfiles
-from sifwright.squash.pack import SQUASHFS, Live
+from sifwright.squash.flatten import merge
+from sifwright.squash.pack import SQUASHFS, Live, Packing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,29 +59,31 @@ class Sandbox:
     log: Path
     temporary: Path
     downloads: Ahead | None
-    _holds: str = field(default="", init=False)
+    _holds: tuple[str, str] | None = field(default=None, init=False)
 
-    def run(self, number: int, below: Sequence[Entry], work: Path) -> Ran:
+    def run(self, number: int, below: Sequence[Entry], work: Path, *, in_tree: bool) -> Ran:
         """Run a step on the results of those before it; `work` is an empty folder.
 
-        Raises `BuildError` if it fails.
+        `in_tree` says that it must not be an overlay. Raises `BuildError` if the step fails.
         """
-        held, self._holds = self._holds, ""
+        held, self._holds = self._holds, None
         if not below:
             return self._first(work)
         build = self._build_folder(number, below[-1], work)
-        if held != below[-1].key:
-            self._run(self._overlaid(below, work, "run"), work)
-            tree = work / "overlay" / "upper"
-            return Ran(changes=tree, tree=tree, build=build)
+        if held != _identity(below[-1]):
+            if not in_tree:
+                self._run(self._overlaid(below, work, "run"), work)
+                tree = work / "overlay" / "upper"
+                return Ran(changes=tree, tree=tree, build=build)
+            self._unpack(below)
         script = f"{buildfiles.BUILD}/run"
         binds = self._binds(number, work)
         self._run(self.engine.inside_command(self._tree, script, binds=binds), work)
         return self._live(work, build)
 
-    def keep(self, key: str) -> None:
+    def keep(self, entry: Entry) -> None:
         """The tree that the last step ran in is that of this result, for the next one to go on."""
-        self._holds = key if self._tree.exists() else ""
+        self._holds = _identity(entry)
 
     def shell(self, below: Sequence[Entry], work: Path) -> list[str]:
         """The command that opens a shell where the step after these would begin."""
@@ -90,14 +94,32 @@ class Sandbox:
     def _tree(self) -> Path:
         return self.temporary / "tree"
 
+    @property
+    def _state(self) -> Path:
+        return self.temporary / "state.json"
+
+    def _unpack(self, below: Sequence[Entry]) -> None:
+        """Make a tree of these results."""
+        self._clear()
+        how = Packing(compression="", log=self.log)
+        merge([entry.file(SQUASHFS) for entry in below], self.temporary, how, self._state)
+        # Nothing is made there to bind to, unlike on an overlay.
+        (self._tree / buildfiles.BUILD.lstrip("/")).mkdir(exist_ok=True)
+
+    def _clear(self) -> None:
+        if self._tree.exists():
+            workspace.remove(self._tree)
+        self._state.unlink(missing_ok=True)
+
     def _live(self, work: Path, build: Path) -> Ran:
         upper = work / "upper"
         upper.mkdir()
-        changes = Live(tree=self._tree, state=self.temporary / "state.json", upper=upper)
+        changes = Live(tree=self._tree, state=self._state, upper=upper)
         return Ran(changes=changes, tree=self._tree, build=build)
 
     def _first(self, work: Path) -> Ran:
         """Make the first step's tree; the build's own folder is in it."""
+        self._clear()
         definition = work / "base.def"
         definition.write_text(self.base)
         binds = self.settings.binds
@@ -147,3 +169,8 @@ class Sandbox:
         status = runner.stream(command, log=self.log, on_line=self.watcher, env=environment)
         if status != 0:
             raise BuildError(self.watcher.problem(f"{self.engine.product} failed"))
+
+
+def _identity(entry: Entry) -> tuple[str, str]:
+    """Tells a result from every other one, also of the same step."""
+    return entry.key, entry.digest(SQUASHFS)

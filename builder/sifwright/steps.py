@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from sifwright import keptfiles, stepkey
 from sifwright.render import buildfiles
-from sifwright.squash.pack import LISTING, Live, Packing, pack
+from sifwright.squash.pack import LISTING, Live, Packed, Packing, pack
 from sifwright.store.claims import claim
 from sifwright.store.leases import lease
 from sifwright.workspace import workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from sifwright.cachedsteps import CachedSteps
     from sifwright.model import Plan
@@ -67,6 +68,7 @@ class Steps:
 
     def _all(self, stack: ExitStack, count: int | None) -> list[Entry]:
         found: list[Entry] = []
+        before = len(self.checked)
         for number, step in enumerate(self.plan.steps[:count]):
             key = self.cached.key(step, found)
             # Before it is looked for: a prune leaves it alone from now on.
@@ -77,6 +79,9 @@ class Steps:
             found.append(entry or self._shared(number, key, found))
             self._watcher.timer.finish("cached" if entry else "done")
         if self.reads_all:
+            if len(self.checked) > before:
+                # A step ran, for hours maybe.
+                self.checked.clear()
             self._check(found)
         return found
 
@@ -98,20 +103,44 @@ class Steps:
         since, first = time.monotonic(), len(self._watcher.used)
         self._check(below)
         with workspace(self.sandbox.temporary) as work, self.cached.store.folder() as made:
-            ran = self.sandbox.run(number, below, work)
+            ran, packed = self._ran(number, below, work, made)
             facts = self._facts(number, ran, below)
-            how = Packing(compression=self.compression, log=self.sandbox.log)
-            lower = [entry.file(LISTING) for entry in below]
-            packed = pack(ran.changes, made, how, lower=lower, exclude=[buildfiles.BUILD])
             facts["used"] = [asdict(one) for one in self._watcher.used[first:]]
             facts["unpacked"] = {"entries": packed.entries, "bytes": packed.bytes}
+            facts["capabilities"] = packed.capabilities
             facts["seconds"] = round(time.monotonic() - since, 3)
             entry = self.cached.store.put(key, made, facts)
             self.checked.add(key)
             if isinstance(ran.changes, Live) and not made.exists():
                 # Else somebody was first, and theirs need not be what is in our tree.
-                self.sandbox.keep(key)
+                self.sandbox.keep(entry)
             return entry
+
+    def _ran(
+        self, number: int, below: Sequence[Entry], work: Path, made: Path
+    ) -> tuple[Ran, Packed]:
+        """Run a step and pack what it changed.
+
+        Through squashfuse 0.1.105, fuse-overlayfs can neither copy up nor remove a file with
+        capabilities; what else an overlay may get wrong is seen afterwards.
+        """
+        first = len(self._watcher.used)
+        in_tree = any(entry.manifest["capabilities"] for entry in below)
+        ran = self.sandbox.run(number, below, _folder(work / "1"), in_tree=in_tree)
+        packed = self._pack(ran, below, made)
+        if packed.doubts and not isinstance(ran.changes, Live):
+            name = self.plan.steps[number].layer.name
+            what = f"layer '{name}' runs again, without an overlay, because of {packed.doubts}"
+            self._watcher.progress.note(what)
+            del self._watcher.used[first:]
+            ran = self.sandbox.run(number, below, _folder(work / "2"), in_tree=True)
+            packed = self._pack(ran, below, made)
+        return ran, packed
+
+    def _pack(self, ran: Ran, below: Sequence[Entry], made: Path) -> Packed:
+        how = Packing(compression=self.compression, log=self.sandbox.log)
+        lower = [entry.file(LISTING) for entry in below]
+        return pack(ran.changes, made, how, lower=lower, exclude=[buildfiles.BUILD])
 
     def drop_damaged(self, results: Sequence[Entry]) -> bool:
         """Read every byte of these; whether any was damaged, and so dropped from the cache."""
@@ -143,3 +172,8 @@ class Steps:
     @property
     def _watcher(self) -> Watcher:
         return self.sandbox.watcher
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path

@@ -9,10 +9,11 @@ from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from sifwright import lookup, mirrors, pipsettings
+from sifwright import lookup, mirrors, pipsettings, web
 from sifwright.downloads import offering, resolving, wheels
 from sifwright.downloads.cache import CONTENT, open_store
 from sifwright.downloads.fetching import File, NotFetched, fetch
+from sifwright.errors import MachineError
 from sifwright.store import faults
 from sifwright.store.leases import lease
 from sifwright.workspace import workspace
@@ -104,7 +105,7 @@ class Ahead:
         """
         if number not in self._steps:
             return None
-        found = self._steps[number].result()
+        found = self._found(number)
         wait([*found.wheels.values(), *found.sources.values()], _PATIENCE)
         ready = self._ready(found.wheels, lambda wheel: wheel.name)
         # Some of them would let a layer think that the machine's settings lead to all.
@@ -117,6 +118,17 @@ class Ahead:
         with faults.named(self.store.root):
             offering.write(folder, ready, sources)
         return folder
+
+    def _found(self, number: int) -> _Fetched:
+        """What a step wants, as far as that could be found out; else the log says why not."""
+        try:
+            return self._steps[number].result(_PATIENCE)
+        except MachineError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a lock that is none, an index that lies
+            with self.log.open("a") as log:
+                log.write(f"sifwright: nothing is fetched ahead: {web.anonymous(str(error))}\n")
+            return _Fetched()
 
     def _ready(self, wanted: Mapping[T, Future[Entry]], name: Callable[[T], str]) -> dict[T, Entry]:
         """Those that are there, of which the log is told as well as of the others."""

@@ -11,24 +11,27 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sifwright.squash import listing, marks
 from sifwright.squash.apply import remove
+from sifwright.squash.listing import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from sifwright.squash.listing import Tree
 
-__all__ = ["collected"]
+__all__ = ["collected", "note_state"]
 
 # Of each path, the number of its inode and the time of its last change in nanoseconds. Nobody can
 # set that time, and whatever changes a file sets it (inode(7)): contents, owner, mode, attributes,
 # names. What came from elsewhere has another number.
 _State = dict[str, list[int]]
+# Seconds; file systems have ticks of 1 s (ext3) down to less than 4 ms.
+_TICK = 0.005
 
 
 @contextmanager
@@ -52,7 +55,28 @@ def collected(tree: Path, state: Path, lower: Tree, exclude: Collection[bytes]) 
         walk.look_again()
     finally:
         os.close(root)
-    state.write_text(json.dumps(walk.now))
+    _write(state, walk.now)
+
+
+def note_state(tree: Path, state: Path) -> None:
+    """Write down what a tree is, to find later what changed in it. Raises as `collected` does."""
+    root = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        walk = _Walk(root, {}, Tree(), ())
+        walk.note_all(b"")
+    finally:
+        os.close(root)
+    _write(state, walk.now)
+
+
+def _write(state: Path, now: _State) -> None:
+    """Once the clock of the file system has gone on: a change right now would have the old time."""
+    newest = max((changed for _, changed in now.values()), default=0)
+    while True:
+        state.write_text(json.dumps(now))
+        if state.stat().st_ctime_ns > newest:
+            return
+        time.sleep(_TICK)
 
 
 def _read(state: Path) -> _State:
@@ -80,6 +104,13 @@ class _Walk:
             marks.mark_gone(os.path.join(path, name))
         if path in self._made:
             self._copy_rights(path)
+
+    def note_all(self, path: bytes) -> None:
+        for name, status in self._content(path):
+            inside = os.path.join(path, name)
+            self._note(inside, status)
+            if stat.S_ISDIR(status.st_mode):
+                self.note_all(inside)
 
     def look_again(self) -> None:
         """To gain and to lose a name changes a file, too."""

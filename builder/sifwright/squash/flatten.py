@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sifwright.squash.inside import Request
@@ -33,12 +34,15 @@ def flatten(layers: Sequence[Path], into: Path, how: Packing, *, work: Path) -> 
     return packed(into, perform(request, into, how))
 
 
-def merge(layers: Sequence[Path], work: Path, how: Packing) -> Path:
+def merge(layers: Sequence[Path], work: Path, how: Packing, state: Path | None = None) -> Path:
     """Unpack what the squashfs files come to into `work`/tree, and return that folder.
 
-    Its files belong to subordinate ids (see namespace.py). Raises as `pack` does.
+    Its files belong to subordinate ids (see namespace.py). `state` is written for `pack.Live`.
+    Raises as `pack` does.
     """
-    perform(_request(layers, work / "tree", work / LISTING, []), work, how)
+    request = _request(layers, work / "tree", work / LISTING, [])
+    noted = str(state.absolute()) if state else ""
+    perform(replace(request, state=noted), work, how)
     return work / "tree"
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from sifwright.errors import BuildError, Problem, quoted
 from sifwright.squash import listing
 from sifwright.squash.apply import apply, remove
-from sifwright.squash.changes import collected
+from sifwright.squash.changes import collected, note_state
 from sifwright.squash.programs import run
 from sifwright.squash.tidy import tidy
 
@@ -43,7 +43,8 @@ _DEPTH = 10_000
 class Request:
     """What is to be done; all paths are absolute.
 
-    Of a `live` tree, `tree` becomes what changed in it since the file `state` was written.
+    Of a `live` tree, `tree` becomes what changed in it since the file `state` was written; without
+    one, `state` is written of the `tree`.
     The `layers`, if any, become the folder `tree` first: folders are used up, squashfs files
     unpacked by `unsquash` with the folder and the file as its last words. `squash` is the command
     that packs the current directory; without one the tree itself is wanted.
@@ -90,7 +91,9 @@ def _do(request: Request) -> dict[str, object]:
         if request.squash:
             with _pseudo_files(found, Path(request.listing)) as words:
                 run([*request.squash, *words])
-    return _counts(found.nodes)
+    if request.state and not request.live:
+        note_state(tree, Path(request.state))
+    return {**_counts(found.nodes), **_judged(found)}
 
 
 def _changes(
@@ -100,6 +103,12 @@ def _changes(
     if not request.live:
         return nullcontext()
     return collected(Path(request.live), Path(request.state), lower, exclude)
+
+
+def _judged(found: Tidy) -> dict[str, object]:
+    path = found.doubts()
+    doubts = "" if path is None else quoted(path)
+    return {"capabilities": found.has_capabilities, "doubts": doubts}
 
 
 def _add(request: Request, tree: str, layer: str) -> None:

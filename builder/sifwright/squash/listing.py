@@ -104,6 +104,7 @@ class Tree:
     def __init__(self, *listings: Path) -> None:
         """Read the listings, the lowest first. Raises `BuildError` as `read` does."""
         self._rows: dict[str, Row] = {}
+        self._gone: set[str] = set()
         self._names: dict[str, dict[str, None]] = {}
         for listing in listings:
             for row in _rows(listing):
@@ -117,6 +118,10 @@ class Tree:
         """What is in a folder; nothing if the path is none."""
         return [_bytes(name) for name in self._names.get(text(folder), ())]
 
+    def was_removed(self, path: bytes) -> bool:
+        """Whether one of the layers says that it is gone, and none that it is there again."""
+        return text(path) in self._gone
+
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -126,9 +131,11 @@ class Tree:
         if found != "folder":
             self._remove_below(path)
         if found == _WHITEOUT:
+            self._gone.add(path)
             self._rows.pop(path, None)
             self._names.get(parent, {}).pop(name, None)
             return
+        self._gone.discard(path)
         self._rows[path] = row
         if path:
             self._names.setdefault(parent, {})[name] = None
@@ -137,6 +144,7 @@ class Tree:
         for name in self._names.pop(folder, ()):
             path = f"{folder}/{name}" if folder else name
             self._remove_below(path)
+            self._gone.add(path)
             del self._rows[path]
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections import deque
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sifwright import runner
 from sifwright.engines.apptainer import QUEUE_MEMORY, ZSTD_LEVEL
@@ -33,7 +33,7 @@ __all__ = [
 
 SQUASHFS = "layer.sqfs"
 # To be raised when the same changes are packed into other bytes: cached results count no more.
-FORMAT = "1"
+FORMAT = "2"
 LISTING = "files.json.gz"
 
 
@@ -47,13 +47,18 @@ class Packing:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Packed:
-    """A layer: `entries` counts its paths, whiteouts included; `bytes` is the size of its files."""
+    """A layer: `entries` counts its paths, whiteouts included; `bytes` is the size of its files.
+
+    `doubts` names a path that an overlay may have got wrong, if there is one (see tidy.py).
+    """
 
     squashfs: Path
     listing: Path
     entries: int
     bytes: int
     whiteouts: int
+    capabilities: bool
+    doubts: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,9 +105,9 @@ def pack(
     return packed(into, perform(request, into, how))
 
 
-def packed(into: Path, counts: Mapping[str, int]) -> Packed:
+def packed(into: Path, answer: Mapping[str, Any]) -> Packed:
     """What stands in the folder after packing."""
-    return Packed(squashfs=into / SQUASHFS, listing=into / LISTING, **counts)
+    return Packed(squashfs=into / SQUASHFS, listing=into / LISTING, **answer)
 
 
 def squash_command(target: Path, compression: str) -> list[str]:
@@ -118,8 +123,8 @@ def squash_command(target: Path, compression: str) -> list[str]:
     return [*command, "-quiet", "-no-progress"]
 
 
-def perform(request: Request, into: Path, how: Packing) -> dict[str, int]:
-    """Have it done where the owners are those of the image; returns the counts."""
+def perform(request: Request, into: Path, how: Packing) -> dict[str, Any]:
+    """Have it done where the owners are those of the image; returns what came of it."""
     if problem := namespace.problem():
         raise MachineError(problem)
     file = into / "request.json"
@@ -129,10 +134,10 @@ def perform(request: Request, into: Path, how: Packing) -> dict[str, int]:
     command = [*namespace.prefix(), *program]
     runner.stream(command, log=how.log, on_line=last.append, env=namespace.environment())
     file.unlink()
-    return _counts(last, how.log)
+    return _answer(last, how.log)
 
 
-def _counts(last: Sequence[str], log: Path) -> dict[str, int]:
+def _answer(last: Sequence[str], log: Path) -> dict[str, Any]:
     """Read the answer, which is the last line."""
     try:
         answer = json.loads(last[-1])

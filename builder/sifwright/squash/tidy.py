@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tidy", "tidy"]
 
+_CAPABILITY = b"security.capability"
+
 
 def tidy(lower: Tree, exclude: Collection[bytes] = ()) -> Tidy:
     """Leave in the current directory what it changes in `lower`, and say what that is.
@@ -76,6 +78,25 @@ class Tidy:
             return False
         os.utime(here, ns=(status.st_atime_ns, status.st_mtime_ns))
         return True
+
+    @property
+    def has_capabilities(self) -> bool:
+        return any(name == _CAPABILITY for node in self.nodes for name, _ in node.xattrs)
+
+    def doubts(self) -> bytes | None:
+        """A path that a driver may have got wrong, if there is one.
+
+        Overlays copy up one name of a file with several, and what is written to it is not in the
+        others. fuse-overlayfs 1.10 shows what a folder of a layer below had when another folder
+        was renamed to its place, though a layer between says that it is gone.
+        """
+        return next((node.path for node in self.nodes if self._is_doubtful(node)), None)
+
+    def _is_doubtful(self, node: Node) -> bool:
+        below = self._lower.get(node.path)
+        if node.is_folder:
+            return below is None and self._lower.was_removed(node.path)
+        return not node.is_whiteout and below is not None and below.links > 0
 
     def number_links(self) -> None:
         """Number the files with several names, of which all others may be in another tree."""

@@ -62,6 +62,9 @@ def move(squashfs: Squashfs, spans: Iterable[Span], target: int, first_fragment:
     wanted = [Extent(span.start, span.packed_bytes) for span in spans]
     wanted += [Extent(table[one][0], table[one][1] & BLOCK_BYTES) for one in used]
     extents = tuple(_placed(_united(wanted), target))
+    # In a SIF, what follows belongs to somebody else.
+    if extents and extents[-1].start + extents[-1].size > squashfs.superblock.bytes_used:
+        raise BadSquashfs("is damaged: a file that is not all there")
     fragments = tuple((_place(extents, table[one][0]), table[one][1]) for one in used)
     numbers = {one: first_fragment + place for place, one in enumerate(used)}
     return Moved(squashfs, extents, fragments, numbers)

@@ -7,6 +7,7 @@ has to be set.
 
 from __future__ import annotations
 
+import struct
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -56,6 +57,9 @@ def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
             return _joined(found, stacked(found))
         except RecursionError as error:
             raise BadSquashfs("has directories too deep in each other") from error
+        except (struct.error, OverflowError) as error:
+            # Numbers that no table has room for, names that end too early.
+            raise BadSquashfs(f"is damaged: {error}") from error
 
 
 def compression(layer: Range) -> str:

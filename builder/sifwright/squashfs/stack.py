@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Layer", "Node", "stacked"]
 
+# On average, of an inode.
+_MOST_NAMES = 16
 # By which overlay drivers hide all that the layers below have in a folder.
 _OPAQUE = (b"trusted.overlay.", b"user.overlay.", b"user.fuseoverlayfs.")
 
@@ -88,10 +90,15 @@ class _Reading:
     def __init__(self, layer: Layer) -> None:
         self._layer = layer
         self._seen: set[int] = set()
+        # Each inode has a name, and some have several: more than that is meant to take all memory.
+        self._left = _MOST_NAMES * layer.squashfs.superblock.inodes
 
     def laid_over(self, below: Node | None, reference: int) -> Node | None:
         """The path with this layer; None if it is gone."""
         inode = self._layer.squashfs.inode(reference)
+        self._left -= 1
+        if self._left < 0:
+            raise BadSquashfs("is damaged: it has more names than it can have")
         if inode.is_whiteout:
             return None
         node = Node(self._layer, inode)
