@@ -130,6 +130,10 @@ CASES: dict[str, tuple[list[str], set[str], set[str]]] = {
 }
 
 
+# Where an overlay may be wrong, see squash/tidy.py; the others are not to be run twice.
+DOUBTED = {"one of two hard links", "removed, then made again in the next step"}
+
+
 @pytest.fixture(scope="module")
 def layers(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Stack:
     assert engine
@@ -158,6 +162,7 @@ def test_a_layer_is_what_the_step_did(start: Stack, tmp_path: Path, case: str) -
         assert differences(seen, stack.tree()) == {}
     assert differences(seen, stack.merged()) == {}
     assert differences(seen, stack.joined()) == {}
+    assert any(layer.doubts for layer in stack.layers[1:]) == (case in DOUBTED)
     found = _last(stack)
     assert {path for path, node in found.items() if node.is_whiteout} == gone
     if case != "deep":
