@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sifwright.model import Plan
 
-__all__ = ["LAST", "LAYOUTS", "MIDDLE", "Build", "Project"]
+__all__ = ["LAST", "LAYOUTS", "MIDDLE", "Build", "Project", "remove_older"]
 
 LAYOUTS = ("layered", "flat")
 # The files that an edit of the last layer, and of one in the middle, changes.
@@ -81,7 +81,10 @@ class Project:
     def build(
         self, *words: str, image: str = IMAGE, site: str = SITE, layout: str = "layered"
     ) -> Build:
-        """Raises `CalledProcessError`; what failed is on stderr."""
+        """Raises `CalledProcessError`; what failed is on stderr.
+
+        Older images of edits are removed afterwards: in trees of 10 GB they would fill the disk.
+        """
         output = ["--output", str(self.folder / layout), "--layout", layout]
         command = self._command("build", site, image, "--json", *output, *words)
 
@@ -92,6 +95,7 @@ class Project:
             ).stdout
 
         text, usage = measured(run, self.folder, host_checks.temporary_root())
+        remove_older(self.folder / layout / site / image)
         ended = [row for row in map(json.loads, text.splitlines()) if row["event"] == "finished"]
         return Build(
             usage=usage,
@@ -127,3 +131,11 @@ class Project:
     def _command(self, command: str, site: str, image: str, *words: str) -> list[str]:
         place = ["--project", str(self.folder)]
         return [sys.executable, "-m", "sifwright", *place, command, site, image, *words]
+
+
+def remove_older(output: Path) -> None:
+    """Remove the images in the folder that image.sif does not lead to."""
+    current = (output / "image.sif").resolve()
+    for path in output.glob("*.sif"):
+        if path.resolve() != current:
+            path.unlink()

@@ -14,7 +14,7 @@ from disk import DiskSampler
 from edits import LAYERED, NOTHING, by_plain, waiting
 from figures import Skipped
 from plain import Plain
-from project import Build
+from project import Build, remove_older
 from storage import Storage
 from synthetic import tree_script
 from usage import Usage, resources
@@ -95,3 +95,15 @@ def test_without_buildah_it_says_what_to_install(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Skipped, match="apt install buildah"):
         Storage.open(tmp_path / "storage")
+
+
+def test_only_the_image_that_stands_there_stays(tmp_path: Path) -> None:
+    for name in ("one.sif", "two.sif", "record.json"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "image.sif").symlink_to("two.sif")
+    remove_older(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "image.sif",
+        "record.json",
+        "two.sif",
+    ]
