@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import packaging
@@ -51,6 +53,10 @@ def _copy_packages(folder: Path) -> None:
     """What the program imports, where the user may read it."""
     shutil.copytree(ROOT / "builder" / "sifwright", folder / "sifwright")
     shutil.copytree(Path(packaging.__file__).parent, folder / "packaging")
+    if sys.version_info < (3, 14):  # which has it itself
+        spec = importlib.util.find_spec("backports.zstd")
+        for path in (spec and spec.submodule_search_locations) or ():
+            shutil.copytree(path, folder / "backports" / "zstd")
     for name in ("tests/__init__.py", "tests/engine/__init__.py", "tests/engine/steps.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
