@@ -1,11 +1,12 @@
-"""The image of a registry that a plan starts from: where it is, and which one exactly."""
+"""The image that a plan starts from: where it is, and which one exactly."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import mirrors, registry
+from sifwright import digests, mirrors, registry
 from sifwright.mirrors import Rule
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from sifwright.model import Plan, Step
     from sifwright.registry import Reference
 
-__all__ = ["BaseImage", "header", "of"]
+__all__ = ["BaseImage", "header", "local_digest", "of"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +53,15 @@ def of(plan: Plan) -> BaseImage | None:
         hub = Rule(kind="oci", source=registry.DOCKER_HUB, target=plan.site.registry_mirror)
         found = mirrors.redirect((hub,), plain)
     return BaseImage(layer=base.layer.name, name=lines["From"], reference=registry.parse(found))
+
+
+def local_digest(plan: Plan) -> str:
+    """The sha256 of a SIF that a plan starts from; empty if it starts from something else."""
+    lines = header(plan.steps[0])
+    path = Path(lines.get("From", ""))
+    if lines.get("Bootstrap") != "localimage" or not path.is_file():
+        return ""
+    return digests.sha256(path)
 
 
 def header(base: Step) -> dict[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from sifwright import (
     __version__,
@@ -20,12 +20,13 @@ from sifwright import (
     prospect,
     room,
     runner,
+    wished,
 )
 from sifwright.engines import apptainer
 from sifwright.errors import MachineError, TestError
 from sifwright.inputs import Inputs
 from sifwright.progress import Timer
-from sifwright.render.definition import definition, digest, require_header
+from sifwright.render.definition import definition, require_header
 from sifwright.render.document import plan_document, plan_json
 from sifwright.task import LOG, Made, Task
 from sifwright.watcher import Watcher
@@ -38,44 +39,20 @@ if TYPE_CHECKING:
     from sifwright.model import Plan
     from sifwright.output import Output
     from sifwright.progress import Progress
-    from sifwright.task import Layout
+    from sifwright.wished import Wishes
 
-__all__ = ["Wishes", "build", "prepared", "test_image"]
+__all__ = ["build", "prepared", "test_image"]
 
 _OUTPUT_FIX = "Free space there, or choose another folder with --output."
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Wishes:
-    """How to build: `layout` of the SIF, `force` even if it is there, with or without the cache.
-
-    `tests`: those of all layers, or those that have not passed as they are now. `before` names the
-    layer to stop before, without an image.
-    """
-
-    layout: Layout
-    before: str = ""
-    tests: Literal["all", "changed"] = "all"
-    force: bool = False
-    cached: bool = True
-
-
-def build(plan: Plan, output: Output, progress: Progress, wishes: Wishes) -> bool:
-    """Build the image; False if it stood there already.
+def build(plan: Plan, output: Output, progress: Progress, wishes: Wishes) -> None:
+    """Build the image.
 
     Raises `MachineError` before anything is written, `BuildError` or `TestError` later. Whatever
     is raised, the image that stood there before still does.
     """
-    wanted = {
-        "definition_sha256": digest(plan),
-        "site_compression": plan.site.compression,
-        "layout": wishes.layout,
-        "base_sha256": incremental.base_digest(plan),
-        **({"tested": "all"} if wishes.tests == "all" else {}),
-    }
-    if not wishes.force and output.is_current(wanted):
-        return False
-    facts = machine.values(plan)
+    wanted, facts = wished.facts(plan, wishes), machine.values(plan)
     require_header(plan, facts)
     with (
         Timer(progress) as timer,
@@ -95,7 +72,6 @@ def build(plan: Plan, output: Output, progress: Progress, wishes: Wishes) -> boo
         with writing(output.folder, _OUTPUT_FIX):
             output.remember(task.made, firstuse.text(task.inputs.record, used))
             output.publish(plan, task.made, {**wanted, **tested, **_record(task, sif)})
-    return True
 
 
 @contextmanager

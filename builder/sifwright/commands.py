@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import machine, show, show_site
+from sifwright import machine
 from sifwright.context import load, output_of, resolve_plan
 from sifwright.errors import Different
 from sifwright.imagecommands import (
@@ -50,6 +50,8 @@ __all__ = [
 
 
 def list_command(arguments: Namespace) -> None:
+    from sifwright import show_site  # noqa: PLC0415  # the others need none of it
+
     found = load(arguments)
     texts = {
         "sites": {site.name: site.description for site in found.sites.values()},
@@ -70,6 +72,8 @@ def list_command(arguments: Namespace) -> None:
 
 
 def show_command(arguments: Namespace) -> None:
+    from sifwright import show  # noqa: PLC0415  # the others need none of it
+
     found = load(arguments)
     if arguments.json:
         print_json(show.document(found, arguments.kind, arguments.name))

@@ -32,21 +32,24 @@ __all__ = [
 
 
 def build_command(arguments: Namespace) -> None:
-    from sifwright import lint  # noqa: PLC0415  # 'list' needs none of it
-    from sifwright.build import Wishes, build  # noqa: PLC0415  # pulls in ssl and the engine
+    from sifwright import lint, wished  # noqa: PLC0415  # 'list' needs none of it
 
     plan = resolve_plan(arguments)
     output, progress = output_of(arguments, plan), progress_of(arguments)
     # Said, not refused: the image may be for another purpose than the one that the rule knows.
     for error in lint.errors(plan, project_folder(arguments.project) / "defs"):
         progress.note(f"lint: {error.where}: {error.what}: {error.why} [{error.rule}]")
-    wishes = Wishes(
+    wishes = wished.Wishes(
         layout=arguments.layout or plan.site.layout,
         force=arguments.force,
         cached=not arguments.no_cache,
         tests=arguments.tests,
     )
-    is_new = build(plan, output, progress, wishes)
+    is_new = wishes.force or not output.is_current(wished.facts(plan, wishes))
+    if is_new:
+        from sifwright.build import build  # noqa: PLC0415  # pulls in ssl and the engine
+
+        build(plan, output, progress, wishes)
     size = output.link.stat().st_size / 1e6
     state = "built" if is_new else "up to date"
     progress.note(f"{state}: {output.link} ({size:.0f} MB, plan {plan.id[:12]})")
@@ -55,9 +58,10 @@ def build_command(arguments: Namespace) -> None:
 
 
 def shell_command(arguments: Namespace) -> None:
-    from sifwright.build import Wishes, prepared  # noqa: PLC0415  # pulls in ssl and the engine
+    from sifwright.build import prepared  # noqa: PLC0415  # pulls in ssl and the engine
     from sifwright.incremental import open_shell  # noqa: PLC0415
     from sifwright.progress import Timer  # noqa: PLC0415
+    from sifwright.wished import Wishes  # noqa: PLC0415
 
     plan = resolve_plan(arguments)
     wishes, facts = Wishes(layout=plan.site.layout, before=arguments.at), machine.values(plan)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, digests, host_checks, runner
+from sifwright import baseimage, host_checks, runner
 from sifwright.assembly import assemble
 from sifwright.cachedsteps import CachedSteps, used
 from sifwright.downloads import ahead
@@ -28,6 +27,7 @@ from sifwright.workspace import workspace
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from sifwright.downloads.ahead import Ahead
     from sifwright.engines.apptainer import Apptainer
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sifwright.model import Plan
     from sifwright.task import Task
 
-__all__ = ["base_digest", "cached_steps", "make", "obstacle", "open_shell"]
+__all__ = ["cached_steps", "make", "obstacle", "open_shell"]
 
 _HINT = "before layer '{layer}': bash install.sh runs it; what you change is gone after 'exit'"
 
@@ -58,17 +58,8 @@ def _surroundings(plan: Plan, inputs: Inputs) -> dict[str, str]:
         "processor": plan.site.processor,
         "compression": plan.site.compression,
         "packing": FORMAT,
-        "base image": base_digest(plan) or inputs.digest,
+        "base image": baseimage.local_digest(plan) or inputs.digest,
     }
-
-
-def base_digest(plan: Plan) -> str:
-    """The sha256 of a SIF that the image starts from; empty if it starts from something else."""
-    header = baseimage.header(plan.steps[0])
-    path = Path(header.get("From", ""))
-    if header.get("Bootstrap") != "localimage" or not path.is_file():
-        return ""
-    return digests.sha256(path)
 
 
 def cached_steps(plan: Plan, inputs: Inputs, store: Store) -> CachedSteps:

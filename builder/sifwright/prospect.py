@@ -15,11 +15,11 @@ from sifwright.store.store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.build import Wishes
     from sifwright.engines.apptainer import Apptainer
     from sifwright.forecast import Outlook
     from sifwright.model import Plan
     from sifwright.room import Needs, Way
+    from sifwright.wished import Wishes
 
 __all__ = ["Prospect", "from_nothing", "look", "of_build"]
 

@@ -20,7 +20,7 @@ REFUSED = {"memhooks": CatalogError, "gpu-arch": PlanError}
 def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that has everything, and builds nothing."""
 
-    def build(*_: object, **__: object) -> bool:
+    def build(*_: object, **__: object) -> None:
         raise MachineError.of("nothing is built here", fix="It is a test.")
 
     monkeypatch.setattr("sifwright.preflight.check", lambda *_: ENGINE)
