@@ -19,9 +19,11 @@ def test_a_build_leaves_image_record_and_link(toy: Toy, engine: str) -> None:
     toy.image("hello")
     built = toy.build()
     assert built.returncode == 0, built.stderr
-    steps = [line.split()[:2] for line in built.stdout.splitlines()][1:3]
-    assert steps[0][0] == "base-local"  # which another test may have left in the cache
-    assert steps[1] == ["hello", "done"]
+    needs, check, base, hello, *_ = (line.split() for line in built.stdout.splitlines())
+    assert needs[0] == "needs"
+    assert check[:4] == ["check", "this", "machine", "done"]
+    assert base[0] == "base-local"  # which another test may have left in the cache
+    assert hello[:2] == ["hello", "done"]
     record = json.loads((toy.output / "record.json").read_text())
     assert record["sif_sha256"] == hashlib.sha256(toy.sif.read_bytes()).hexdigest()
     assert toy.sif.readlink().name == record["sif"]
