@@ -28,6 +28,7 @@ from sifwright.inputs import Inputs
 from sifwright.progress import Timer
 from sifwright.render.definition import definition, require_header
 from sifwright.render.document import plan_document, plan_json
+from sifwright.store import location
 from sifwright.task import LOG, Made, Task
 from sifwright.watcher import Watcher
 from sifwright.workspace import reclaim, workspace, writing
@@ -82,7 +83,7 @@ def prepared(
     progress = timer.progress
     timer.start("check this machine")
     # Before the room is looked at.
-    reclaim(output.folder, host_checks.temporary_root())
+    reclaim(output.folder, host_checks.temporary_root(), location.root())
     found = apptainer.find()
     future = prospect.of_build(plan, output.folder, found, wishes)
     engine = preflight.check(found, plan, facts, future)

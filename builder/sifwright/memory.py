@@ -7,8 +7,8 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from sifwright import files
 from sifwright.store import location
+from sifwright.workspace import workspace
 
 __all__ = ["read", "write"]
 
@@ -26,6 +26,8 @@ def read(name: str) -> dict[str, Any]:
 def write(name: str, data: dict[str, Any]) -> None:
     """Remember it, where there is a cache that can be written to."""
     folder = location.root()
-    with suppress(OSError):
-        if folder.is_dir():
-            files.write(folder / name, json.dumps(data).encode(), mode=0o600)
+    if not folder.is_dir():
+        return
+    with suppress(OSError), workspace(folder) as made:
+        (made / name).write_text(json.dumps(data))
+        (made / name).replace(folder / name)

@@ -96,6 +96,12 @@ def test_a_damaged_memory_is_none(cache: Path, text: bytes) -> None:
     assert memory.read("some.json") == {"a": "b"}
 
 
+def test_nothing_is_left_beside_it(cache: Path) -> None:
+    before = {path.name for path in cache.iterdir()}
+    memory.write("some.json", {"a": "b"})
+    assert {path.name for path in cache.iterdir()} == before | {"some.json"}
+
+
 def test_no_cache_is_made_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     memory.write("some.json", {"a": "b"})

@@ -199,11 +199,13 @@ def test_a_missing_program_of_a_layer_is_said_first(toy: Toy) -> None:
 def test_too_little_disk_space_is_said_first(toy: Toy) -> None:
     toy.layer("huge", "true\n", header={"disk_mb": 10**9})
     toy.image("huge")
-    _assert_said_first(toy, toy.build(), "MB are needed", "APPTAINER_TMPDIR")
+    _assert_said_first(toy, toy.build(), "GB are needed", "TMPDIR", "SIFWRIGHT_CACHE")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
-def test_a_disk_that_fills_up_keeps_the_old_image(built: tuple[Toy, str], tmp_path: Path) -> None:
+def test_a_disk_that_is_too_small_keeps_the_old_image(
+    built: tuple[Toy, str], tmp_path: Path
+) -> None:
     toy, digest = built
     small = tmp_path / "small"
     small.mkdir()
@@ -217,8 +219,9 @@ def test_a_disk_that_fills_up_keeps_the_old_image(built: tuple[Toy, str], tmp_pa
         arguments = toy.command()
         arguments[arguments.index("--output") + 1] = str(small)
         failed = sifwright(*arguments)
-        assert failed.returncode == 6
-        assert "no space left on device" in failed.stderr.lower()
+        assert failed.returncode == 5
+        assert f"sifwright: {small}/local/toy: " in failed.stderr
+        assert " MB are needed (" in failed.stderr
         assert _digest(place / "image.sif") == digest
         assert not [path for path in place.iterdir() if path.name.startswith(".")]
     finally:
