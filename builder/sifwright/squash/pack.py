@@ -146,5 +146,7 @@ def _answer(last: Sequence[str], log: Path) -> dict[str, Any]:
         what = f"packing a layer broke off: {' '.join(last)}"
         raise BuildError.of(what, fix=f"Whole log: {log}") from None
     if problems:
-        raise BuildError(*(Problem(**problem) for problem in problems))
+        # What a program says there is seldom more than that something is full or cannot be read.
+        fix = f"Free space, or mend what is named. Whole log: {log}"
+        raise BuildError(*(Problem(**{**one, "fix": one["fix"] or fix}) for one in problems))
     return dict(answer)
