@@ -263,12 +263,13 @@ def test_folders_keep_owner_mode_and_time(tmp_path: Path, how: Packing) -> None:
 def test_no_user_namespace_is_named(
     tmp_path: Path, how: Packing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(namespace, "prefix", lambda: ["unshare", "--no-such-option"])
-    with pytest.raises(MachineError, match="no user namespace with subordinate ids"):
-        _packed_nothing(tmp_path, how)
-    monkeypatch.setattr(namespace, "prefix", lambda: ["no-such-program"])
-    with pytest.raises(MachineError, match="no user namespace with subordinate ids"):
-        _packed_nothing(tmp_path, how)
+    for words in (("unshare", "--no-such-option"), ("no-such-program",)):
+        # What was tried once is not tried again in this process.
+        namespace._way.cache_clear()  # noqa: SLF001
+        monkeypatch.setattr(namespace, "_UNSHARE", words)
+        with pytest.raises(MachineError, match="no user namespace with subordinate ids"):
+            _packed_nothing(tmp_path, how)
+    namespace._way.cache_clear()  # noqa: SLF001
 
 
 def _packed_nothing(tmp_path: Path, how: Packing) -> Packed:
