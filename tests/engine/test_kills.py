@@ -28,7 +28,7 @@ KILLS = [
     (12, "layered", "work"),
     (8, "flat", "base-local"),
     pytest.param((200, "layered", "work"), marks=slow),
-    pytest.param((100, "flat", "base-local"), marks=slow),
+    pytest.param((50, "flat", "base-local"), marks=slow),
 ]
 # A step whose changes take a while to write and to pack.
 INSTALL = """mkdir -p /data/inner

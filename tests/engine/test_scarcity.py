@@ -36,7 +36,7 @@ DISK = 100_000_000
 MOMENTS = ("work", "assemble", "publish")
 LIMITS = ("--nofile=24", "--fsize=100000", "--fsize=1000000")
 MORE_LIMITS = (
-    *("--nofile=12", "--nofile=16", "--nofile=20", "--nofile=32", "--nofile=48", "--nofile=64"),
+    *("--nofile=16", "--nofile=20", "--nofile=32", "--nofile=48", "--nofile=64"),
     *("--fsize=0", "--fsize=1000", "--fsize=10000", "--fsize=4000000", "--fsize=9000000"),
 )
 # What the system says of it, or the check before the start.
