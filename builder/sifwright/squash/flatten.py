@@ -24,8 +24,6 @@ _QUEUES = "64"
 def flatten(layers: Sequence[Path], into: Path, how: Packing, *, work: Path) -> Packed:
     """Pack what the layers come to, the lowest first, into one squashfs in the folder `into`.
 
-    A layer is a squashfs file, or a folder that one was packed from and that is used up.
-
     `work` is for the unpacked tree, which stays there: a folder of `workspace`, on a file system
     that knows subordinate ids. To remove it can take longer than to pack it. Raises as `pack` does.
     """

@@ -45,9 +45,9 @@ class Request:
 
     Of a `live` tree, `tree` becomes what changed in it since the file `state` was written; without
     one, `state` is written of the `tree`.
-    The `layers`, if any, become the folder `tree` first: folders are used up, squashfs files
-    unpacked by `unsquash` with the folder and the file as its last words. `squash` is the command
-    that packs the current directory; without one the tree itself is wanted.
+    The `layers`, if any, become the folder `tree` first, unpacked by `unsquash` with the folder and
+    the squashfs file as its last words. `squash` is the command that packs the current directory;
+    without one the tree itself is wanted.
     """
 
     tree: str
@@ -112,21 +112,14 @@ def _judged(found: Tidy) -> dict[str, object]:
 
 
 def _add(request: Request, tree: str, layer: str) -> None:
-    """Put a layer, unpacked if it is not a folder, on top of those before it."""
+    """Unpack a layer on top of those before it."""
     if not Path(tree).exists():
-        _unpack(request, layer, tree)
+        run([*request.unsquash, tree, layer])
         return
     stage = f"{tree}.layer"
-    _unpack(request, layer, stage)
+    run([*request.unsquash, stage, layer])
     apply(os.fsencode(stage), os.fsencode(tree))
     remove(os.fsencode(stage))
-
-
-def _unpack(request: Request, layer: str, target: str) -> None:
-    if Path(layer).is_dir():
-        Path(layer).rename(target)
-    else:
-        run([*request.unsquash, target, layer])
 
 
 @contextmanager
