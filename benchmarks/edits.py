@@ -63,7 +63,7 @@ def by_plain(
 def waiting(name: str, found: Mapping[str, Sequence[Build]], layer: str) -> list[Figure]:
     """What a person waits for: with no change, and with one beside the run of its layer."""
     no_op = [one.seconds for one in found[NOTHING]]
-    steps = [one.steps[layer] for one in found[LAYERED]]
+    own = [one.own[layer] for one in found[LAYERED]]
     edit = [one.seconds for one in found[LAYERED]]
     return [
         Figure(
@@ -75,10 +75,10 @@ def waiting(name: str, found: Mapping[str, Sequence[Build]], layer: str) -> list
         ),
         Figure(
             name=f"{name}, {LAYERED}, seconds",
-            what=f"the whole command without the step of {layer}",
+            what=f"the whole command without the run of {layer}'s install.sh",
             unit="s",
-            samples=tuple(all_ - step for all_, step in zip(edit, steps, strict=True)),
+            samples=tuple(all_ - run for all_, run in zip(edit, own, strict=True)),
             goal=EDIT_SECONDS,
-            sides={"the whole command": edit, "the step": steps},
+            sides={"the whole command": edit, "install.sh": own},
         ),
     ]

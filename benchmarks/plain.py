@@ -60,9 +60,14 @@ def program(settings: Settings) -> str:
         raise Skipped(str(error).replace("\n", " ")) from error
 
 
-@cache
 def plain(settings: Settings, compression: str, number: int = 0) -> Plain:
     """Build the image of site local; one of that number is not done twice in a run."""
+    return _plain(settings, compression, number)
+
+
+# All of its arguments are given: what is left to a default is another call to it.
+@cache
+def _plain(settings: Settings, compression: str, number: int) -> Plain:
     settings.note(f"apptainer build with {compression}, number {number + 1} …")
     sif = settings.folder / f"apptainer-{compression}.sif"
     return plain_build(settings, Project.kept(settings), compression, keep=sif)

@@ -122,9 +122,9 @@ def _many(defs: Path, target: Path) -> Path:
         options["packages"] = f"package-{number}"
         _write(target / "sites" / f"bench-{number}.yaml", site)
     image = yaml.safe_load((defs / "images" / "pytorch.yaml").read_text())
-    entry = next(entry for entry in image["layers"] if entry["layer"] == "torch-extras")
+    entry = next(entry for entry in image["layers"] if entry.get("layer") == "torch-extras")
     for number in range(IMAGES):
-        entry.setdefault("options", {})["numpy"] = f"2.{number}.0"
+        entry.setdefault("options", {})["torchmetrics"] = f"2.{number}.0"
         _write(target / "images" / f"bench-{number}.yaml", image)
     return target
 

@@ -34,16 +34,20 @@ __all__ = ["LAST", "LAYOUTS", "MIDDLE", "Build", "Project", "remove_older"]
 
 LAYOUTS = ("layered", "flat")
 # The files that an edit of the last layer, and of one in the middle, changes.
-LAST, MIDDLE = "runscripts/get-master", "defs/layers/torch-extras/install.sh"
+LAST, MIDDLE = "runscripts/get-master", "defs/layers/pytorch-wheel/install.sh"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Build:
-    """A build that was done: what it took; of each step, what became of it and its seconds."""
+    """A build that was done: what it took; of each step, what became of it and its seconds.
+
+    `own` has the seconds of the install.sh alone, of each layer that ran.
+    """
 
     usage: Usage
     states: Mapping[str, str]
     steps: Mapping[str, float]
+    own: Mapping[str, float]
 
     @property
     def seconds(self) -> float:
@@ -95,12 +99,14 @@ class Project:
             ).stdout
 
         text, usage = measured(run, self.folder, host_checks.temporary_root())
-        remove_older(self.folder / layout / site / image)
+        folder = self.folder / layout / site / image
+        remove_older(folder)
         ended = [row for row in map(json.loads, text.splitlines()) if row["event"] == "finished"]
         return Build(
             usage=usage,
             states={row["step"]: row["state"] for row in ended},
             steps={row["step"]: row["seconds"] for row in ended},
+            own=json.loads((folder / "record.json").read_text())["own_seconds"],
         )
 
     def sif(self, layout: str, image: str = IMAGE) -> Path:

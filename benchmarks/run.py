@@ -10,8 +10,9 @@
 With --only, the other results that this machine has in results.json stay. docs/benchmarks.md says
 what each benchmark does.
 
-No test asserts a time: machines differ. What is compared ran in turn in one run (A B A B), and the
-figure is the median of the ratios.
+What is compared ran in one run, on the same machine. Short things run in turn (A B A B), and the
+figure is the median of the ratios; of builds that take minutes, the engine's is done once, or as
+often as --pairs says. A goal that was missed is said in the table, and is no failure.
 """
 
 from __future__ import annotations

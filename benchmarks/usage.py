@@ -26,8 +26,8 @@ T = TypeVar("T")
 class Usage:
     """Seconds of wall and of processor time, and peaks in MB.
 
-    `tree` is the memory of all processes together, `single` that of the largest, `child` that of
-    the one we started; `disk` is what was on disk more than before, results included.
+    `tree` is the memory of all processes together, `single` that of the largest, `own` that of
+    sifwright's; `disk` is what was on disk more than before, results included.
     """
 
     seconds: float
@@ -35,7 +35,7 @@ class Usage:
     tree: float
     single: float
     single_name: str
-    child: float
+    own: float
     disk: float
 
 
@@ -51,7 +51,7 @@ def measured(run: Callable[[], T], *folders: Path) -> tuple[T, Usage]:
         tree=memory.tree,
         single=memory.single,
         single_name=memory.single_name,
-        child=memory.child,
+        own=memory.own,
         disk=disk.megabytes,
     )
 
@@ -62,7 +62,7 @@ def resources(
     """Memory and disk: the highest peak of our runs; each side has its own peaks beside it."""
     both = {**ours, **theirs}
     return [
-        _peak(f"{name}, memory of sifwright", "child", ours, ours, OWN_MEMORY),
+        _peak(f"{name}, memory of sifwright", "own", ours, ours, OWN_MEMORY),
         _peak(f"{name}, memory of all processes", "tree", ours, both, ALL_MEMORY),
         _peak(f"{name}, disk", "disk", ours, both),
     ]

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import keptfiles
 from sifwright.files import sha256
+from sifwright.host_checks import TEMPORARY_FIX
 from sifwright.render import buildfiles, metadata
 from sifwright.sif.copying import Range
-from sifwright.sif.image import Composed, Contents, Partition, write
+from sifwright.sif.image import Composed, Contents, Partition, PartitionError, write
 from sifwright.squash.flatten import flatten
-from sifwright.squash.pack import SQUASHFS, Packing, pack
+from sifwright.squash.pack import SQUASHFS, Packing
 from sifwright.squashfs.joining import join
+from sifwright.squashfs.making import squashfs_of
 from sifwright.squashfs.ondisk import BadSquashfs
+from sifwright.workspace import writing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from sifwright.model import LayerFile, Plan
     from sifwright.store.store import Entry
@@ -31,8 +33,12 @@ _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 _MTIME = 1
 
 
-def assemble(task: Task, results: Sequence[Entry], work: Path) -> str:
+def assemble(
+    task: Task, results: Sequence[Entry], work: Path, is_checked: Callable[[Entry], bool]
+) -> str:
     """Write image.sif from what the steps made, and return its sha256; `work` is an empty folder.
+
+    What `is_checked` is not compared with its digest again.
 
     Layered: the first result is the system partition, each other one and the image's metadata an
     overlay. Flat: one partition of the whole tree. Raises `PartitionError` for a result that is
@@ -41,8 +47,13 @@ def assemble(task: Task, results: Sequence[Entry], work: Path) -> str:
     plan = task.plan
     how = Packing(compression=plan.site.compression, log=task.log)
     kept = _metadata(plan, task.definition, results)
-    layers = [_partition(entry) for entry in results]
-    layers.append(_last([*kept, *buildfiles.kept(plan)], _modes(results), work / "metadata", how))
+    names = [step.layer.name for step in plan.steps]
+    layers = [
+        _partition(name, entry, is_checked=is_checked(entry))
+        for name, entry in zip(names, results, strict=True)
+    ]
+    last = [*kept, *buildfiles.kept(plan)]
+    layers.append(_last(last, _modes(results), work / "metadata.sqfs", how.compression))
     contents = Contents(
         partitions=[_flat(layers, work / "flat", how)] if task.layout == "flat" else layers,
         definition=task.definition.encode(),
@@ -59,12 +70,13 @@ def _metadata(plan: Plan, definition: str, results: Sequence[Entry]) -> list[Lay
     return list(metadata.files(plan, definition, base, results[-1].manifest["made"]))
 
 
-def _partition(entry: Entry) -> Partition:
+def _partition(name: str, entry: Entry, *, is_checked: bool) -> Partition:
     return Partition(
         path=entry.file(SQUASHFS),
-        name=entry.manifest["layer"],
+        name=name,
         is_system=not entry.manifest["below"],
         sha256=entry.digest(SQUASHFS),
+        is_checked=is_checked,
     )
 
 
@@ -74,20 +86,14 @@ def _modes(results: Sequence[Entry]) -> dict[str, int]:
 
 
 def _last(
-    kept: Sequence[LayerFile], modes: Mapping[str, int], folder: Path, how: Packing
+    kept: Sequence[LayerFile], modes: Mapping[str, int], path: Path, compression: str
 ) -> Partition:
     """The layer of what the image says of itself."""
-    tree = folder / "tree"
-    tree.mkdir(parents=True)
-    keptfiles.write_files(tree, kept)
-    for path in (tree, *tree.rglob("*")):
-        if path.is_dir():
-            name = "" if path == tree else str(path.relative_to(tree))
-            path.chmod(modes.get(name, 0o755))
-        os.utime(path, (_MTIME, _MTIME))
-    packed = pack(tree, folder, how)
-    digest = sha256(packed.squashfs)
-    return Partition(path=packed.squashfs, name="metadata", is_system=False, sha256=digest)
+    data = squashfs_of(kept, modes, _MTIME, compression)
+    with writing(path.parent, TEMPORARY_FIX):
+        path.write_bytes(data)
+    digest = hashlib.sha256(data).hexdigest()
+    return Partition(path=path, name="metadata", is_system=False, sha256=digest)
 
 
 def _flat(layers: Sequence[Partition], folder: Path, how: Packing) -> Partition | Composed:
@@ -95,6 +101,8 @@ def _flat(layers: Sequence[Partition], folder: Path, how: Packing) -> Partition 
         pieces = join([Range(path=one.path, size=one.size) for one in layers])
     except BadSquashfs:
         return _unpacked([one.path for one in layers], folder, how)
+    except OSError as error:
+        raise PartitionError(Path(error.filename), f"cannot be read: {error.strerror}") from error
     return Composed(pieces=pieces, name="rootfs", is_system=True)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sifwright.model import Plan, Step
     from sifwright.registry import Reference
 
-__all__ = ["BaseImage", "header", "local_digest", "of"]
+__all__ = ["BaseImage", "header", "local_digest", "local_path", "of"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,13 +55,22 @@ def of(plan: Plan) -> BaseImage | None:
     return BaseImage(layer=base.layer.name, name=lines["From"], reference=registry.parse(found))
 
 
-def local_digest(plan: Plan) -> str:
-    """The sha256 of a SIF that a plan starts from; empty if it starts from something else."""
+def local_path(plan: Plan) -> Path | None:
+    """The file of this machine that a plan starts from, if it is there."""
     lines = header(plan.steps[0])
     path = Path(lines.get("From", ""))
-    if lines.get("Bootstrap") != "localimage" or not path.is_file():
+    return path if lines.get("Bootstrap") == "localimage" and path.is_file() else None
+
+
+def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
+    """The sha256 of a SIF that a plan starts from; empty if it starts from something else.
+
+    `from_disk`: of its bytes as they are now, whatever is remembered.
+    """
+    path = local_path(plan)
+    if path is None:
         return ""
-    return digests.sha256(path)
+    return digests.read(path) if from_disk else digests.sha256(path)
 
 
 def header(base: Step) -> dict[str, str]:

@@ -15,6 +15,7 @@ from sifwright import (
     host_checks,
     incremental,
     machine,
+    pipsettings,
     plainbuild,
     preflight,
     prospect,
@@ -82,6 +83,7 @@ def prepared(
     """Check the machine, and yield what a build works with; its folders are gone afterwards."""
     progress = timer.progress
     timer.start("check this machine")
+    pipsettings.ask_ahead()
     # Before the room is looked at.
     reclaim(output.folder, host_checks.temporary_root(), location.root())
     found = apptainer.find()
@@ -173,6 +175,7 @@ def _record(task: Task, sif: Made) -> dict[str, object]:
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
         "compression": sif.compression,
         "seconds": dict(task.watcher.timer.seconds),
+        "own_seconds": dict(task.watcher.own_seconds),
         "timeline": list(task.watcher.timer.timeline),
         "sources": [asdict(one) for one in (*task.inputs.used, *sif.used)],
         "plan": plan_document(task.plan),

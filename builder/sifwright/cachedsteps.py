@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sifwright import stepkey
 from sifwright.firstuse import Used
-from sifwright.squash.pack import SQUASHFS
+from sifwright.squash.pack import BYTES_PER_FILE, SQUASHFS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,12 +15,18 @@ if TYPE_CHECKING:
     from sifwright.model import Plan, Step
     from sifwright.store.store import Entry, Store
 
-__all__ = ["CachedSteps", "used"]
+__all__ = ["CachedSteps", "unpacked", "used"]
 
 
 def used(entry: Entry) -> list[Used]:
     """The sources that a result was made from."""
     return [Used(**one) for one in entry.manifest["used"]]
+
+
+def unpacked(entry: Entry) -> int:
+    """The bytes that a result takes as files."""
+    made = entry.manifest["unpacked"]
+    return int(made["bytes"] + made["entries"] * BYTES_PER_FILE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

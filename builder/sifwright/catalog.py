@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sifwright import crosscheck, headers, schema, scripts, siteenvironment, siteheader, yamlfile
 from sifwright.errors import CatalogError, Problem
 from sifwright.model import Catalog, Image, Layer, LayerFile, Site
+from sifwright.sound import Sound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +38,7 @@ def load(defs: Path, project: Path) -> Catalog:
         layers=reader.layers(),
         versions=headers.versions(reader.document(defs / "versions.yaml", "versions") or {}),
     )
+    reader.sound.remember()
     problems = reader.problems or list(crosscheck.problems(catalog, reader.place))
     if problems:
         raise CatalogError(*problems)
@@ -51,6 +53,7 @@ class _Reader:
     project: Path
     problems: list[Problem] = field(default_factory=list)
     lines: dict[str, dict[yamlfile.Path, int]] = field(default_factory=dict)
+    sound: Sound = field(default_factory=Sound)
 
     def place(self, file: str, path: yamlfile.Path) -> str:
         """The file below `defs` and line of a value, as a message begins."""
@@ -95,9 +98,17 @@ class _Reader:
             self.problems.append(error.problem)
             return None
         self.lines[path.relative_to(self.defs).as_posix()] = document.lines
+        return document.data if self.is_sound(document, kind, path, data) else None
+
+    def is_sound(self, document: yamlfile.Document, kind: str, path: Path, data: bytes) -> bool:
+        """Whether it fits the schema; what does not is a problem."""
+        if self.sound.has(data, kind):
+            return True
         found = list(schema.check(document, kind, self.name(path)))
         self.problems += found
-        return None if found else document.data
+        if not found:
+            self.sound.add(data, kind)
+        return not found
 
     def named(self, paths: Iterator[Path]) -> Iterator[Path]:
         for path in sorted(paths):

@@ -56,7 +56,8 @@ class Result:
 def request(arguments: Namespace) -> Request:
     """The request that the command line makes; raises `UsageError`."""
     if min(arguments.nodes, arguments.ranks_per_node) < 0:
-        raise UsageError.of("--nodes and --ranks-per-node are numbers of at least 1")
+        what = "--nodes and --ranks-per-node are numbers of at least 1"
+        raise UsageError.of(what, fix="Leave them out to take what the allocation has.")
     smallest, largest = _size(arguments.min_size), _size(arguments.max_size)
     if smallest > largest:
         what = f"--min-size {arguments.min_size} is above --max-size {arguments.max_size}"
@@ -65,7 +66,7 @@ def request(arguments: Namespace) -> Request:
         shlex.split(arguments.launch)
     except ValueError as error:
         what = f"--launch has a quote without its partner: {arguments.launch}"
-        raise UsageError.of(what) from error
+        raise UsageError.of(what, fix="Add the other one.") from error
     return Request(
         nodes=arguments.nodes,
         ranks_per_node=arguments.ranks_per_node,

@@ -5,20 +5,89 @@ Everything is made in a temporary folder on the same file system and moved from 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["publish", "relink", "sha256", "sync_folder", "write"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "NO_LINKS",
+    "named",
+    "publish",
+    "publish_new",
+    "relink",
+    "second",
+    "sha256",
+    "sync_folder",
+    "write",
+]
+
+# What file systems answer that have no hard links.
+NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Give an `OSError` the file's name, which that of an open file (fsync, read) lacks."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def publish(finished: Path, path: Path) -> None:
     """Move a finished file into place in one step that survives a power cut."""
-    with finished.open("rb") as file:
-        os.fsync(file.fileno())
+    _sync(finished, path)
     finished.replace(path)
     sync_folder(path.parent)
+
+
+def publish_new(finished: Path, path: Path) -> None:
+    """As `publish`, where nothing is yet; raises FileExistsError if something is there by now."""
+    _sync(finished, path)
+    try:
+        path.hardlink_to(finished)
+    except OSError as error:
+        # NFS may repeat a request that was carried out, and report that it failed.
+        if error.errno in NO_LINKS:
+            _move_new(finished, path)
+        elif finished.stat().st_nlink == 1:
+            raise
+    finished.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _sync(finished: Path, path: Path) -> None:
+    """Have its bytes on the disk; an error is that of the file it will be."""
+    with named(path), finished.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _move_new(finished: Path, path: Path) -> None:
+    """Without hard links there is a moment in which somebody else's would be replaced."""
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    finished.replace(path)
+
+
+def second(file: Path, folder: Path) -> Path:
+    """Give the file another name in the folder; where there are no hard links, it moves there."""
+    name = folder / file.name
+    try:
+        name.hardlink_to(file)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        file.rename(name)
+    return name
 
 
 def write(path: Path, data: bytes, *, mode: int) -> None:
@@ -42,11 +111,12 @@ def sync_folder(folder: Path) -> None:
     """Make a rename in the folder durable (fsync(2): the entry is not synced with the file)."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        with named(folder):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
 def sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with named(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -46,8 +46,9 @@ def read(folder: Path) -> dict[str, str]:
         return {key: str(value) for key, value in found.items()}
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError) as error:
         what = "the record of what sources were when they were first used cannot be read"
+        what += f": {error.strerror}" if isinstance(error, OSError) else ""
         fix = "Mend it, or remove it to record anew."
         raise BuildError.of(what, where=str(path), fix=fix) from None
 

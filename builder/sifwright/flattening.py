@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright import digests, files, host_checks
+from sifwright import digests, files, host_checks, room
 from sifwright.errors import UsageError
 from sifwright.sif import image
 from sifwright.sif.copying import Range
@@ -31,7 +31,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
 
     `compression` is that of the layers if it is empty. A signature is not carried over: it was one
     of other bytes. Raises `UsageError` if the source is no layered SIF that can be read, or the
-    target is there already.
+    target is there already, `MachineError` if there is no room for what is to be written.
     """
     before = digests.identity(source.stat()) if source.exists() else ""
     found, parts = image.read(source), image.partitions(source)
@@ -39,18 +39,41 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
     if len(parts) == 1:
         raise UsageError.of("is flat already", where=str(source), fix="Copy it as it is.")
     if target.exists():
-        raise UsageError.of("is there already", where=str(target), fix="Give another name.")
+        raise _is_there(target)
     # Beside the target, so that putting it in place is a rename.
     with workspace(host_checks.temporary_root()) as work, workspace(target.parent) as made:
-        partition = _joined(source, parts, compression) or _repacked(
-            source, parts, compression, work
-        )
+        partition = _partition(source, parts, compression, made, work)
         image.write(made / target.name, _contents(found, partition))
         if digests.identity(source.stat()) != before:
             what = "was changed while it was read"
             raise UsageError.of(what, where=str(source), fix="Flatten it again.")
-        files.publish(made / target.name, target)
+        try:
+            files.publish_new(made / target.name, target)
+        except FileExistsError:
+            # Somebody was first in the minutes that this took.
+            raise _is_there(target) from None
     return len(parts)
+
+
+def _is_there(target: Path) -> UsageError:
+    return UsageError.of("is there already", where=str(target), fix="Give another name.")
+
+
+def _partition(
+    source: Path, parts: Sequence[Descriptor], compression: str, made: Path, work: Path
+) -> Partition | Composed:
+    """What the parts come to; there is room in `made` for it."""
+    partition = _joined(source, parts, compression)
+    if partition is None:
+        # How many bytes it will be, nobody knows yet.
+        _require_room(made, sum(one.size for one in parts))
+        partition = _repacked(source, parts, compression, work)
+    _require_room(made, partition.size)
+    return partition
+
+
+def _require_room(made: Path, size: int) -> None:
+    room.require(made.parent, size, "for the flat SIF", "Free some, or choose another folder.")
 
 
 def _joined(
@@ -68,6 +91,7 @@ def _joined(
 
 
 def _repacked(source: Path, parts: Sequence[Descriptor], compression: str, work: Path) -> Partition:
+    room.require(work, sum(one.size for one in parts), "for the layers of the SIF")
     layers = [work / f"{number}.sqfs" for number in range(len(parts))]
     for part, path in zip(parts, layers, strict=True):
         image.extract(source, part, path)
@@ -90,7 +114,8 @@ def _arch(found: Image) -> str:
     names = {code: name for name, code in ARCHITECTURES.items()}
     if found.header.arch not in names:
         what = f"is for a processor that is not known here ({found.header.arch!r})"
-        raise UsageError.of(what, where=str(found.path))
+        fix = f"Known: {', '.join(ARCHITECTURES)}. If it is for one of these, it is damaged."
+        raise UsageError.of(what, where=str(found.path), fix=fix)
     return names[found.header.arch]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from sifwright import stepkey
+from sifwright import cachedsteps, stepkey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,8 +18,6 @@ __all__ = ["Outlook", "Why", "document", "forecast"]
 
 _DIGEST = 64
 _SHOWN = 12
-# What a file takes on a disk beside its bytes: the rest of a block, and its inode.
-_BYTES_PER_FILE = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +40,8 @@ class Outlook:
     """One step; it is cached if there is no `why`.
 
     `seconds` and `bytes` (of the packed layer) are those of the same layer's last result; None if
-    there is none. `unpacked`, `packed` and `downloads` are the bytes it is expected to take while
+    there is none. `capabilities`: that has files with some, so what follows runs in a tree (see
+    steps.py). `unpacked`, `packed` and `downloads` are the bytes it is expected to take while
     it runs, as a result in the cache and as wheels there: by that result, else by what the layer
     says of itself.
     """
@@ -54,6 +53,7 @@ class Outlook:
     unpacked: int
     packed: int
     downloads: int
+    capabilities: bool
 
 
 def forecast(plan: Plan, cached: CachedSteps) -> Iterator[Outlook]:
@@ -96,8 +96,7 @@ def _outlook(plan: Plan, step: Step, entry: Entry | None, why: Why | None) -> Ou
     unpacked, packed = declared, declared // 2
     if entry:
         packed = entry.bytes
-        made = entry.manifest["unpacked"]
-        unpacked = made["bytes"] + made["entries"] * _BYTES_PER_FILE
+        unpacked = cachedsteps.unpacked(entry)
         # What is compiled takes more while it is than it leaves.
         unpacked = max(unpacked, declared) if step.sources else unpacked
     return Outlook(
@@ -109,6 +108,8 @@ def _outlook(plan: Plan, step: Step, entry: Entry | None, why: Why | None) -> Ou
         packed=packed,
         # Wheels are compressed as well.
         downloads=packed if any(one.pip for one in step.layer.downloads) else 0,
+        # A result of an earlier version may not say.
+        capabilities=bool(entry and entry.manifest.get("capabilities")),
     )
 
 

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def build_command(arguments: Namespace) -> None:
-    from sifwright import lint, wished  # noqa: PLC0415  # 'list' needs none of it
+    from sifwright import lint, localbase, wished  # noqa: PLC0415  # 'list' needs none of it
 
     plan = resolve_plan(arguments)
     output, progress = output_of(arguments, plan), progress_of(arguments)
@@ -50,6 +50,9 @@ def build_command(arguments: Namespace) -> None:
         from sifwright.build import build  # noqa: PLC0415  # pulls in ssl and the engine
 
         build(plan, output, progress, wishes)
+    else:
+        # Earlier versions built from such a base: that image lacks most of it.
+        localbase.refuse(plan)
     size = output.link.stat().st_size / 1e6
     state = "built" if is_new else "up to date"
     progress.note(f"{state}: {output.link} ({size:.0f} MB, plan {plan.id[:12]})")
@@ -73,7 +76,8 @@ def shell_command(arguments: Namespace) -> None:
         status = open_shell(task, arguments.at)
     # Of a person's shell it is that of the last thing they tried.
     if status and not sys.stdin.isatty():
-        raise BuildError.of(f"the shell ended with exit status {status}")
+        fix = "It is that of the last command on standard input; what that said stands above."
+        raise BuildError.of(f"the shell ended with exit status {status}", fix=fix)
 
 
 def test_command(arguments: Namespace) -> None:

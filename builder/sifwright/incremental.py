@@ -77,7 +77,8 @@ def make(task: Task) -> Made:
         cached = cached_steps(task.plan, task.inputs, store)
         first = len(cached.leading(task.plan))
         with _fetching(task, range(first, len(task.plan.steps)), work) as downloads:
-            return _made(task, _steps(task, cached, work, downloads), work)
+            reads_all = task.layout == "flat"
+            return _made(task, _steps(task, cached, work, downloads, reads_all=reads_all), work)
 
 
 def _fetching(task: Task, steps: range, work: Path) -> AbstractContextManager[Ahead | None]:
@@ -93,14 +94,16 @@ def _made(task: Task, steps: Steps, work: Path) -> Made:
         with steps.results() as results, workspace(work) as scratch:
             task.watcher.timer.start("assemble")
             try:
-                digest = assemble(task, results, scratch)
+                digest = assemble(task, results, scratch, steps.is_checked)
             except PartitionError:
                 if not steps.drop_damaged(results):
                     raise
                 continue
             sources = [one for entry in results for one in used(entry)]
             compression = task.plan.site.compression
-            keys = {entry.manifest["layer"]: entry.key for entry in results}
+            # Not the entries' names: a layer shares results with one that does the same.
+            names = (step.layer.name for step in task.plan.steps)
+            keys = dict(zip(names, (entry.key for entry in results), strict=True))
             return Made(keys=keys, used=sources, compression=compression, sha256=digest)
 
 
@@ -112,15 +115,18 @@ def open_shell(task: Task, layer: str) -> int:
     """
     number = _number(task.plan, layer)
     if why_not := obstacle(task.engine, task.plan):
-        raise MachineError.of(f"no step can be entered here: {why_not}")
+        fix = "Mend that, or use another machine; 'sifwright build' needs none of it."
+        raise MachineError.of(f"no step can be entered here: {why_not}", fix=fix)
     with _store(task) as store, workspace(host_checks.temporary_root()) as work:
         cached = cached_steps(task.plan, task.inputs, store)
         first = min(len(cached.leading(task.plan)), number)
         with (
             _fetching(task, range(first, number + 1), work) as downloads,
-            (steps := _steps(task, cached, work, downloads)).results(number) as below,
+            (steps := _steps(task, cached, work, downloads, reads_all=True)).results(
+                number
+            ) as below,
         ):
-            command = steps.sandbox.shell(below, work)
+            command = steps.shell(below, work)
             task.watcher.timer.finish("done")
             task.watcher.progress.note(_HINT.format(layer=layer))
             return runner.interact(command, env=task.environment(work))
@@ -152,7 +158,9 @@ def _store(task: Task) -> Iterator[Store]:
         yield Store(root=root)
 
 
-def _steps(task: Task, cached: CachedSteps, work: Path, downloads: Ahead | None) -> Steps:
+def _steps(
+    task: Task, cached: CachedSteps, work: Path, downloads: Ahead | None, *, reads_all: bool
+) -> Steps:
     sandbox = Sandbox(
         plan=task.plan,
         base=base_definition(task.plan, task.header),
@@ -170,5 +178,5 @@ def _steps(task: Task, cached: CachedSteps, work: Path, downloads: Ahead | None)
         cached=cached,
         sandbox=sandbox,
         compression=task.plan.site.compression,
-        reads_all=task.layout == "flat",
+        reads_all=reads_all,
     )

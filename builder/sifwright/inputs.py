@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, firstuse, registry
+from sifwright import baseimage, firstuse, mirrors, registry
 from sifwright.errors import MachineError
 from sifwright.firstuse import Used
 from sifwright.store import location
@@ -45,7 +45,7 @@ class Inputs:
             asked = replace(found, digest=registry.digest(found.base.reference))
         except registry.RegistryError as error:
             if not (found.digest and isinstance(error, registry.Unreachable)):
-                raise MachineError.of(str(error), where=str(found.base.reference)) from None
+                raise _no_answer(found.base, error) from None
             note(f"{found.base.reference} is taken as it was, {found.digest}: {error}")
             return found
         for used in asked.used:
@@ -80,6 +80,13 @@ class Inputs:
             return []
         ref = str(registry.parse(self.base.name))
         return [Used(layer=self.base.layer, source="From", ref=ref, digest=self.digest)]
+
+
+def _no_answer(base: BaseImage, error: registry.RegistryError) -> MachineError:
+    fix = f"Name an image that is there in layer '{base.layer}', or log in: {registry.LOGIN}."
+    if isinstance(error, registry.Unreachable):
+        fix = mirrors.NETWORK_FIX
+    return MachineError.of(str(error), where=str(base.reference), fix=fix)
 
 
 def _cached_digest(plan: Plan) -> str:

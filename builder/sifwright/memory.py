@@ -7,6 +7,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
+from sifwright.errors import MachineError
 from sifwright.store import location
 from sifwright.workspace import workspace
 
@@ -18,16 +19,17 @@ def read(name: str) -> dict[str, Any]:
     try:
         with (location.root() / name).open("rb") as file:
             found = json.load(file) if os.fstat(file.fileno()).st_uid == os.geteuid() else {}
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, MachineError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
 def write(name: str, data: dict[str, Any]) -> None:
     """Remember it, where there is a cache that can be written to."""
-    folder = location.root()
-    if not folder.is_dir():
-        return
-    with suppress(OSError), workspace(folder) as made:
-        (made / name).write_text(json.dumps(data))
-        (made / name).replace(folder / name)
+    with suppress(OSError, MachineError):
+        folder = location.root()
+        if not folder.is_dir():
+            return
+        with workspace(folder) as made:
+            (made / name).write_text(json.dumps(data))
+            (made / name).replace(folder / name)

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 VARIABLE = "SIFWRIGHT_MIRRORS"
+NETWORK_FIX = f"Check the network and proxies, or name a mirror in the file of {VARIABLE}."
 DOWNLOADS = ("archives", "wheels", "conda", "apt")
 KINDS = ("git", "oci", *DOWNLOADS)
 # What follows a prefix that ends where a name ends.

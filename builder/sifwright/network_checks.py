@@ -25,7 +25,6 @@ _PIP = (
     "Check the version and the network, or point pip at a mirror (PIP_INDEX_URL,"
     " PIP_FIND_LINKS or pip.conf)."
 )
-_NETWORK = f"Check the network and proxies, or name a mirror in the file of {mirrors.VARIABLE}."
 
 
 def problems(plan: Plan, machine: Mapping[str, str], first: int = 0) -> Iterator[Problem]:
@@ -68,7 +67,7 @@ def _image_problem(image: baseimage.BaseImage) -> Problem | None:
         return Problem(
             where=f"layer '{image.layer}'",
             what=f"the base image {image.name} cannot be had{found_at}: {error}",
-            fix=_NETWORK,
+            fix=mirrors.NETWORK_FIX,
         )
     return None
 
@@ -89,7 +88,7 @@ def _source_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem |
     return Problem(
         where=f"layer '{step.layer.name}'",
         what=f"the source {source.name} cannot be had from {source.url}{asked}: {answer}",
-        fix=_NETWORK,
+        fix=mirrors.NETWORK_FIX,
     )
 
 

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
+import tempfile
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sifwright import digests, files, firstuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from sifwright.model import Plan
 
 __all__ = ["Output"]
+
+_IMAGE = "image.sif"
+# Builds that publish at once put theirs in place again and again until one set stands there whole.
+# Two need two tries or three; where so many do not do, the next build notices.
+_TRIES = 20
+_PAUSE_MS = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +49,7 @@ class Output:
     @property
     def link(self) -> Path:
         """The stable name; it points to the SIF of the plan that was built last."""
-        return self.folder / "image.sif"
+        return self.folder / _IMAGE
 
     def is_current(self, wanted: Mapping[str, object]) -> bool:
         """Whether a whole image stands here whose record says all that is wanted."""
@@ -48,7 +57,7 @@ class Output:
             record = json.loads(self.record.read_text())
             return (
                 all(record[key] == value for key, value in wanted.items())
-                and str(self.link.readlink()) == record["sif"]
+                and self._fits(record)
                 and digests.sha256(self.link) == record["sif_sha256"]
             )
         except (OSError, ValueError, KeyError, TypeError):
@@ -70,21 +79,65 @@ class Output:
         """Put a tested image in place, with what it was made from.
 
         `made` holds image.sif, the definition file and plan.json; the record has its sif_sha256.
-        Killed at any moment, the link leads to a whole image: the old one or the new one.
+        Killed at any moment, the link leads to a whole image, the old one or the new one, and
+        `is_current` tells whether the rest belongs to it.
         """
-        image = made / "image.sif"
-        sif = self.folder / f"{self.name}-{plan.id[:12]}.sif"
-        facts = {"sif": sif.name, **record}
+        image = made / _IMAGE
+        facts = {"sif": f"{self.name}-{plan.id[:12]}.sif", **record}
         facts["sif_bytes"] = image.stat().st_size
-        (made / self.record.name).write_text(json.dumps(facts, indent=1) + "\n")
+        facts["files"] = {name: files.sha256(made / name) for name in self._texts}
+        text = json.dumps(facts, indent=1) + "\n"
+        (made / self.record.name).write_text(text)
         with image.open("rb") as file:
-            files.publish(image, sif)
+            self._put_until_it_fits(made, text, os.fstat(file.fileno()))
+            # Its second name would change the time that the digest is remembered for.
+            image.unlink(missing_ok=True)
             # Of the open file: another build may have put its own there by now.
             digests.remember(os.fstat(file.fileno()), str(record["sif_sha256"]))
-        for name in (f"{self.name}.def", "plan.json", self.record.name):
-            files.publish(made / name, self.folder / name)
-        (made / "links").mkdir()
-        files.relink(self.link, sif.name, made / "links")
+
+    def _put_until_it_fits(self, made: Path, record: str, image: os.stat_result) -> None:
+        """Publish until what stands there is of one build, ours or another.
+
+        Of several builds at once, the one whose rename comes last looks after it, so a set that is
+        mixed is always seen by somebody.
+        """
+        for number in range(_TRIES):
+            # Two that go on in step would never end.
+            time.sleep(secrets.randbelow(1 + _PAUSE_MS * number) / 1000)
+            self._put(made, json.loads(record)["sif"])
+            # Without hard links nothing is left to be put there again.
+            if self._is_of_one_build(record, image) or not (made / _IMAGE).exists():
+                return
+
+    def _put(self, made: Path, sif: str) -> None:
+        """One rename for each file, the link last."""
+        names = {_IMAGE: sif, **{name: name for name in (*self._texts, self.record.name)}}
+        with tempfile.TemporaryDirectory(dir=made) as folder:
+            for name, target in names.items():
+                # A rename does nothing where both are names of one file, as at a second try.
+                new = files.second(made / name, Path(folder))
+                files.publish(new, self.folder / target)
+                new.unlink(missing_ok=True)
+            files.relink(self.link, sif, Path(folder))
+
+    def _is_of_one_build(self, ours: str, image: os.stat_result) -> bool:
+        try:
+            text = self.record.read_text()
+            # Where it is another build's record, that build looks whether the image is its own.
+            is_right = text != ours or os.path.samestat(self.link.stat(), image)
+            return is_right and self._fits(json.loads(text))
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
+    def _fits(self, record: Mapping[str, Any]) -> bool:
+        """Whether the link and the files that a person reads are those of this record."""
+        return str(self.link.readlink()) == record["sif"] and all(
+            files.sha256(self.folder / name) == record["files"][name] for name in self._texts
+        )
+
+    @property
+    def _texts(self) -> tuple[str, str]:
+        return f"{self.name}.def", "plan.json"
 
     def older(self) -> list[Path]:
         """SIFs of earlier plans; jobs may still use them, so they are the user's to remove."""

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +15,13 @@ from urllib.parse import unquote, urlsplit
 from sifwright import mirrors, runner
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Mapping
+    from concurrent.futures import Future
 
     from sifwright.binds import Binds
 
-__all__ = ["bound", "ca_bundle", "environment", "settings"]
+__all__ = ["ask_ahead", "bound", "ca_bundle", "environment", "settings"]
 
 PIP_KEYS = (
     "index-url",
@@ -42,9 +45,21 @@ CA_BUNDLES = (
 )
 
 
+def ask_ahead() -> None:
+    """Start asking pip, whose start takes longer than most of what a build looks at first."""
+    _asked()
+
+
 @cache
+def _asked() -> Future[subprocess.CompletedProcess[str]]:
+    thread = ThreadPoolExecutor(1)
+    answer = thread.submit(runner.capture, [sys.executable, "-m", "pip", "config", "list"])
+    thread.shutdown(wait=False)
+    return answer
+
+
 def _pip_config() -> str:
-    return runner.capture([sys.executable, "-m", "pip", "config", "list"]).stdout
+    return _asked().result().stdout
 
 
 def settings() -> dict[str, str]:

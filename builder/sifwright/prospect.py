@@ -46,7 +46,7 @@ def of_build(plan: Plan, output: Path, engine: Apptainer | None, wishes: Wishes)
     if engine is None or incremental.obstacle(engine, plan):
         way = "engine"
     first = sum(one.why is None for one in found) if way == "cached" else 0
-    wanted = room.needs(found, first, way)
+    wanted = room.needs(found, first, way, entered=bool(wishes.before))
     return Prospect(
         first=first,
         needs=replace(wanted, output=0) if wishes.before else wanted,

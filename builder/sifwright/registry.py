@@ -15,9 +15,11 @@ from sifwright.schema import did_you_mean
 if TYPE_CHECKING:
     from requests import Response
 
-__all__ = ["DOCKER_HUB", "Reference", "RegistryError", "Unreachable", "digest", "parse"]
+__all__ = ["DOCKER_HUB", "LOGIN", "Reference", "RegistryError", "Unreachable", "digest", "parse"]
 
 DOCKER_HUB = "docker.io"
+# Where the engine looks for name and password, and so do we.
+LOGIN = "APPTAINER_DOCKER_USERNAME and APPTAINER_DOCKER_PASSWORD"
 _DOCKER_HUB_API = "registry-1.docker.io"
 _MANIFESTS = (
     "application/vnd.oci.image.index.v1+json",
@@ -119,7 +121,7 @@ def _not_found(reference: Reference) -> str:
 
 
 def _login(answer: Response) -> str:
-    hint = "; log in with APPTAINER_DOCKER_USERNAME and APPTAINER_DOCKER_PASSWORD"
+    hint = f"; log in with {LOGIN}"
     return hint if answer.status_code == _UNAUTHORIZED else ""
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from sifwright import host_checks
-from sifwright.errors import Problem
+from sifwright.errors import MachineError, Problem
 from sifwright.store import location
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     # Step by step with the cache or without one, or by the engine alone.
     Way = Literal["cached", "uncached", "engine"]
 
-__all__ = ["Needs", "line", "needs", "problems"]
+__all__ = ["OWN", "Needs", "line", "needs", "problems", "require"]
+
+
+# What a build keeps of its own below the temporary folder while steps run: settings, programs.
+OWN = 10**6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,15 +50,22 @@ class _Place:
     mend: str
 
 
-def needs(found: Sequence[Outlook], first: int, way: Way = "cached") -> Needs:
+def needs(
+    found: Sequence[Outlook], first: int, way: Way = "cached", *, entered: bool = False
+) -> Needs:
     """What the steps from the one with number `first` on take, and the image of all of them.
 
     With nothing cached all steps run in one tree below the temporary folder; on cached steps each
-    leaves its changes there only until they are packed. SIFs are put together where they will be.
+    leaves its changes there only until they are packed, unless it has to run in a tree, which all
+    those below are unpacked to. SIFs are put together where they will be. `entered`: a shell
+    is opened on all of them.
     """
     ahead = found[first:]
-    tree = [one.unpacked for one in ahead]
-    temporary = max(tree, default=0) if first else sum(tree)
+    if first == 0 or _in_tree(found, first, entered=entered):
+        temporary = sum(one.unpacked for one in found)
+    else:
+        temporary = max((one.unpacked for one in ahead), default=0)
+    temporary += OWN if ahead or entered else 0
     packed = sum(one.packed for one in ahead)
     if way == "uncached":
         temporary += packed
@@ -63,6 +74,20 @@ def needs(found: Sequence[Outlook], first: int, way: Way = "cached") -> Needs:
         cache=packed + sum(one.downloads for one in ahead) if way == "cached" else 0,
         output=sum(one.packed for one in found),
     )
+
+
+def _in_tree(found: Sequence[Outlook], first: int, *, entered: bool) -> bool:
+    """Whether something runs on files with capabilities: the last step at the latest."""
+    below = found if entered else found[:-1] if first < len(found) else ()
+    return any(one.capabilities for one in below)
+
+
+def require(folder: Path, size: int, purpose: str, fix: str = host_checks.TEMPORARY_FIX) -> None:
+    """Raise `MachineError` if there is not so much room now; `purpose` follows on 'are needed'."""
+    free = shutil.disk_usage(host_checks.existing(folder)).free
+    if free < size:
+        what = f"{_size(size)} are needed {purpose}, {_rest(free)} are free"
+        raise MachineError.of(what, where=str(folder), fix=fix)
 
 
 def line(wanted: Needs, output: Path) -> str:

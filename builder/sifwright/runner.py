@@ -19,6 +19,17 @@ __all__ = ["background", "capture", "interact", "stream"]
 
 # Apptainer removes its temporary files on SIGINT; a 4 GB bundle takes a while.
 STOP_SECONDS = 30.0
+# Waits for the end of a pipe that closes with us. The engine's FUSE drivers are in groups of their
+# own, and outlive it; like all it starts they are in its session (the 6th field of proc(5)'s stat).
+_GUARD = """
+read -r _ && exit
+kill -s KILL -- "-$1"
+for stat in /proc/[0-9]*/stat; do
+  read -r line <"$stat" || continue
+  set -- "$1" ${line##*)}
+  [ "$5" != "$1" ] || kill -s KILL "${line%% *}"
+done
+"""
 
 
 def capture(
@@ -100,14 +111,12 @@ def stream(
 
 @contextmanager
 def _guarded(process: subprocess.Popen[Any]) -> Iterator[None]:
-    """Let the group be killed if we are: nothing else would tell it, SIGKILL cannot be caught.
+    """Let it all be killed if we are: nothing else would tell it, SIGKILL cannot be caught.
 
-    The guard waits for the end of a pipe that closes with us. (PR_SET_PDEATHSIG does not do: the
-    engine starts its container through programs that lose it.)
+    (PR_SET_PDEATHSIG does not do: the engine starts its container through programs that lose it.)
     """
-    script = 'read -r _ || kill -s KILL -- "-$1"'
     guard = subprocess.Popen(
-        ["/bin/sh", "-c", script, "sh", str(process.pid)],
+        ["/bin/sh", "-c", _GUARD, "sh", str(process.pid)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -3,7 +3,7 @@
 On squashfs files an ordinary user's steps go through FUSE, which takes twice as long. So the steps
 of a build from scratch run one after the other in one tree, and what each changed is found by
 comparing; where there is a cached result below, a step runs on an overlay of those. What overlays
-get wrong (steps.py knows when) runs in a tree that the results are unpacked to.
+get wrong (steps.py knows when) runs in a tree that the results are unpacked to first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import keptfiles, runner, workspace
+from sifwright import keptfiles, room, runner, workspace
+from sifwright.cachedsteps import unpacked
 from sifwright.errors import BuildError
 from sifwright.render import buildfiles
 from sifwright.squash.flatten import merge
@@ -61,25 +62,27 @@ class Sandbox:
     downloads: Ahead | None
     _holds: tuple[str, str] | None = field(default=None, init=False)
 
-    def run(self, number: int, below: Sequence[Entry], work: Path, *, in_tree: bool) -> Ran:
+    def run(self, number: int, below: Sequence[Entry], work: Path) -> Ran:
         """Run a step on the results of those before it; `work` is an empty folder.
 
-        `in_tree` says that it must not be an overlay. Raises `BuildError` if the step fails.
+        In the tree if that is what they come to, else on an overlay. Raises `BuildError` if the
+        step fails.
         """
-        held, self._holds = self._holds, None
+        is_live = self.holds(below)
+        self._holds = None
         if not below:
             return self._first(work)
         build = self._build_folder(number, below[-1], work)
-        if held != _identity(below[-1]):
-            if not in_tree:
-                self._run(self._overlaid(below, work, "run"), work)
-                tree = work / "overlay" / "upper"
-                return Ran(changes=tree, tree=tree, build=build)
-            self._unpack(below)
-        script = f"{buildfiles.BUILD}/run"
-        binds = self._binds(number, work)
-        self._run(self.engine.inside_command(self._tree, script, binds=binds), work)
-        return self._live(work, build)
+        if is_live:
+            self._run(self._inside(number, work, "run"), work)
+            return self._live(work, build)
+        self._run(self._overlaid(below, work, "run"), work)
+        tree = work / "overlay" / "upper"
+        return Ran(changes=tree, tree=tree, build=build)
+
+    def holds(self, below: Sequence[Entry]) -> bool:
+        """Whether the tree is what these results come to."""
+        return bool(below) and self._holds == _identity(below[-1])
 
     def keep(self, entry: Entry) -> None:
         """The tree that the last step ran in is that of this result, for the next one to go on."""
@@ -88,6 +91,8 @@ class Sandbox:
     def shell(self, below: Sequence[Entry], work: Path) -> list[str]:
         """The command that opens a shell where the step after these would begin."""
         self._build_folder(len(below), below[-1], work)
+        if self.holds(below):
+            return self._inside(len(below), work, "shell")
         return self._overlaid(below, work, "shell")
 
     @property
@@ -98,13 +103,18 @@ class Sandbox:
     def _state(self) -> Path:
         return self.temporary / "state.json"
 
-    def _unpack(self, below: Sequence[Entry]) -> None:
-        """Make a tree of these results."""
+    def unpack(self, below: Sequence[Entry], beside: int) -> None:
+        """Make the tree of these results; the next step takes `beside` bytes there, if known.
+
+        Raises `MachineError` if there is no room for it.
+        """
         self._clear()
+        room.require(self.temporary, sum(map(unpacked, below)) + beside, "to unpack the layers")
         how = Packing(compression="", log=self.log)
         merge([entry.file(SQUASHFS) for entry in below], self.temporary, how, self._state)
         # Nothing is made there to bind to, unlike on an overlay.
         (self._tree / buildfiles.BUILD.lstrip("/")).mkdir(exist_ok=True)
+        self._holds = _identity(below[-1])
 
     def _clear(self) -> None:
         if self._tree.exists():
@@ -125,6 +135,11 @@ class Sandbox:
         binds = self.settings.binds
         self._run(self.engine.sandbox_command(definition, self._tree, binds=binds), work)
         return self._live(work, self._tree / buildfiles.BUILD.lstrip("/"))
+
+    def _inside(self, number: int, work: Path, script: str) -> list[str]:
+        """The command that runs a script of the build's own folder in the tree."""
+        inside, binds = f"{buildfiles.BUILD}/{script}", self._binds(number, work)
+        return self.engine.inside_command(self._tree, inside, binds=binds)
 
     def _overlaid(self, below: Sequence[Entry], work: Path, script: str) -> list[str]:
         """The command that runs a script of the build's own folder on these results."""

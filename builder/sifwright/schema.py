@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sifwright.yamlfile import Document, Path
 
-__all__ = ["check", "did_you_mean"]
+__all__ = ["check", "did_you_mean", "text"]
 
 MAX_LISTED = 30
 MAX_FINDINGS = 50
@@ -64,8 +64,12 @@ def _validator(kind: str) -> Draft202012Validator:
     formats = FormatChecker(formats=())
     formats.checks("line")(lambda value: not (isinstance(value, str) and refuse_text(value)))
     formats.checks("regex", raises=_REGEX_FAULTS)(_compiles)
-    text = resources.files("sifwright").joinpath("schemas", f"{kind}.json").read_text()
-    return Draft202012Validator(json.loads(text), format_checker=formats)
+    return Draft202012Validator(json.loads(text(kind)), format_checker=formats)
+
+
+def text(kind: str) -> str:
+    """The schema of such files."""
+    return resources.files("sifwright").joinpath("schemas", f"{kind}.json").read_text()
 
 
 def _compiles(pattern: object) -> bool:

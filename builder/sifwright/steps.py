@@ -7,17 +7,19 @@ it (stepkey.py), so that a build runs only what is not there yet.
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sifwright import keptfiles, stepkey
+from sifwright import baseimage, keptfiles, stepkey
+from sifwright.errors import BuildError, SifwrightError
 from sifwright.render import buildfiles
 from sifwright.squash.pack import LISTING, Live, Packed, Packing, pack
 from sifwright.store.claims import claim
 from sifwright.store.leases import lease
-from sifwright.workspace import workspace
+from sifwright.workspace import remove, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from sifwright.watcher import Watcher
 
 __all__ = ["Steps"]
+
+# Seconds for which a result counts as checked.
+_MOMENT = 60.0
 
 
 class _Damaged(Exception):
@@ -49,7 +54,8 @@ class Steps:
     sandbox: Sandbox
     compression: str
     reads_all: bool
-    checked: set[str] = field(default_factory=set)
+    _checked: dict[str, float] = field(default_factory=dict, init=False)
+    _damaged: set[str] = field(default_factory=set, init=False)
 
     @contextmanager
     def results(self, count: int | None = None) -> Iterator[list[Entry]]:
@@ -68,7 +74,6 @@ class Steps:
 
     def _all(self, stack: ExitStack, count: int | None) -> list[Entry]:
         found: list[Entry] = []
-        before = len(self.checked)
         for number, step in enumerate(self.plan.steps[:count]):
             key = self.cached.key(step, found)
             # Before it is looked for: a prune leaves it alone from now on.
@@ -79,9 +84,6 @@ class Steps:
             found.append(entry or self._shared(number, key, found))
             self._watcher.timer.finish("cached" if entry else "done")
         if self.reads_all:
-            if len(self.checked) > before:
-                # A step ran, for hours maybe.
-                self.checked.clear()
             self._check(found)
         return found
 
@@ -101,41 +103,74 @@ class Steps:
 
     def _make(self, number: int, key: str, below: Sequence[Entry]) -> Entry:
         since, first = time.monotonic(), len(self._watcher.used)
-        self._check(below)
         with workspace(self.sandbox.temporary) as work, self.cached.store.folder() as made:
-            ran, packed = self._ran(number, below, work, made)
+            with self._being_checked(below):
+                ran, packed = self._ran(number, below, work, made)
+            self._refuse_another_base(number)
             facts = self._facts(number, ran, below)
             facts["used"] = [asdict(one) for one in self._watcher.used[first:]]
             facts["unpacked"] = {"entries": packed.entries, "bytes": packed.bytes}
             facts["capabilities"] = packed.capabilities
             facts["seconds"] = round(time.monotonic() - since, 3)
             entry = self.cached.store.put(key, made, facts)
-            self.checked.add(key)
+            self._checked[key] = time.monotonic()
             if isinstance(ran.changes, Live) and not made.exists():
                 # Else somebody was first, and theirs need not be what is in our tree.
                 self.sandbox.keep(entry)
             return entry
 
+    def _refuse_another_base(self, number: int) -> None:
+        """The keys of all steps say which it was when the build began.
+
+        Where the first step has just been made of it, its bytes are read: a disk that loses some
+        changes nothing that would show otherwise.
+        """
+        expected = self.cached.surroundings["base image"]
+        found = baseimage.local_digest(self.plan, from_disk=number == 0)
+        if found and found != expected:
+            where = baseimage.header(self.plan.steps[0])["From"]
+            what = "was changed while the image was built from it"
+            raise BuildError.of(what, where=where, fix="Build again.")
+
     def _ran(
         self, number: int, below: Sequence[Entry], work: Path, made: Path
     ) -> tuple[Ran, Packed]:
-        """Run a step and pack what it changed.
-
-        Through squashfuse 0.1.105, fuse-overlayfs can neither copy up nor remove a file with
-        capabilities; what else an overlay may get wrong is seen afterwards.
-        """
+        """Run a step and pack what it changed; what an overlay may get wrong is seen then."""
         first = len(self._watcher.used)
-        in_tree = any(entry.manifest["capabilities"] for entry in below)
-        ran = self.sandbox.run(number, below, _folder(work / "1"), in_tree=in_tree)
+        self._avoid_overlay(below)
+        ran = self.sandbox.run(number, below, _folder(work / "1"))
         packed = self._pack(ran, below, made)
         if packed.doubts and not isinstance(ran.changes, Live):
             name = self.plan.steps[number].layer.name
             what = f"layer '{name}' runs again, without an overlay, because of {packed.doubts}"
             self._watcher.progress.note(what)
             del self._watcher.used[first:]
-            ran = self.sandbox.run(number, below, _folder(work / "2"), in_tree=True)
+            # What is done again takes its room.
+            remove(work / "1")
+            self.sandbox.unpack(below, packed.unpacked)
+            ran = self.sandbox.run(number, below, _folder(work / "2"))
             packed = self._pack(ran, below, made)
         return ran, packed
+
+    def shell(self, below: Sequence[Entry], work: Path) -> list[str]:
+        """The command that opens a shell in what the step after these would run in."""
+        self._avoid_overlay(below)
+        return self.sandbox.shell(below, work)
+
+    def _avoid_overlay(self, below: Sequence[Entry]) -> None:
+        """Unpack these results if one has a file with capabilities, and say so.
+
+        Through squashfuse 0.1.105, fuse-overlayfs can neither copy up nor remove one.
+        """
+        names = (step.layer.name for step in self.plan.steps)
+        capable = [
+            name for name, one in zip(names, below, strict=False) if one.manifest["capabilities"]
+        ]
+        if capable and not self.sandbox.holds(below):
+            name = self.plan.steps[len(below)].layer.name
+            what = f"layer '{name}' runs without an overlay, because of capabilities of files"
+            self._watcher.progress.note(f"{what} of layer '{capable[0]}'")
+            self.sandbox.unpack(below, 0)
 
     def _pack(self, ran: Ran, below: Sequence[Entry], made: Path) -> Packed:
         how = Packing(compression=self.compression, log=self.sandbox.log)
@@ -143,15 +178,43 @@ class Steps:
         return pack(ran.changes, made, how, lower=lower, exclude=[buildfiles.BUILD])
 
     def drop_damaged(self, results: Sequence[Entry]) -> bool:
-        """Read every byte of these; whether any was damaged, and so dropped from the cache."""
-        sound = {entry.key for entry in results if self.cached.store.get(entry.key)}
-        self.checked.update(sound)
-        return len(sound) < len(results)
+        """Read every byte of these; whether any was damaged, and so dropped from the cache.
+
+        Raises `BuildError` at the second time for the same one: made again and again, it would be
+        damaged each time.
+        """
+        now = time.monotonic()
+        bad = [entry for entry in results if self.cached.store.get(entry.key) is None]
+        self._checked.update((entry.key, now) for entry in results if entry not in bad)
+        for entry in bad:
+            if entry.key in self._damaged:
+                raise _damaged_twice(entry)
+        self._damaged.update(entry.key for entry in bad)
+        return bool(bad)
+
+    def is_checked(self, entry: Entry) -> bool:
+        """Whether every byte of it was compared a moment ago, and not before a step of hours."""
+        return time.monotonic() - self._checked.get(entry.key, -_MOMENT) < _MOMENT
 
     def _check(self, results: Sequence[Entry]) -> None:
-        """Before they are relied on, read once in a build what is not compared elsewhere."""
-        if self.drop_damaged([entry for entry in results if entry.key not in self.checked]):
+        """Read what is to be relied on, and is not compared elsewhere."""
+        if self.drop_damaged([entry for entry in results if not self.is_checked(entry)]):
             raise _Damaged
+
+    @contextmanager
+    def _being_checked(self, results: Sequence[Entry]) -> Iterator[None]:
+        """Check them while they are worked on: of damaged ones nothing must come, no error either.
+
+        To read gigabytes can take longer than the step.
+        """
+        with ThreadPoolExecutor(1) as thread:
+            checking = thread.submit(self._check, results)
+            try:
+                yield
+            except SifwrightError:
+                checking.result()
+                raise
+            checking.result()
 
     def _facts(self, number: int, ran: Ran, below: Sequence[Entry]) -> dict[str, object]:
         step = self.plan.steps[number]
@@ -172,6 +235,15 @@ class Steps:
     @property
     def _watcher(self) -> Watcher:
         return self.sandbox.watcher
+
+
+def _damaged_twice(entry: Entry) -> BuildError:
+    name = entry.manifest["layer"]
+    return BuildError.of(
+        f"what layer '{name}' made was damaged twice in this build",
+        where=str(entry.folder),
+        fix="Check the disk, or choose another folder with SIFWRIGHT_CACHE.",
+    )
 
 
 def _folder(path: Path) -> Path:

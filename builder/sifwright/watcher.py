@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ __all__ = ["Watcher"]
 
 # Printed by templates/step.sh, templates/trap.sh and by %test of the definition file.
 _BEGIN = re.compile(r"sifwright: (begin|test) ([a-z0-9.-]+)")
+_END = re.compile(r"sifwright: end ([a-z0-9.-]+)")
 _LINE = re.compile(r"sifwright: line ([0-9]+) ([a-z0-9.-]+) (\S+:[0-9]+: .*)")
 _FAILED = re.compile(r"sifwright: failed ([a-z0-9.-]+) ([0-9]+)")
 # Printed by templates/bin/fetch-source.
@@ -28,13 +30,18 @@ _KEPT_LINES = 12
 
 @dataclass(kw_only=True)
 class Watcher:
-    """Called with every line. `fix` is what to do when something fails."""
+    """Called with every line. `fix` is what to do when something fails.
+
+    `own_seconds` is how long each layer's install.sh ran, without what running it takes.
+    """
 
     timer: Timer
     fix: str
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
     place: str = ""
     used: list[Used] = field(default_factory=list)
+    own_seconds: dict[str, float] = field(default_factory=dict)
+    _since: float = 0.0
     _status: str = ""
     _command: str = ""
 
@@ -46,6 +53,8 @@ class Watcher:
         self.progress.output(line)
         if match := _BEGIN.fullmatch(line):
             self._begin(*match.groups())
+        elif match := _END.fullmatch(line):
+            self.own_seconds[match[1]] = round(time.monotonic() - self._since, 3)
         elif match := _PIN.fullmatch(line):
             layer, source, ref, digest = match.groups()
             self.used.append(Used(layer=layer, source=source, ref=ref, digest=digest))
@@ -63,6 +72,7 @@ class Watcher:
 
     def _begin(self, word: str, rest: str) -> None:
         self.timer.start(rest if word == "begin" else f"{word} {rest}")
+        self._since = time.monotonic()
         self.tail.clear()
         self._status = self._command = ""
 

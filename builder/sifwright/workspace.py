@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import shutil
 import socket
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright import runner
 from sifwright.errors import MachineError
 from sifwright.squash import namespace
+from sifwright.store import presence
+from sifwright.store.presence import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["reclaim", "remove", "workspace", "writing"]
 
+# Seconds; a folder in use is touched every few of them.
+_SILENCE = 600.0
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -29,17 +33,18 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 def workspace(root: Path) -> Iterator[Path]:
     """Yield a private folder below `root` that is gone afterwards, whoever owns what is in it.
 
-    It is locked while it is used: a process id alone says nothing to a build in another container.
+    Its name says whose it is, and it is touched every few seconds: a process id alone says nothing
+    to a build in another container.
     """
     root.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=root))
-    descriptor = os.open(folder, os.O_RDONLY)
+    own = Holder.here()
+    prefix = f"{_neighbours(own)}{own.pid}-{own.started}-"
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=root))
     try:
-        _lock(descriptor)
-        yield folder
+        with presence.beating(folder):
+            yield folder
     finally:
         remove(folder)
-        os.close(descriptor)
 
 
 @contextmanager
@@ -68,7 +73,7 @@ def reclaim(*roots: Path) -> None:
     """Remove what builds that were killed on this machine left in these folders."""
     for root in roots:
         for path in root.glob(f"{_prefix()}*") if root.is_dir() else ():
-            if not _runs(path) and not _locked(path):
+            if _is_left(path, root):
                 remove(path)
 
 
@@ -77,30 +82,27 @@ def _prefix() -> str:
     return f".sifwright-{re.sub(r'[^A-Za-z0-9]', '_', socket.gethostname())}-"
 
 
-def _runs(path: Path) -> bool:
-    match = re.match(r"([0-9]+)-", path.name.removeprefix(_prefix()))
-    return match is None or Path(f"/proc/{match[1]}").exists()
+def _neighbours(own: Holder) -> str:
+    """How the folders begin of whose processes our process table would show."""
+    return f"{_prefix()}{own.boot[:8]}-{own.namespace}-"
 
 
-def _lock(descriptor: int) -> bool:
-    """Whether the lock is ours now; never where the file system or another build says no."""
+def _is_left(path: Path, root: Path) -> bool:
+    """Whether nobody works in the folder any more.
+
+    The process table knows for certain. Of a container, or a machine of the same name, we know only
+    how long it has been silent.
+    """
+    own = Holder.here()
+    name = path.name.removeprefix(_neighbours(own))
+    if (match := re.match(r"([0-9]+)-([0-9]+)-", name)) and name != path.name:
+        pid, started = map(int, match.groups())
+        return not replace(own, pid=pid, started=started).runs()
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with tempfile.TemporaryFile(dir=root) as now:
+            return os.fstat(now.fileno()).st_mtime - path.stat().st_mtime > _SILENCE
     except OSError:
         return False
-    return True
-
-
-def _locked(folder: Path) -> bool:
-    """Whether somebody uses the folder; also if that cannot be known, as with another user's."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return True
-    try:
-        return not _lock(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove(folder: Path) -> None:

@@ -185,9 +185,9 @@ def test_under_pbs_the_ranks_are_told_the_first_host(site: Site) -> None:
         (("--max-size", "-1"), "'-1' is no size\n"),
         (("--max-size", "1T"), "'1T' is no size\n    Write it as 4096, 1K, 512M or 2G.\n"),
         (("--max-size", "0"), "'0' is no size\n"),
-        (("--nodes", "-2"), "--nodes and --ranks-per-node are numbers of at least 1\n"),
+        (("--nodes", "-2"), "--nodes and --ranks-per-node are numbers of at least 1\n    Leave "),
         (("--nodes", "x"), "argument --nodes: invalid int value: 'x'"),
-        (("--launch", "srun 'x"), "--launch has a quote without its partner: srun 'x\n"),
+        (("--launch", "srun 'x"), "--launch has a quote without its partner: srun 'x\n    Add "),
     ],
 )
 def test_wrong_command_lines(site: Site, words: tuple[str, ...], message: str) -> None:

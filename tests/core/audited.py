@@ -13,6 +13,7 @@ from sifwright.errors import SifwrightError
 from sifwright.model import Catalog
 from sifwright.plan import resolve
 from sifwright.render.definition import definition
+from sifwright.store import location
 
 MACHINE = {"debian-mirror": "http://mirror.example/debian"}
 NAMES = ("here", "../sites/here", "../../../secret", "/etc/passwd", "..", "", "/", "~")
@@ -23,7 +24,8 @@ def main() -> None:
     good, *projects = map(Path, sys.argv[1:])
     _everything(good)  # modules, schemas and templates are read once
     outside: list[str] = []
-    inside = tuple(f"{project.resolve()}/" for project in projects)
+    # What sifwright itself remembers is in its cache.
+    inside = tuple(f"{folder.resolve()}/" for folder in (*projects, location.root()))
 
     def listen(event: str, arguments: tuple[object, ...]) -> None:
         if event == "open" and isinstance(arguments[0], str | bytes):

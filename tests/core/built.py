@@ -12,7 +12,7 @@ from sifwright.store import location
 from sifwright.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from sifwright.firstuse import Used
@@ -25,8 +25,18 @@ __all__ = ["ENTRIES", "PACKED", "SECONDS", "UNPACKED", "build"]
 PACKED, UNPACKED, ENTRIES, SECONDS = 1000, 5000, 10, 1.5
 
 
-def build(plan: Plan, folder: Path, *, digest: str = "", used: Sequence[Used] = ()) -> list[Entry]:
-    """Leave a result of each step; `digest` is the base image's, `used` what the last one used."""
+def build(
+    plan: Plan,
+    folder: Path,
+    *,
+    digest: str = "",
+    used: Sequence[Used] = (),
+    capable: Collection[str] = (),
+) -> list[Entry]:
+    """Leave a result of each step; `digest` is the base image's, `used` what the last one used.
+
+    `capable` are the layers with files that have capabilities.
+    """
     location.make(location.root())
     store = Store(root=location.root())
     inputs = Inputs.recorded(plan, folder)
@@ -42,6 +52,7 @@ def build(plan: Plan, folder: Path, *, digest: str = "", used: Sequence[Used] = 
             "inputs": stepkey.inputs(step, cached.surroundings),
             "used": [asdict(one) for one in used] if number == len(plan.steps) else [],
             "unpacked": {"entries": ENTRIES * number, "bytes": UNPACKED * number},
+            "capabilities": step.layer.name in capable,
             "seconds": SECONDS * number,
         }
         with store.folder() as made:

@@ -74,9 +74,8 @@ def test_nothing_outside_is_opened(tmp_path: Path, clean_environment: Mapping[st
     projects = [_project(tmp_path, n, change) for n, change in enumerate(TREES.values())]
     command = [sys.executable, "-m", "tests.core.audited", str(GOOD), *map(str, projects)]
     root = GOOD.parents[2]
-    done = subprocess.run(
-        command, env=clean_environment, cwd=root, check=True, capture_output=True, text=True
-    )
+    env = {**clean_environment, "SIFWRIGHT_CACHE": str(tmp_path / "no-cache")}
+    done = subprocess.run(command, env=env, cwd=root, check=True, capture_output=True, text=True)
     answer = json.loads(done.stdout)
     assert answer["outside"] == []
     assert CANARY not in done.stdout

@@ -83,10 +83,26 @@ def test_what_an_edit_takes(project: Path, output: Path) -> None:
     found = prospect.look(_plan(project), output)
     packed = [entry.bytes for entry in results]
     assert room.needs(found, 1) == room.Needs(
-        temporary=3 * TREE, cache=sum(packed[1:]), output=sum(packed)
+        temporary=room.OWN + 3 * TREE, cache=sum(packed[1:]), output=sum(packed)
     )
     assert min(packed) >= PACKED
     assert room.needs(found, 3) == room.Needs(temporary=0, cache=0, output=sum(packed))
+
+
+@pytest.mark.parametrize("edited", ["tool", "extra"])
+def test_what_files_with_capabilities_take(project: Path, output: Path, edited: str) -> None:
+    """All below is unpacked for a step on them, and stands there until the end of the build."""
+    build(_plan(project), output, capable=["tool"])
+    _edit(project, edited)
+    found = prospect.look(_plan(project), output)
+    everything = room.OWN + (1 + 2 + 3) * TREE
+    # That of an edited layer is expected to have them again.
+    assert room.needs(found, 1 if edited == "tool" else 2).temporary == everything
+    # Nothing runs on them: a shell would.
+    assert room.needs(found[:2], 2).temporary == 0
+    assert room.needs(found[:2], 2, entered=True).temporary == room.OWN + (1 + 2) * TREE
+    assert room.needs(found[:2], 1).temporary == room.OWN + 2 * TREE
+    assert room.needs(found[:1], 1, entered=True).temporary == room.OWN
 
 
 def test_what_a_first_build_takes(project: Path, output: Path) -> None:
@@ -97,11 +113,11 @@ def test_what_a_first_build_takes(project: Path, output: Path) -> None:
     found = prospect.look(_plan(project), output)
     assert set(_states(_plan(project), output).values()) == {"it was never built here"}
     m = 10**6
-    assert room.needs(found, 0) == room.Needs(temporary=400 * m, cache=200 * m, output=200 * m)
+    assert room.needs(found, 0) == room.Needs(temporary=401 * m, cache=200 * m, output=200 * m)
     uncached = room.needs(found, 0, "uncached")
-    assert uncached == room.Needs(temporary=600 * m, cache=0, output=200 * m)
+    assert uncached == room.Needs(temporary=601 * m, cache=0, output=200 * m)
     by_engine = room.needs(found, 0, "engine")
-    assert by_engine == room.Needs(temporary=400 * m, cache=0, output=200 * m)
+    assert by_engine == room.Needs(temporary=401 * m, cache=0, output=200 * m)
 
 
 def test_sizes_that_are_facts(real: Catalog, output: Path) -> None:
@@ -198,7 +214,7 @@ def test_a_registry_that_cannot_be_reached(
     notes: list[str] = []
     plan = _on_registry(project)
     _answer(monkeypatch, registry.Unreachable("no route"))
-    with pytest.raises(MachineError, match="no route"):
+    with pytest.raises(MachineError, match="no route\n    Check the network and proxies"):
         Inputs.of(plan, output, notes.append)
     build(plan, output, digest=DIGEST)
     assert Inputs.of(plan, output, notes.append).digest == DIGEST
@@ -212,7 +228,7 @@ def test_a_registry_that_has_it_no_more(
     plan = _on_registry(project)
     build(plan, output, digest=DIGEST)
     _answer(monkeypatch, registry.RegistryError("there is no 1.0"))
-    with pytest.raises(MachineError, match=r"there is no 1\.0"):
+    with pytest.raises(MachineError, match=r"there is no 1\.0\n    Name an image that is there"):
         Inputs.of(plan, output, lambda _: None)
 
 
@@ -252,7 +268,7 @@ def test_plan_says_it(project: Path, tmp_path: Path, run_cli: Cli) -> None:
     forecast = told["forecast"]
     assert forecast["will_run"] == 1
     assert forecast["steps"][2]["why"]["input"] == "install.sh"
-    assert forecast["needs"]["temporary"] == 3 * TREE
+    assert forecast["needs"]["temporary"] == room.OWN + 3 * TREE
     last = run_cli(*words).out.splitlines()[-1]
-    assert last.startswith("needs 1 MB below ")
+    assert last.startswith("needs 2 MB below ")
     assert last.endswith(", 1 MB in the cache, 1 MB at the output")

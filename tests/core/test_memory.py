@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,13 +80,43 @@ def test_what_is_remembered_is_not_read(tmp_path: Path, read: list[Path]) -> Non
     assert read == []
 
 
+@pytest.mark.parametrize("hours", [24, 1000, -1])
+@pytest.mark.usefixtures("cache")
+def test_what_is_remembered_is_believed_for_a_day(
+    tmp_path: Path, read: list[Path], monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """Also if the clock was wrong in between."""
+    path = tmp_path / "file"
+    path.write_bytes(b"one")
+    monkeypatch.setattr(digests, "identity", lambda _status: "as if nothing had touched it")
+    now = time.time()
+    assert _digest(path) == hashlib.sha256(b"one").hexdigest()
+    path.write_bytes(b"two")
+    monkeypatch.setattr(time, "time", lambda: now + 23 * 3600)
+    assert _digest(path) == hashlib.sha256(b"one").hexdigest()
+    monkeypatch.setattr(time, "time", lambda: now + hours * 3600)
+    assert _digest(path) == hashlib.sha256(b"two").hexdigest()
+    assert read == [path, path]
+
+
+@pytest.mark.usefixtures("cache")
+def test_without_a_time_it_is_not_known(tmp_path: Path, read: list[Path]) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"one")
+    known: object
+    for known in ("0" * 64, ["0" * 64], ["0" * 64, "now"], [0, 0], {}, None):
+        memory.write("digests.json", {digests.identity(path.stat()): known})
+        assert _digest(path) == hashlib.sha256(b"one").hexdigest()
+    assert len(read) == 6
+
+
 def test_only_so_many_are_remembered(cache: Path, tmp_path: Path) -> None:
     for number in range(210):
         path = tmp_path / f"{number}"
         path.write_bytes(b"")
         digests.remember(path.stat(), f"{number}")
-    known = list(json.loads((cache / "digests.json").read_text()).values())
-    assert known == [f"{number}" for number in range(10, 210)]
+    known = json.loads((cache / "digests.json").read_text()).values()
+    assert [digest for digest, _ in known] == [f"{number}" for number in range(10, 210)]
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright import room
+from sifwright.errors import MachineError
 from sifwright.room import Needs
 
 if TYPE_CHECKING:
@@ -64,6 +65,20 @@ def test_one_disk_has_to_have_room_for_all(
         "Free some (sifwright cache prune), or set TMPDIR to another folder, or set SIFWRIGHT_CACHE"
         " to another folder, or choose another with --output."
     )
+
+
+def test_what_is_not_known_before_is_asked_for_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _free(monkeypatch, 2 * GB)
+    folder = tmp_path / "not" / "there"
+    room.require(folder, 2 * GB, "for a tree")
+    with pytest.raises(MachineError) as caught:
+        room.require(folder, 2 * GB + 1, "for a tree")
+    (problem,) = caught.value.problems
+    assert problem.where == str(folder)
+    assert problem.what == "2.1 GB are needed for a tree, 2.0 GB are free"
+    assert "APPTAINER_TMPDIR" in problem.fix
 
 
 @pytest.mark.usefixtures("disks")

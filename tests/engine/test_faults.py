@@ -133,11 +133,14 @@ def test_a_killed_build_loses_nothing_and_the_next_reclaims(built: tuple[Toy, st
     toy, digest = built
     before = _temporaries()
     process = _start_slow_build(toy)
+    started = _sessions_below(process.pid)
+    drivers = {"squashfuse_ll", "fuse-overlayfs"}
+    assert drivers <= {_name(one) for one in _of_sessions(started)}
     process.kill()
     process.communicate()
     assert _digest(toy.sif) == digest
     deadline = time.monotonic() + 10
-    while _processes_with("sleep 4242"):
+    while _processes_with("sleep 4242") or _of_sessions(started):
         assert time.monotonic() < deadline, "what it started lives on"
         time.sleep(0.1)
     toy.layer("hello", "echo three >/hello\n")
@@ -159,6 +162,35 @@ def _start_slow_build(toy: Toy) -> subprocess.Popen[str]:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     return process
+
+
+def _stat(number: int) -> list[str]:
+    """State, parent, group, session and more of a process; nothing if it has ended."""
+    try:
+        text = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()
+
+
+def _name(number: int) -> str:
+    return Path(f"/proc/{number}/comm").read_text().strip()
+
+
+def _all() -> dict[int, list[str]]:
+    """All that run; who has ended and was not waited for does not."""
+    found = {int(path.name): _stat(int(path.name)) for path in Path("/proc").glob("[0-9]*")}
+    return {number: stat for number, stat in found.items() if stat and stat[0] not in "ZX"}
+
+
+def _sessions_below(parent: int) -> set[str]:
+    """Those that a process's children have begun."""
+    below = [stat for stat in _all().values() if stat[1] == str(parent)]
+    return {stat[3] for stat in below} - {_stat(parent)[3]}
+
+
+def _of_sessions(sessions: set[str]) -> list[int]:
+    return [number for number, stat in _all().items() if stat[3] in sessions]
 
 
 def _processes_with(command: str) -> list[int]:

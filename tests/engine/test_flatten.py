@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from sifwright.errors import MachineError, UsageError
+from sifwright.flattening import flatten_sif
 from sifwright.sif import image
 from sifwright.sif.copying import Range
 from sifwright.sif.image import Contents, Partition
 from sifwright.squash.pack import squash_command
 from sifwright.squashfs.joining import compression
 from tests.conftest import run, sifwright
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Where a SIF's header says for which processor it is: behind the launcher's line, the magic and the
 # version (pkg/sif/sif.go of apptainer/sif).
@@ -74,6 +76,33 @@ def test_layers_that_cannot_be_joined_are_packed_again(tmp_path: Path) -> None:
     assert _flattened(_sif(tmp_path, ["gzip", "zstd"])) == "zstd"
 
 
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_file_that_was_made_meanwhile_stays(
+    layered: Path, monkeypatch: pytest.MonkeyPatch, *, has_links: bool
+) -> None:
+    target, real = layered.with_name("flat.sif"), image.write
+
+    def write(*arguments: Any) -> str:
+        target.write_text("of somebody else")
+        return real(*arguments)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    if not has_links:
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+    with monkeypatch.context() as patch:
+        patch.setattr(image, "write", write)
+        with pytest.raises(UsageError, match="is there already") as caught:
+            flatten_sif(layered, target, "")
+    assert caught.value.problems[0].fix == "Give another name."
+    assert target.read_text() == "of somebody else"
+    target.unlink()
+    assert flatten_sif(layered, target, "") == 2
+    assert len(image.partitions(target)) == 1
+    assert target.stat().st_nlink == 1
+
+
 def test_an_overlay_that_is_no_squashfs_is_not_lost(engine: str, layered: Path) -> None:
     if shutil.which("mkfs.ext3") is None:
         pytest.skip("needs mkfs.ext3")
@@ -88,6 +117,38 @@ def test_an_overlay_that_is_no_squashfs_is_not_lost(engine: str, layered: Path) 
     assert _flattened(layered) == "zstd"
 
 
+@pytest.mark.parametrize(
+    ("compressors", "place", "says"),
+    [
+        (["zstd", "zstd"], "target", "needed for the flat SIF"),
+        (["gzip", "zstd"], "target", "needed for the flat SIF"),
+        (["gzip", "zstd"], "temporary", "needed for the layers of the SIF"),
+        (["gzip", "zstd"], "tree", "needed to unpack the layers and pack them again"),
+    ],
+)
+def test_too_little_room_is_said_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressors: list[str], place: str, says: str
+) -> None:
+    source, target = _sif(tmp_path, compressors), tmp_path / "target" / "flat.sif"
+    temporary = tmp_path / "temporary"
+    monkeypatch.setenv("APPTAINER_TMPDIR", str(temporary))
+    target.parent.mkdir()
+    packed = sum(one.size for one in image.partitions(source))
+    # A tree of three paths takes more than the squashfs of it.
+    free = {"target": 99, "temporary": packed - 1, "tree": packed}[place]
+
+    def usage(folder: Path) -> SimpleNamespace:
+        is_full = (folder == target.parent) == (place == "target")
+        return SimpleNamespace(free=free if is_full else 10**9)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    with pytest.raises(MachineError, match=says) as caught:
+        flatten_sif(source, target, "")
+    where = target.parent if place == "target" else temporary
+    assert caught.value.problems[0].where.startswith(str(where))
+    assert list(target.parent.iterdir()) == []
+
+
 def test_a_processor_that_is_not_known(layered: Path) -> None:
     data = bytearray(layered.read_bytes())
     assert data[_ARCH : _ARCH + 2] == b"02"
@@ -96,4 +157,5 @@ def test_a_processor_that_is_not_known(layered: Path) -> None:
     done = sifwright("flatten", layered, layered.with_name("flat.sif"))
     assert done.returncode == 2
     assert "is for a processor that is not known here" in done.stderr
+    assert "    Known: 386, amd64, " in done.stderr
     assert "Traceback" not in done.stderr

@@ -2,126 +2,240 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
+import shutil
 import signal
 import subprocess
-import sys
+import tempfile
 import time
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.store.store import Store
-from tests.engine.trees import differences, unpack_stack
+from sifwright.sif import image
+from sifwright.sif.format import DataType
+from sifwright.store.location import CLAIMS, LEASES
+from tests.engine.trials import LAYERS, PLACES, Site, digest, states
+from tests.engine.wholes import whole
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
+    from tests.engine.steps import Tree
     from tests.engine.toys import Toy
 
 pytestmark = pytest.mark.build
 
 slow = pytest.mark.slow
-# How often, the layout, and the layer that is edited each time: all steps from there on run.
+# How often while it works and while it publishes, the layout, and the first layer that runs again.
 KILLS = [
-    (12, "layered", "work"),
-    (8, "flat", "base-local"),
-    pytest.param((200, "layered", "work"), marks=slow),
-    pytest.param((50, "flat", "base-local"), marks=slow),
+    (4, "layered", "work"),
+    (2, "flat", "base-local"),
+    pytest.param((100, "layered", "work"), marks=slow),
+    pytest.param((25, "flat", "base-local"), marks=slow),
 ]
-# A step whose changes take a while to write and to pack.
+# Not every moment that is chosen is in time.
+ATTEMPTS = 3
+EDITS = (1, 2)
+# A step whose changes take a while to write and to pack, and are the same bytes each time: -B, as
+# bytecode has the time of its source in it.
 INSTALL = """mkdir -p /data/inner
 for i in 1 2 3; do seq 1 300000 >/data/inner/$i; done
 rm -rf /data/inner; mkdir /data/inner
 seq 1 200000 >/data/inner/numbers
 echo {number} >/data/number
+ln /data/number /data/again
+cp /usr/bin/true /data/capable
+setcap cap_net_raw+ep /data/capable
+python3 -BIS -c 'import os; os.setxattr("/data/number", "user.toy", b"{number}")'
+find /data -exec touch -hd @1400000000 {{}} +
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What an undisturbed build of an edit leaves: its steps' results, and the image's tree."""
+
+    digests: dict[str, str]
+    tree: Tree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Killed:
+    """A site whose builds are killed; `layer` is the first that runs again, `known` by edit."""
+
+    site: Site
+    engine: str
+    layout: str
+    layer: str
+    known: dict[int, Known] = field(default_factory=dict)
+
+    def edit(self, number: int) -> None:
+        """Another text of a layer, and of it and those above it no result."""
+        self.site.toy.layer("work", INSTALL.format(number=number))
+        again = LAYERS[LAYERS.index(self.layer) :]
+        for entry in self.site.store.entries():
+            if entry.manifest["layer"] in again:
+                shutil.rmtree(entry.folder)
+
+    def build(self, *arguments: str) -> None:
+        """Build the edit; again if nothing was left to do, as that reclaims nothing either."""
+        done = self.site.build("--layout", self.layout, *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert_of_one_build(self.site)
+        if "publish" not in states(done):
+            self.build("--force")
+
+    def start(self) -> subprocess.Popen[str]:
+        words = self.site.command("--layout", self.layout)
+        env, pipe = self.site.environment, subprocess.PIPE
+        return subprocess.Popen(words, env=env, stdout=pipe, stderr=pipe, text=True)
+
+    def tree(self) -> Tree:
+        with tempfile.TemporaryDirectory(dir=self.site.folder) as folder:
+            return whole(self.site.sif, Path(folder) / "tree", "data")
+
+    def number(self) -> int:
+        """Which edit the image is that stands there, as its users see it."""
+        flags = ("--quiet", "exec", "--containall", "--no-home")
+        words = [self.engine, *flags, str(self.site.sif), "tail", "-n1", "/data/number"]
+        return int(subprocess.check_output(words, text=True))
+
+    def learn(self) -> dict[str, float]:
+        """Build each edit undisturbed; how many seconds the last one worked, and published.
+
+        The first build is from scratch: it runs all steps in one tree, whose root has its time.
+        """
+        for number in EDITS if self.layer == LAYERS[0] else (EDITS[-1], *EDITS):
+            self.edit(number)
+            times = timed(self.start())
+            self.known[number] = Known(digests=self.site.digests(), tree=self.tree())
+        return times
+
+    def assert_old_or_new(self, before: str, old: int, new: int) -> None:
+        """After a kill, when nothing was built since: an image is there, all of it."""
+        number = old if digest(self.site.sif) == before else new
+        assert self.number() == number
+        assert number == old or self.tree() == self.known[number].tree
+
+    def assert_right(self, number: int) -> None:
+        """After an undisturbed build: nothing is seen of the kill before it."""
+        found, known = self.site.digests(), self.known[number]
+        # A base has the time of its build in it, and so has the root folder of those above it.
+        if self.layer == LAYERS[0]:
+            assert self.tree() == known.tree
+        else:
+            assert found == known.digests
+        if self.layout == "layered":
+            parts = image.partitions(self.site.sif)
+            assert [image.digest(self.site.sif, one) for one in parts[:-1]] == [
+                *map(found.get, LAYERS)
+            ]
+        assert_nothing_left(self.site)
+
+
 @pytest.fixture
-def toy(tiny: Toy) -> Toy:
-    tiny.layer("first", "echo first >/first\n")
+def site(tiny: Toy, tmp_path: Path) -> Site:
+    tiny.layer("first", "seq 100000 >/first; touch -d @1400000000 /first\n")
     tiny.image("first", "work")
-    return tiny
+    for place in PLACES:
+        (tmp_path / "site" / place).mkdir(parents=True)
+    return Site(toy=tiny, folder=tmp_path / "site")
 
 
-def edit(toy: Toy, layer: str, number: int) -> None:
-    toy.layer("work", INSTALL.format(number=number))
-    with (toy.folder / "defs" / "layers" / layer / "install.sh").open("a") as file:
-        file.write(f": {number}\n")
+def assert_of_one_build(site: Site) -> None:
+    """The files that stand there are those of one and the same build."""
+    folder = site.sif.parent
+    record = json.loads((folder / "record.json").read_text())
+    assert str(site.sif.readlink()) == record["sif"]
+    assert digest(site.sif) == record["sif_sha256"]
+    assert json.loads((folder / "plan.json").read_text()) == record["plan"]
+    definition = (folder / "toy.def").read_bytes()
+    assert hashlib.sha256(definition).hexdigest() == record["definition_sha256"]
+    (own,) = (
+        one for one in image.read(site.sif).descriptors if one.data_type == DataType.DEFINITION
+    )
+    assert image.data(site.sif, own) == definition
 
 
-def start(toy: Toy) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "sifwright", *toy.command("--json")]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def assert_nothing_left(site: Site) -> None:
+    assert site.leftovers() == []
+    held = (site.store.root / CLAIMS, site.store.root / LEASES, site.folder / "temporary")
+    assert [path for folder in held for path in folder.iterdir()] == []
+    # One image of each edit, and what belongs to the last build.
+    names = sorted(path.name for path in site.sif.parent.iterdir() if path.suffix != ".sif")
+    assert names == ["build.log", "pins.json", "plan.json", "record.json", "toy.def"]
+    assert len([*site.sif.parent.glob("*.sif")]) == 1 + len(EDITS)
 
 
-def kill_while_it_works(toy: Toy, seconds: float) -> bool:
-    """After a while, and so wherever it is then; whether it was still at work."""
-    process = start(toy)
-    try:
-        process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    return process.returncode == -signal.SIGKILL
-
-
-def kill_while_it_publishes(toy: Toy, seconds: float) -> bool:
-    process = start(toy)
+def started(process: subprocess.Popen[str], step: str = "") -> None:
+    """Read what the build says until the step, or anything, has begun."""
     assert process.stdout
     for line in process.stdout:
-        if json.loads(line).get("step") == "publish":
-            time.sleep(seconds)
-            process.send_signal(signal.SIGKILL)
-            break
+        if json.loads(line).get("step") and step in {"", json.loads(line)["step"]}:
+            return
+
+
+def timed(process: subprocess.Popen[str]) -> dict[str, float]:
+    """How long a build is at work, and from its publishing to its end, in seconds."""
+    started(process)
+    begun = time.monotonic()
+    started(process, "publish")
+    publishing = time.monotonic()
     process.communicate()
-    return process.returncode == -signal.SIGKILL
+    assert process.returncode == 0
+    return {"": publishing - begun, "publish": time.monotonic() - publishing}
 
 
-def number_in(engine: str, toy: Toy) -> int:
-    """Of the image that stands there: whole, and its own."""
-    return int(toy.execute(engine, "tail", "-n1", "/data/number"))
+def kill_after(seconds: float, step: str, process: subprocess.Popen[str]) -> bool:
+    """Kill it so long after the step has begun; whether that hit what it was to hit."""
+    started(process, step)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    rest, _ = process.communicate()
+    late = not step and any(json.loads(line).get("step") == "publish" for line in whole_lines(rest))
+    return process.returncode == -signal.SIGKILL and not late
 
 
-def choose(toy: Toy, layout: str) -> None:
-    """Make a layout the site's default."""
-    site = toy.folder / "defs" / "sites" / "local.yaml"
-    document = json.loads(site.read_text())
-    site.write_text(json.dumps({**document, "sif": {"layout": layout}}))
+def whole_lines(text: str) -> Iterator[str]:
+    """The lines of what was written by somebody who was killed."""
+    return (line for line in text.splitlines(keepends=True) if line.endswith("\n"))
 
 
 @pytest.mark.parametrize("disturbance", KILLS, ids=str)
-def test_no_kill_loses_an_image(
-    engine: str, toy: Toy, tmp_path: Path, disturbance: tuple[int, str, str]
-) -> None:
-    kills, layout, layer = disturbance
-    choose(toy, layout)
-    edit(toy, layer, -1)
-    assert toy.build().returncode == 0
-    edit(toy, layer, 0)
-    since = time.monotonic()
-    assert toy.build().returncode == 0
-    whole = time.monotonic() - since
+def test_no_kill_loses_an_image(engine: str, site: Site, disturbance: tuple[int, str, str]) -> None:
+    wanted, layout, layer = disturbance
+    killed = Killed(site=site, engine=engine, layout=layout, layer=layer)
+    seconds = killed.learn()
     chance = random.Random(4711)  # noqa: S311  # moments, not secrets
-    before, killed = 0, [0, 0]
-    for number in range(1, kills + 1):
-        edit(toy, layer, number)
-        if number % 2:
-            killed[1] += kill_while_it_works(toy, chance.uniform(0, whole))
-        else:
-            killed[0] += kill_while_it_publishes(toy, chance.uniform(0, 0.02))
-        found = number_in(engine, toy)
-        assert found in {before, number}
-        before = found
-    assert min(killed) >= kills // 4, killed
-    assert toy.build().returncode == 0
-    assert number_in(engine, toy) == kills
-    assert toy.leftovers() == []
-    store = Store.open()
-    assert store.verify() == []
-    assert [path.name for path in (store.root / "entries").glob(".*")] == []
-    again = unpack_stack(toy.sif, tmp_path / "disturbed")
-    assert toy.build("--no-cache", "--force").returncode == 0
-    assert differences(again, unpack_stack(toy.sif, tmp_path / "undisturbed")) == []
+    counts = {"": 0, "publish": 0}
+    for attempt in range(ATTEMPTS * 2 * wanted):
+        step = min(counts, key=lambda one: counts[one])
+        if counts[step] == wanted:
+            break
+        new, old = EDITS[attempt % 2], EDITS[1 - attempt % 2]
+        before = digest(site.sif)
+        killed.edit(new)
+        counts[step] += kill_after(chance.uniform(0, seconds[step]), step, killed.start())
+        killed.assert_old_or_new(before, old, new)
+        killed.build()
+        killed.assert_right(new)
+    assert counts == dict.fromkeys(counts, wanted)
+    assert site.store.verify() == []
+    assert killed.number() == new
+    assert killed.tree() == killed.known[new].tree
+
+
+def test_the_trees_that_are_compared_have_all_that_a_tree_can(engine: str, site: Site) -> None:
+    """So that a comparison of them sees what kills might lose."""
+    killed = Killed(site=site, engine=engine, layout="layered", layer="work")
+    killed.edit(1)
+    killed.build()
+    tree = killed.tree()
+    assert tree["hard links"] == [["./data/again", "./data/number"]]
+    assert tree["data/number"][-1] == {"user.toy": b"1".hex()}
+    assert "security.capability" in tree["data/capable"][-1]

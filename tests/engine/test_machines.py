@@ -128,6 +128,11 @@ def test_overlays_switched_off(toy: Toy, engine: str, tmp_path: Path) -> None:
     assert "no layered SIF can be made here: overlays are switched off" in done.stderr
     assert "--layout flat" in done.stderr
     assert not toy.sif.exists()
+    shell = [toy.command()[0], toy.command()[1], "shell", *toy.command()[3:], "--at", "hello"]
+    done = run([*words, *shell])
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "no step can be entered here: overlays are switched off" in done.stderr
+    assert "'sifwright build' needs none of it" in done.stderr
     done = run([*words, *toy.command()])
     assert done.returncode == 0, done.stdout + done.stderr
     assert "nothing is kept: overlays are switched off" in done.stdout
@@ -138,5 +143,5 @@ def test_the_room_that_a_build_needs_is_said(toy: Toy) -> None:
     """By what the layer declares; a build with nothing to do says nothing."""
     toy.layer("hello", HELLO, header={"disk_mb": 5})
     said = toy.build().stdout.splitlines()[0]
-    assert re.fullmatch(r"needs 5 MB below \S+, 3 MB in the cache, 3 MB at the output", said)
+    assert re.fullmatch(r"needs 6 MB below \S+, 3 MB in the cache, 3 MB at the output", said)
     assert toy.build().stdout.startswith("up to date")

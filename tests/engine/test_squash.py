@@ -206,3 +206,11 @@ def test_a_step_that_does_nothing_leaves_the_same_bytes(start: Stack, tmp_path: 
     assert (one.entries, one.bytes, one.whiteouts) == (1, 0, 0)
     # The time of the root is the base's, not that of the build.
     assert listing.read(one.listing)[0].mtime == 10**9
+
+
+def test_holes_take_no_room(start: Stack, tmp_path: Path) -> None:
+    """They need none where the layer is unpacked either."""
+    stack = start.branch(tmp_path / "stack")
+    hole = "truncate -s 200M /data/x; head -c 2000000 /dev/urandom >>/data/x; ln /data/x /data/y"
+    stack.step("hole", hole)
+    assert 2_000_000 <= stack.layers[-1].bytes < 3_000_000

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import shutil
-import stat
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.sif.copying import Range
-from sifwright.squash.pack import squash_command
 from sifwright.squashfs.joining import compression, join
 from sifwright.squashfs.ondisk import SUPERBLOCK_BYTES, BadSquashfs
 from tests.conftest import run
+from tests.engine.squashed import described, loop, mounted, packed
 from tests.engine.steps import write_joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes devices and owners")
@@ -57,74 +52,21 @@ head -c 200000 /dev/urandom >random; printf tail >tiny
 def layers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp(request.param)
     return [
-        _packed(folder, script, name, request.param)
+        packed(folder, script, name, request.param)
         for name, script in {"lower": LOWER, "upper": UPPER}.items()
     ]
-
-
-def _packed(folder: Path, script: str, name: str, compressor: str) -> Path:
-    tree = folder / name
-    tree.mkdir()
-    times = "find . -exec touch -hd @1700000000 {} +"
-    done = run(["bash", "-euc", f"umask 022\n{script}\n{times}"], cwd=tree)
-    assert done.returncode == 0, done.stderr
-    target = folder / f"{name}.sqfs"
-    done = run(squash_command(target, compressor), cwd=tree)
-    assert done.returncode == 0, done.stderr
-    return target
-
-
-@contextmanager
-def _mounted(folder: Path, *words: object) -> Iterator[Path]:
-    folder.mkdir()
-    done = run(["mount", *words, folder])
-    if done.returncode != 0:
-        pytest.skip(f"mounts nothing here: {done.stderr}")
-    try:
-        yield folder
-    finally:
-        assert run(["umount", folder]).returncode == 0
-
-
-def _loop(squashfs: Path, folder: Path) -> AbstractContextManager[Path]:
-    return _mounted(folder, "-t", "squashfs", "-o", "loop,ro", squashfs)
-
-
-def _described(tree: Path) -> dict[str, tuple[object, ...]]:
-    """Every path with all that is known of it."""
-    paths = [tree, *tree.rglob("*")]
-    return {str(path.relative_to(tree)): _node(path) for path in paths}
-
-
-def _node(path: Path) -> tuple[object, ...]:
-    status = path.lstat()
-    is_folder = stat.S_ISDIR(status.st_mode)
-    size = 0 if is_folder else status.st_size
-    try:
-        names = os.listxattr(path, follow_symlinks=False)
-    except OSError:
-        # What a squashfs answers that has none at all.
-        names = []
-    attributes = {name: os.getxattr(path, name, follow_symlinks=False) for name in names}
-    content: object = ""
-    if path.is_symlink():
-        content = path.readlink()
-    elif path.is_file():
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-    owner = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, status.st_rdev)
-    return (*owner, size, attributes, content)
 
 
 def test_linux_sees_what_an_overlay_of_the_layers_shows(layers: list[Path], tmp_path: Path) -> None:
     joined = tmp_path / "joined.sqfs"
     write_joined(layers, joined)
     lower, upper = layers
-    with _loop(lower, tmp_path / "1") as one, _loop(upper, tmp_path / "2") as two:
+    with loop(lower, tmp_path / "1") as one, loop(upper, tmp_path / "2") as two:
         option = f"lowerdir={two}:{one}"
-        with _mounted(tmp_path / "o", "-t", "overlay", "-o", option, "overlay") as stack:
-            expected = _described(stack)
-    with _loop(joined, tmp_path / "j") as tree:
-        found = _described(tree)
+        with mounted(tmp_path / "o", "-t", "overlay", "-o", option, "overlay") as stack:
+            expected = described(stack)
+    with loop(joined, tmp_path / "j") as tree:
+        found = described(tree)
         assert (tree / "text").lstat().st_nlink == 1
         # Linux goes by the index here, one name after the other would be found without it.
         assert (tree / "many" / "a-rather-long-name-of-a-file-02999").exists()
@@ -137,8 +79,8 @@ def test_linux_sees_what_an_overlay_of_the_layers_shows(layers: list[Path], tmp_
 def test_one_layer_joined_is_itself(layers: list[Path], tmp_path: Path) -> None:
     """Hard links stay, equal files are stored once, and mksquashfs does it in no fewer bytes."""
     write_joined(layers[:1], joined := tmp_path / "joined.sqfs")
-    with _loop(layers[0], tmp_path / "1") as before, _loop(joined, tmp_path / "2") as after:
-        assert _described(after) == _described(before)
+    with loop(layers[0], tmp_path / "1") as before, loop(joined, tmp_path / "2") as after:
+        assert described(after) == described(before)
         assert (after / "text").lstat().st_nlink == (before / "text").lstat().st_nlink == 2
         assert (after / "text").samefile(after / "link")
         assert (after / "hole").lstat().st_blocks == (before / "hole").lstat().st_blocks
@@ -163,8 +105,8 @@ def test_fuse_reads_it(engine: str, layers: list[Path], tmp_path: Path) -> None:
 
 
 def test_what_is_gone_takes_no_room(tmp_path: Path) -> None:
-    lower = _packed(tmp_path, "head -c 2000000 /dev/urandom >a; seq 9 >b", "lower", "zstd")
-    upper = _packed(tmp_path, "mknod a c 0 0", "upper", "zstd")
+    lower = packed(tmp_path, "head -c 2000000 /dev/urandom >a; seq 9 >b", "lower", "zstd")
+    upper = packed(tmp_path, "mknod a c 0 0", "upper", "zstd")
     write_joined([lower, upper], joined := tmp_path / "joined.sqfs")
     assert joined.stat().st_size < 10_000
 
@@ -180,13 +122,13 @@ def test_the_same_layers_are_the_same_bytes(layers: list[Path], tmp_path: Path) 
 
 def test_layers_of_another_kind_are_refused(layers: list[Path], tmp_path: Path) -> None:
     other = "gzip" if compression(_whole(layers[0])) == "zstd" else "zstd"
-    odd = _packed(tmp_path, "touch x", "odd", other)
+    odd = packed(tmp_path, "touch x", "odd", other)
     with pytest.raises(BadSquashfs, match="in another way than the others"):
         join([_whole(layers[0]), _whole(odd)])
     (tmp_path / "text").write_text("no squashfs" * 20)
     with pytest.raises(BadSquashfs, match=r"is no squashfs 4\.0"):
         join([_whole(tmp_path / "text")])
-    noted = _packed(
+    noted = packed(
         tmp_path,
         """mkdir x; python3 -c 'import os; os.setxattr("x", "trusted.overlay.opaque", b"y")'""",
         "noted",
@@ -198,7 +140,7 @@ def test_layers_of_another_kind_are_refused(layers: list[Path], tmp_path: Path) 
 
 def test_directories_too_deep_are_said_to_be(tmp_path: Path) -> None:
     script = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(1100)]"
-    deep = _packed(tmp_path, f'python3 -c "{script}"', "deep", "gzip")
+    deep = packed(tmp_path, f'python3 -c "{script}"', "deep", "gzip")
     with pytest.raises(BadSquashfs, match="too deep"):
         join([_whole(deep)])
 
@@ -206,7 +148,7 @@ def test_directories_too_deep_are_said_to_be(tmp_path: Path) -> None:
 def test_damage_is_said_or_does_no_harm(tmp_path: Path) -> None:
     """1000 flips and cuts in what is read of a layer: no other error, no endless loop."""
     script = "mkdir -p a/b; seq 20000 >a/text; seq 5 >a/b/c; ln a/text x; ln -s x y; mkfifo z"
-    data = _packed(tmp_path, script, "layer", "gzip").read_bytes()
+    data = packed(tmp_path, script, "layer", "gzip").read_bytes()
     chance, refused = random.Random(1), 0  # noqa: S311
     metadata = [*range(SUPERBLOCK_BYTES), *range(int.from_bytes(data[64:72], "little"), len(data))]
     damaged = tmp_path / "damaged.sqfs"

@@ -5,29 +5,32 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import subprocess
-import sys
-from typing import TYPE_CHECKING
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sifwright.errors import MachineError
+from sifwright.store import presence
+from sifwright.store.presence import Holder
 from sifwright.workspace import reclaim, workspace, writing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _gone_process() -> int:
-    """The id of a process that has ended and been waited for."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
+def _renamed(folder: Path, holder: Holder) -> Path:
+    """As if another process had made it."""
+    own, suffix = Holder.here(), folder.name.rpartition("-")[2]
+    begin = folder.name.partition(f"-{own.boot[:8]}-")[0]
+    middle = f"{holder.boot[:8]}-{holder.namespace}-{holder.pid}-{holder.started}"
+    return folder.rename(folder.with_name(f"{begin}-{middle}-{suffix}"))
 
 
-def _of_process(folder: Path, pid: int) -> Path:
-    """Name the folder as if the process had made it."""
-    return folder.rename(folder.with_name(folder.name.replace(f"-{os.getpid()}-", f"-{pid}-")))
+def _silent(folder: Path, seconds: float) -> None:
+    now = time.time()
+    os.utime(folder, (now - seconds, now - seconds))
 
 
 def test_a_folder_is_gone_afterwards(tmp_path: Path) -> None:
@@ -43,14 +46,39 @@ def test_a_running_builds_folder_stays(tmp_path: Path) -> None:
         assert folder.exists()
 
 
-def test_a_build_in_another_pid_namespace_keeps_its_folder(tmp_path: Path) -> None:
-    """Its process id means nothing here, its lock does."""
+def test_a_killed_builds_folder_is_removed_at_once(tmp_path: Path) -> None:
+    """Also when another process has its id by now."""
+    own = Holder.here()
     with workspace(tmp_path) as folder:
-        renamed = _of_process(folder, _gone_process())
+        later = _renamed(folder, replace(own, started=own.started - 1))
+        reclaim(tmp_path)
+        assert not later.exists()
+
+
+@pytest.mark.parametrize("other", [{"namespace": 1}, {"boot": "00000000-"}])
+def test_of_another_container_silence_decides(tmp_path: Path, other: dict[str, Any]) -> None:
+    """Its process id means nothing here, locks mean nothing on shared file systems."""
+    with workspace(tmp_path) as folder:
+        renamed = _renamed(folder, replace(Holder.here(), pid=999_999_999, **other))
         reclaim(tmp_path)
         assert renamed.exists()
-    reclaim(tmp_path)
-    assert not renamed.exists()
+        _silent(renamed, 660)
+        reclaim(tmp_path)
+        assert not renamed.exists()
+
+
+def test_who_works_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "BEAT_SECONDS", 0.01)
+    with workspace(tmp_path) as folder:
+        renamed = _renamed(folder, replace(Holder.here(), namespace=1))
+        _silent(renamed, 660)
+        deadline = time.monotonic() + 10
+        while time.time() - renamed.stat().st_mtime > 600:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        reclaim(tmp_path)
+        assert renamed.exists()
+        shutil.rmtree(renamed)
 
 
 def test_other_machines_and_other_files_stay(tmp_path: Path) -> None:

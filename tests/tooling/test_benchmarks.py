@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import zlib
+from contextlib import ExitStack
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -13,6 +15,7 @@ import pytest
 from disk import DiskSampler
 from edits import LAYERED, NOTHING, by_plain, waiting
 from figures import Skipped
+from memory import Sampler
 from plain import Plain
 from project import Build, remove_older
 from storage import Storage
@@ -26,12 +29,13 @@ MB = 10**6
 
 
 def usage(seconds: float, **others: float) -> Usage:
-    none = Usage(seconds=seconds, processor=0, tree=0, single=0, single_name="", child=0, disk=0)
+    none = Usage(seconds=seconds, processor=0, tree=0, single=0, single_name="", own=0, disk=0)
     return replace(none, **others)  # type: ignore[arg-type]  # none of them is the name
 
 
-def build(seconds: float, step: float = 0) -> Build:
-    return Build(usage=usage(seconds), states={"last": "done"}, steps={"last": step})
+def build(seconds: float, own: float = 0) -> Build:
+    states, steps = {"last": "done"}, {"last": own + 1}
+    return Build(usage=usage(seconds), states=states, steps=steps, own={"last": own})
 
 
 def test_the_disk_of_a_run_is_its_worst_moment(
@@ -53,8 +57,8 @@ def test_the_disk_of_a_run_is_its_worst_moment(
 
 
 def test_limits_are_for_the_highest_peak_of_our_runs() -> None:
-    ours = {"cold": [usage(1, child=40, tree=700)], "edit": [usage(1, child=60, tree=90)]}
-    own, everything, _ = resources("row", ours, {"apptainer": [usage(1, child=999, tree=2000)]})
+    ours = {"cold": [usage(1, own=40, tree=700)], "edit": [usage(1, own=60, tree=90)]}
+    own, everything, _ = resources("row", ours, {"apptainer": [usage(1, own=999, tree=2000)]})
     assert (own.samples, own.reached, list(own.sides)) == ((60,), True, ["cold", "edit"])
     assert (everything.samples, everything.reached) == ((700,), False)
     assert everything.sides["apptainer"] == [2000]
@@ -74,6 +78,25 @@ def test_the_run_of_the_edited_layer_is_not_ours() -> None:
     no_op, edit = waiting("x", {NOTHING: [build(1.5)], LAYERED: [build(5, 3.5)]}, "last")
     assert (no_op.samples, no_op.reached) == ((1.5,), False)
     assert (edit.samples, edit.reached) == ((1.5,), True)
+
+
+def test_all_of_our_pythons_count_as_ours() -> None:
+    """Packing a layer starts another one; the engine's programs are not ours."""
+    words = ["-c", "import sys; print(flush=True); sys.stdin.read()"]
+    found, own = Sampler(), []
+    with ExitStack() as stack:
+        for mark in ("-m", "x", "-m"):
+            pipe = subprocess.PIPE
+            command = [sys.executable, *words, mark, "sifwright.squash.inside"]
+            child = stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe))
+            assert child.stdout
+            assert child.stdout.readline()
+            found.sample()
+            own.append(found.own)
+    # All three are of one size.
+    assert own == pytest.approx([own[0], own[0], 2 * own[0]], rel=0.2)
+    assert own[0] > 1
+    assert found.tree > found.own
 
 
 def test_a_synthetic_tree_has_its_size_and_shrinks_like_an_image(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def _layers(
         return sizes.attribute(stack.tree, found, [("image", stack.sizes[0])]), False
     known = stacked([listing.read(entry.file(LISTING)) for entry in entries])
     tree = sizes.regrouped(stack.tree, known, len(entries))
-    named = [(str(one.manifest["layer"]), _packed(one)) for one in entries]
+    named = [(step.layer, _packed(one)) for step, one in zip(plan.steps, entries, strict=True)]
     return sizes.attribute(tree, found, [*named, ("metadata", 0)]), True
 
 

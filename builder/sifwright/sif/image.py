@@ -50,12 +50,16 @@ class PartitionError(BuildError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Partition:
-    """A squashfs file, the name it gets in the SIF, and the sha256 that it must have."""
+    """A squashfs file, the name it gets in the SIF, and the sha256 that it must have.
+
+    `is_checked`: it was found to have it a moment ago, so that it is not compared again.
+    """
 
     path: Path
     name: str
     is_system: bool
     sha256: str
+    is_checked: bool = False
 
     @property
     def size(self) -> int:
@@ -71,7 +75,11 @@ class Partition:
         try:
             if any(writer.clone(one, self.sha256) for one in (own, older) if one is not None):
                 return
-            found = writer.copy(own)
+            found = self.sha256
+            if self.is_checked:
+                writer.append(own)
+            else:
+                found = writer.copy(own)
         except Unreadable as error:
             raise PartitionError(self.path, str(error)) from error
         if found != self.sha256:
@@ -144,7 +152,7 @@ def write(
 ) -> str:
     """Write a SIF, sync it, and return its sha256.
 
-    Each partition is compared with its digest while it is copied: raises `PartitionError`. Raises
+    A partition is compared with its digest while it is copied: raises `PartitionError`. Raises
     `BuildError` if the target cannot be written or is there already, `PlanError` for what a SIF has
     no room for. Whatever is raised, no new target is there afterwards.
 
@@ -261,7 +269,7 @@ def _blocks(path: Path, descriptor: Descriptor) -> Iterator[bytearray]:
 
 def _no_sif(path: Path, error: Exception) -> SifError:
     """Say why a file is of no use; the error's text follows on the file's name."""
-    text = error.strerror if isinstance(error, OSError) else error
+    text = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else error
     return SifError.of(
         f"cannot be used as a SIF: it {text}",
         where=str(path),

@@ -28,8 +28,8 @@ __all__ = ["collected", "note_state"]
 
 # Of each path, the number of its inode and the time of its last change in nanoseconds. Nobody can
 # set that time, and whatever changes a file sets it (inode(7)): contents, owner, mode, attributes,
-# names. What came from elsewhere has another number.
-_State = dict[str, list[int]]
+# names. What came from elsewhere has another number. As text, which takes half the memory.
+_State = dict[str, str]
 # Seconds; file systems have ticks of 1 s (ext3) down to less than 4 ms.
 _TICK = 0.005
 
@@ -48,6 +48,7 @@ def collected(tree: Path, state: Path, lower: Tree, exclude: Collection[bytes]) 
     try:
         walk = _Walk(root, _read(state), lower, exclude)
         walk.folder(b"")
+        walk.before.clear()  # Packing has needs of its own.
         yield
         with os.scandir(b".") as entries:
             for entry in entries:
@@ -71,7 +72,7 @@ def note_state(tree: Path, state: Path) -> None:
 
 def _write(state: Path, now: _State) -> None:
     """Once the clock of the file system has gone on: a change right now would have the old time."""
-    newest = max((changed for _, changed in now.values()), default=0)
+    newest = max((int(one.partition(" ")[2]) for one in now.values()), default=0)
     while True:
         state.write_text(json.dumps(now))
         if state.stat().st_ctime_ns > newest:
@@ -84,12 +85,13 @@ def _read(state: Path) -> _State:
 
 
 class _Walk:
-    """`now` is the state that was found. All paths are relative: they may be as long as any."""
+    """Finds the state `now`. All paths are relative: they may be as long as any."""
 
     def __init__(self, root: int, before: _State, lower: Tree, exclude: Collection[bytes]) -> None:
         self.now: _State = {}
         self._root = root
-        self._before, self._lower, self._exclude = before, lower, frozenset(exclude)
+        self.before = before
+        self._lower, self._exclude = lower, frozenset(exclude)
         self._made = {b""}
         self._linked: list[bytes] = []
 
@@ -138,10 +140,10 @@ class _Walk:
 
     def _is_new(self, path: bytes, status: os.stat_result) -> bool:
         """Whether it was changed; its state now is noted."""
-        return self._before.get(listing.text(path)) != self._note(path, status)
+        return self.before.get(listing.text(path)) != self._note(path, status)
 
-    def _note(self, path: bytes, status: os.stat_result) -> list[int]:
-        found = self.now[listing.text(path)] = [status.st_ino, status.st_ctime_ns]
+    def _note(self, path: bytes, status: os.stat_result) -> str:
+        found = self.now[listing.text(path)] = f"{status.st_ino} {status.st_ctime_ns}"
         return found
 
     def _make(self, path: bytes) -> None:

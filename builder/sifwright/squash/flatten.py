@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sifwright import room, runner
+from sifwright.squash import namespace
 from sifwright.squash.inside import Request
-from sifwright.squash.pack import LISTING, SQUASHFS, Packed, packed, perform, squash_command
+from sifwright.squash.pack import (
+    BYTES_PER_FILE,
+    LISTING,
+    SQUASHFS,
+    Packed,
+    packed,
+    perform,
+    squash_command,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +36,12 @@ def flatten(layers: Sequence[Path], into: Path, how: Packing, *, work: Path) -> 
     """Pack what the layers come to, the lowest first, into one squashfs in the folder `into`.
 
     `work` is for the unpacked tree, which stays there: a folder of `workspace`, on a file system
-    that knows subordinate ids. To remove it can take longer than to pack it. Raises as `pack` does.
+    that knows subordinate ids. To remove it can take longer than to pack it.
+
+    Raises as `pack` does, and `MachineError` if there is no room for the tree and what is packed.
     """
+    size = sum(path.stat().st_size + _unpacked(path) for path in layers)
+    room.require(work, size, "to unpack the layers and pack them again")
     command = squash_command(into / SQUASHFS, how.compression)
     request = _request(layers, work / "tree", into / LISTING, command)
     return packed(into, perform(request, into, how))
@@ -42,6 +57,15 @@ def merge(layers: Sequence[Path], work: Path, how: Packing, state: Path | None =
     noted = str(state.absolute()) if state else ""
     perform(replace(request, state=noted), work, how)
     return work / "tree"
+
+
+def _unpacked(layer: Path) -> int:
+    """The bytes that the files of a squashfs take at most, by unsquashfs; 0 if it cannot say."""
+    command = ["unsquashfs", "-lln", str(layer)]
+    listed = runner.capture(command, env=namespace.environment()).stdout
+    # Mode, owners, size and time; of a device there are two numbers instead of a size.
+    sizes = re.findall(r"^\S{10} \d+/\d+ +(\d+) \d", listed, re.MULTILINE)
+    return sum(int(size) + BYTES_PER_FILE for size in sizes)
 
 
 def _request(layers: Sequence[Path], tree: Path, listing: Path, squash: Sequence[str]) -> Request:

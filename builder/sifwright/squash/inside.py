@@ -37,6 +37,10 @@ __all__ = ["Request"]
 
 # A path may have 2048 folders (PATH_MAX of limits.h), each is a call.
 _DEPTH = 10_000
+# Bytes; below it, asking for holes costs more than they do.
+_LARGE = 1 << 20
+# The unit of st_blocks (inode(7)).
+_BLOCK = 512
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,13 +91,14 @@ def _do(request: Request) -> dict[str, object]:
     exclude = [os.fsencode(path) for path in request.exclude]
     with _changes(request, lower, exclude):
         found = tidy(lower, exclude)
+        counts = _counts(found.nodes)
         listing.write(Path(request.listing), found.nodes)
         if request.squash:
             with _pseudo_files(found, Path(request.listing)) as words:
                 run([*request.squash, *words])
     if request.state and not request.live:
         note_state(tree, Path(request.state))
-    return {**_counts(found.nodes), **_judged(found)}
+    return {**counts, **_judged(found)}
 
 
 def _changes(
@@ -144,10 +149,17 @@ def _pseudo_file(path: bytes) -> bytes:
 
 
 def _counts(nodes: Sequence[Node]) -> dict[str, object]:
-    """Names of one file count once."""
-    sizes = {node.links or (node.path,): node.size for node in nodes}
+    """Names of one file count once; of the files in the current directory, what they take."""
+    sizes = {node.links or (node.path,): _taken(node) for node in nodes}
     whiteouts = sum(node.is_whiteout for node in nodes)
     return {"entries": len(nodes), "bytes": sum(sizes.values()), "whiteouts": whiteouts}
+
+
+def _taken(node: Node) -> int:
+    """A large file may have holes, which take no room once it is unpacked either."""
+    if node.size < _LARGE:
+        return node.size
+    return min(node.size, os.lstat(node.path).st_blocks * _BLOCK)
 
 
 if __name__ == "__main__":

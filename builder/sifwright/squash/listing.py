@@ -153,10 +153,13 @@ def _rows(path: Path) -> list[Row]:
         document = json.loads(gzip.decompress(path.read_bytes()))
         if document["format"] == FORMAT:
             return list(document["nodes"])
-    except (OSError, EOFError, zlib.error, ValueError, LookupError, TypeError):
-        pass
+        what = "is no listing of this version's layers"
+    except OSError as error:
+        what = f"is no listing that can be read: {error.strerror or error}"
+    except (EOFError, zlib.error, ValueError, LookupError, TypeError):
+        what = "is no listing of this version's layers"
     fix = "Remove it from the cache with its layer: sifwright cache verify"
-    raise BuildError.of("is no listing of this version's layers", where=str(path), fix=fix)
+    raise BuildError.of(what, where=str(path), fix=fix)
 
 
 def _row(node: Node) -> Row:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "BYTES_PER_FILE",
     "FORMAT",
     "LISTING",
     "SQUASHFS",
@@ -35,6 +36,8 @@ SQUASHFS = "layer.sqfs"
 # To be raised when the same changes are packed into other bytes: cached results count no more.
 FORMAT = "2"
 LISTING = "files.json.gz"
+# What a file takes on a disk beside its bytes: the rest of a block, and its inode.
+BYTES_PER_FILE = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +62,11 @@ class Packed:
     whiteouts: int
     capabilities: bool
     doubts: str
+
+    @property
+    def unpacked(self) -> int:
+        """The bytes that it takes as files."""
+        return self.bytes + self.entries * BYTES_PER_FILE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""Compression of the metadata, which is all that is unpacked and packed again here."""
+"""Compression of metadata, and of what small files are made of."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Codec", "codec"]
+__all__ = ["Codec", "codec", "named"]
 
-_GZIP, _ZSTD = 1, 6
 _ZLIB_LEVEL, _ZSTD_LEVEL = 9, 9
 
 
@@ -27,6 +26,7 @@ _ZLIB_LEVEL, _ZSTD_LEVEL = 9, 9
 class Codec:
     """`decompress` gives at most `METADATA_BYTES`, and raises `BadSquashfs`."""
 
+    number: int
     name: str
     compress: Callable[[bytes], bytes]
     decompress: Callable[[bytes], bytes]
@@ -34,9 +34,14 @@ class Codec:
 
 def codec(number: int) -> Codec:
     """The compressor of a superblock; raises `BadSquashfs` for one that is not known here."""
-    if number not in _CODECS:
+    if number not in _BY_NUMBER:
         raise BadSquashfs(f"is compressed in a way that is not known here ({number})")
-    return _CODECS[number]
+    return _BY_NUMBER[number]
+
+
+def named(name: str) -> Codec:
+    """The compressor that a site names."""
+    return _BY_NAME[name]
 
 
 def _unzip(data: bytes) -> bytes:
@@ -53,15 +58,19 @@ def _unzstd(data: bytes) -> bytes:
         raise BadSquashfs(f"is damaged: {error}") from error
 
 
-_CODECS = {
-    _GZIP: Codec(
+_ALL = (
+    Codec(
+        number=1,
         name="gzip",
         compress=lambda data: zlib.compress(data, _ZLIB_LEVEL),
         decompress=_unzip,
     ),
-    _ZSTD: Codec(
+    Codec(
+        number=6,
         name="zstd",
         compress=lambda data: zstd.compress(data, _ZSTD_LEVEL),
         decompress=_unzstd,
     ),
-}
+)
+_BY_NUMBER = {one.number: one for one in _ALL}
+_BY_NAME = {one.name: one for one in _ALL}

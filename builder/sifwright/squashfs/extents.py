@@ -33,7 +33,6 @@ class Moved:
     the first of them; `numbers` are those that they have in the layer.
     """
 
-    squashfs: Squashfs
     extents: tuple[Extent, ...]
     fragments: tuple[tuple[int, int], ...]
     numbers: dict[int, int]
@@ -67,7 +66,7 @@ def move(squashfs: Squashfs, spans: Iterable[Span], target: int, first_fragment:
         raise BadSquashfs("is damaged: a file that is not all there")
     fragments = tuple((_place(extents, table[one][0]), table[one][1]) for one in used)
     numbers = {one: first_fragment + place for place, one in enumerate(used)}
-    return Moved(squashfs, extents, fragments, numbers)
+    return Moved(extents, fragments, numbers)
 
 
 def _united(extents: Iterable[Extent]) -> Iterator[Extent]:

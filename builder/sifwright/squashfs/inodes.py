@@ -15,9 +15,9 @@ from sifwright.squashfs.ondisk import BLOCK_BYTES, NO_FRAGMENT, NO_XATTRS, BadSq
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Directory", "Inode", "Span", "pack", "pack_directory", "parse"]
+__all__ = ["DIRECTORY", "FILE", "Directory", "Inode", "Span", "pack", "pack_directory", "parse"]
 
-_DIRECTORY, _FILE, _SYMLINK, _BLOCK_DEVICE, _CHARACTER_DEVICE, _FIFO, _SOCKET = range(1, 8)
+DIRECTORY, FILE, _SYMLINK, _BLOCK_DEVICE, _CHARACTER_DEVICE, _FIFO, _SOCKET = range(1, 8)
 _DEVICES = {_BLOCK_DEVICE, _CHARACTER_DEVICE}
 _LONG = 7
 _Numbers = tuple[int, int, int, int, int, int]
@@ -77,7 +77,7 @@ class Inode(NamedTuple):
 
     @property
     def is_directory(self) -> bool:
-        return self.kind == _DIRECTORY
+        return self.kind == DIRECTORY
 
     @property
     def is_whiteout(self) -> bool:
@@ -91,9 +91,9 @@ def parse(read: Callable[[int], bytes], block_size: int) -> Inode:
     is_long = form > _LONG
     kind = form - _LONG if is_long else form
     common = (kind, mode, owner, group, mtime, number)
-    if kind == _FILE:
+    if kind == FILE:
         return _file(read, common, block_size, is_long=is_long)
-    if kind == _DIRECTORY:
+    if kind == DIRECTORY:
         return _directory(read, common, is_long=is_long)
     if kind == _SYMLINK:
         _, size = _TARGET.unpack(read(_TARGET.size))

@@ -9,38 +9,24 @@ from __future__ import annotations
 
 import struct
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sifwright.sif.copying import Range
 from sifwright.squashfs.codecs import codec
 from sifwright.squashfs.extents import move
-from sifwright.squashfs.metadata import table
-from sifwright.squashfs.ondisk import (
-    EXPORTABLE,
-    FRAGMENT,
-    OPTIONS,
-    OWNER,
-    POINTER,
-    SUPERBLOCK_BYTES,
-    BadSquashfs,
-)
+from sifwright.squashfs.ondisk import SUPERBLOCK_BYTES, BadSquashfs
 from sifwright.squashfs.reader import Squashfs
 from sifwright.squashfs.stack import stacked
-from sifwright.squashfs.tree import TreeWriter
+from sifwright.squashfs.tables import finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sifwright.squashfs.extents import Moved
     from sifwright.squashfs.inodes import Span
-    from sifwright.squashfs.ondisk import Superblock
     from sifwright.squashfs.stack import Node
 
 __all__ = ["compression", "join"]
-
-# What loop devices can be made of in full (mksquashfs pads as well).
-_PADDING = 4096
 
 
 def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
@@ -79,14 +65,13 @@ def _joined(layers: Sequence[Squashfs], root: Node) -> tuple[bytes | Range, ...]
     options = layers[0].options()
     moved = list(_moved(layers, root, SUPERBLOCK_BYTES + len(options)))
     end = SUPERBLOCK_BYTES + len(options) + sum(one.size for one in moved)
-    superblock, tables = _tables(first, root, moved, end)
+    superblock, tables = finished(first, root, moved, end)
     data = (
-        Range(path=one.squashfs.path, offset=one.squashfs.offset + extent.start, size=extent.size)
-        for one in moved
-        for extent in one.extents
+        Range(path=one.path, offset=one.offset + extent.start, size=extent.size)
+        for one, taken in zip(layers, moved, strict=True)
+        for extent in taken.extents
     )
-    padding = bytes(-superblock.bytes_used % _PADDING)
-    return superblock.packed() + options, *data, tables + padding
+    return superblock.packed() + options, *data, tables
 
 
 def _moved(layers: Sequence[Squashfs], root: Node, target: int) -> Iterator[Moved]:
@@ -101,44 +86,3 @@ def _moved(layers: Sequence[Squashfs], root: Node, target: int) -> Iterator[Move
         target += moved.size
         fragments += len(moved.fragments)
         yield moved
-
-
-def _tables(
-    first: Superblock, root: Node, moved: Sequence[Moved], start: int
-) -> tuple[Superblock, bytes]:
-    """All behind the data, in the order of mksquashfs, and the superblock that leads to it."""
-    compression = codec(first.compressor)
-    tree = TreeWriter(compression, moved)
-    reference = tree.write(root)
-    written = bytearray(tree.inodes.finished())
-    directories = start + len(written)
-    written += tree.directories.finished()
-    fragments = [one for layer in moved for one in layer.fragments]
-    owners = tree.owners
-    places = []
-    for entries in (
-        b"".join(FRAGMENT.pack(*one, 0) for one in fragments),
-        b"".join(map(POINTER.pack, tree.references)),
-        b"".join(map(OWNER.pack, owners)),
-    ):
-        data, place = table(entries, start + len(written), compression)
-        written += data
-        places.append(place)
-    data, xattrs = tree.xattrs.packed(start + len(written), compression)
-    written += data
-    superblock = replace(
-        first,
-        inodes=len(tree.references),
-        fragments=len(fragments),
-        flags=first.flags & OPTIONS | EXPORTABLE,
-        ids=len(owners),
-        root=reference,
-        bytes_used=start + len(written),
-        id_table=places[2],
-        xattr_table=xattrs,
-        inode_table=start,
-        directory_table=directories,
-        fragment_table=places[0],
-        export_table=places[1],
-    )
-    return superblock, bytes(written)

@@ -19,6 +19,7 @@ __all__ = [
     "OWNER",
     "POINTER",
     "SUPERBLOCK_BYTES",
+    "UNCOMPRESSED",
     "XATTR_ENTRY",
     "XATTR_TABLE",
     "BadSquashfs",
@@ -46,7 +47,8 @@ NO_FRAGMENT = NO_XATTRS = (1 << 32) - 1
 # follow on the superblock.
 EXPORTABLE, OPTIONS = 0x80, 0x400
 # The size of a data block on disk; the bit above says that it is not compressed.
-BLOCK_BYTES = (1 << 24) - 1
+UNCOMPRESSED = 1 << 24
+BLOCK_BYTES = UNCOMPRESSED - 1
 
 
 class BadSquashfs(ValueError):
@@ -58,24 +60,24 @@ class Superblock:
     """The first 96 bytes, in their order; places are counted from the first of them."""
 
     magic: int = _MAGIC
-    inodes: int
+    inodes: int = 0
     mkfs_time: int = 0
     block_size: int
-    fragments: int
+    fragments: int = 0
     compressor: int
     block_log: int
-    flags: int
-    ids: int
+    flags: int = 0
+    ids: int = 0
     major: int = 4
     minor: int = 0
-    root: int
-    bytes_used: int
-    id_table: int
-    xattr_table: int
-    inode_table: int
-    directory_table: int
-    fragment_table: int
-    export_table: int
+    root: int = 0
+    bytes_used: int = 0
+    id_table: int = ABSENT
+    xattr_table: int = ABSENT
+    inode_table: int = ABSENT
+    directory_table: int = ABSENT
+    fragment_table: int = ABSENT
+    export_table: int = ABSENT
 
     @classmethod
     def parse(cls, data: bytes) -> Self:

@@ -6,6 +6,7 @@ import os
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from sifwright import files
 from sifwright.squashfs import inodes, xattrs
 from sifwright.squashfs.codecs import codec
 from sifwright.squashfs.metadata import MetadataReader
@@ -66,7 +67,8 @@ class Squashfs:
     def read_at(self, start: int, size: int) -> bytes:
         """Bytes from a place in the squashfs; fewer at its end."""
         size = min(size, self._size - start)
-        return os.pread(self._file, size, self.offset + start) if size > 0 else b""
+        with files.named(self.path):
+            return os.pread(self._file, size, self.offset + start) if size > 0 else b""
 
     def options(self) -> bytes:
         """What the superblock says of the compressor, as it stands behind it; mostly nothing."""

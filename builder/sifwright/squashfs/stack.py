@@ -24,21 +24,20 @@ _OPAQUE = (b"trusted.overlay.", b"user.overlay.", b"user.fuseoverlayfs.")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Layer:
-    """A squashfs, its place in the stack, and the extended attributes in it."""
+    """What inodes of a squashfs name by numbers: owners and sets of extended attributes.
+
+    `number` is its place in the stack.
+    """
 
     number: int
-    squashfs: Squashfs
-    attributes: Sequence[Attributes]
+    owners: Sequence[int]
+    attributes: Sequence[Attributes] = ()
 
     def owner(self, place: int) -> int:
         """A user or a group."""
-        if place >= len(self.squashfs.owners):
+        if place >= len(self.owners):
             raise BadSquashfs("is damaged: an owner that is not there")
-        return self.squashfs.owners[place]
-
-    @classmethod
-    def of(cls, number: int, squashfs: Squashfs) -> Layer:
-        return cls(number, squashfs, squashfs.attributes())
+        return self.owners[place]
 
 
 @dataclass(eq=False, slots=True)
@@ -77,7 +76,7 @@ def stacked(layers: Sequence[Squashfs]) -> Node:
     """
     root: Node | None = None
     for number, squashfs in enumerate(layers):
-        reader = _Reading(Layer.of(number, squashfs))
+        reader = _Reading(number, squashfs)
         root = reader.laid_over(root, squashfs.superblock.root)
     if root is None or not root.inode.is_directory:
         raise BadSquashfs("has no root")
@@ -87,15 +86,16 @@ def stacked(layers: Sequence[Squashfs]) -> Node:
 class _Reading:
     """One layer being laid over what those below it have come to."""
 
-    def __init__(self, layer: Layer) -> None:
-        self._layer = layer
+    def __init__(self, number: int, squashfs: Squashfs) -> None:
+        self._squashfs = squashfs
+        self._layer = Layer(number, squashfs.owners, squashfs.attributes())
         self._seen: set[int] = set()
         # Each inode has a name, and some have several: more than that is meant to take all memory.
-        self._left = _MOST_NAMES * layer.squashfs.superblock.inodes
+        self._left = _MOST_NAMES * squashfs.superblock.inodes
 
     def laid_over(self, below: Node | None, reference: int) -> Node | None:
         """The path with this layer; None if it is gone."""
-        inode = self._layer.squashfs.inode(reference)
+        inode = self._squashfs.inode(reference)
         self._left -= 1
         if self._left < 0:
             raise BadSquashfs("is damaged: it has more names than it can have")
@@ -111,7 +111,7 @@ class _Reading:
         if below is not None and below.inode.is_directory:
             node.names = below.names
         self._refuse_opaque(node)
-        for entry in self._layer.squashfs.names(inode.names):
+        for entry in self._squashfs.names(inode.names):
             found = self.laid_over(node.names.pop(entry.name, None), entry.reference)
             if found is not None:
                 node.names[entry.name] = found

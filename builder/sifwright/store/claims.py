@@ -6,7 +6,6 @@ still put in place by one rename. So a claim may be lost or taken over at any mo
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import time
@@ -14,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from sifwright.errors import MachineError
+from sifwright.files import NO_LINKS
 from sifwright.store import faults, presence
 from sifwright.store.location import CLAIMS
 from sifwright.store.presence import Holder
@@ -29,8 +29,6 @@ __all__ = ["LIFETIME", "attempt", "claim", "discard_stale", "is_claimed", "wait_
 # Seconds of silence after which a holder on another machine counts as gone: twelve missed beats.
 LIFETIME = 60.0
 _SHORTEST, _LONGEST = 0.05, 0.5
-# What file systems answer that have no hard links.
-_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 @contextmanager
@@ -116,7 +114,7 @@ def _link(temporary: Path, path: Path) -> bool:
     except FileExistsError:
         pass
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         what = "the step cache is on a file system without hard links"
         fix = "Choose another folder with SIFWRIGHT_CACHE."

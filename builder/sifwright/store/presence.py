@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BEAT_SECONDS", "Holder", "Seen", "clock", "held", "look"]
+__all__ = ["BEAT_SECONDS", "Holder", "Seen", "beating", "clock", "held", "look"]
 
 BEAT_SECONDS = 5.0
 _CLOCK = "clock"
@@ -118,14 +118,15 @@ def held(path: Path, holder: Holder) -> Iterator[None]:
     try:
         with path.open("xb") as file:
             file.write(holder.encoded())
-        with _beating(path):
+        with beating(path):
             yield
     finally:
         path.unlink(missing_ok=True)
 
 
 @contextmanager
-def _beating(path: Path) -> Iterator[None]:
+def beating(path: Path) -> Iterator[None]:
+    """Touch the file or folder every few seconds inside, whatever its name is by then."""
     descriptor = os.open(path, os.O_RDONLY)
     stop = threading.Event()
     thread = threading.Thread(target=_beat, args=(descriptor, stop), daemon=True)

@@ -55,4 +55,9 @@ if ((status != 0)); then
 fi
 rm -rf "${TMPDIR:?}"/* "$PWD" /root/.cache
 [[ ! -d /var/log ]] || find /var/log -type f -delete
+# What apt leaves in a layer that runs it by itself, and the bytecode of what only installs.
+shopt -s nullglob
+rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb
+installers=(/opt/{*,conda/envs/*}/lib/python3*/site-packages/{pip,setuptools,pkg_resources,wheel})
+((${#installers[@]} == 0)) || find "${installers[@]}" -depth -name __pycache__ -exec rm -rf {} +
 echo "sifwright: end $SIFWRIGHT_LAYER"

@@ -12,9 +12,13 @@ if sys.prefix != "/opt/venv":
     sys.exit(f"python is {sys.executable}, not the one of /opt/venv")
 
 # A module whose bytecode is missing or stale is compiled at every start: import is twice as slow.
+# That of what only installs is not kept.
+installers = {"pip", "pkg_resources", "setuptools", "wheel"}
 site = pathlib.Path(sysconfig.get_path("purelib"))
 stale = []
 for source in site.rglob("*.py"):
+    if source.relative_to(site).parts[0] in installers:
+        continue
     cached = pathlib.Path(importlib.util.cache_from_source(str(source)))
     if not cached.exists():
         stale.append(source)

@@ -1,0 +1,81 @@
+"""All of a squashfs that stands behind its data, and the superblock that leads to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sifwright.squashfs.codecs import codec
+from sifwright.squashfs.metadata import table
+from sifwright.squashfs.ondisk import EXPORTABLE, FRAGMENT, OPTIONS, OWNER, POINTER
+from sifwright.squashfs.tree import TreeWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sifwright.squashfs.codecs import Codec
+    from sifwright.squashfs.extents import Moved
+    from sifwright.squashfs.ondisk import Superblock
+    from sifwright.squashfs.stack import Node
+
+__all__ = ["finished"]
+
+# What loop devices can be made of in full (mksquashfs pads as well).
+_PADDING = 4096
+
+
+def finished(
+    like: Superblock, root: Node, moved: Sequence[Moved], start: int
+) -> tuple[Superblock, bytes]:
+    """The tables of a tree whose data is written, from `start` on, in the order of mksquashfs.
+
+    `like` says how it is compressed; `moved` is where the data is, by the number of the layer.
+    """
+    tree = TreeWriter(codec(like.compressor), moved)
+    reference = tree.write(root)
+    fragments = [one for layer in moved for one in layer.fragments]
+    writer = _Writer(codec(like.compressor), start)
+    superblock = replace(
+        like,
+        inodes=len(tree.references),
+        fragments=len(fragments),
+        flags=like.flags & OPTIONS | EXPORTABLE,
+        ids=len(tree.owners),
+        root=reference,
+        inode_table=writer.stream(tree.inodes.finished()),
+        directory_table=writer.stream(tree.directories.finished()),
+        fragment_table=writer.table(FRAGMENT.pack(*one, 0) for one in fragments),
+        export_table=writer.table(map(POINTER.pack, tree.references)),
+        id_table=writer.table(map(OWNER.pack, tree.owners)),
+        xattr_table=writer.xattrs(tree),
+        bytes_used=writer.end,
+    )
+    return superblock, bytes(writer.written) + bytes(-writer.end % _PADDING)
+
+
+class _Writer:
+    """Writes one thing behind the other, and says where each is found."""
+
+    def __init__(self, codec: Codec, start: int) -> None:
+        self._codec = codec
+        self._start = start
+        self.written = bytearray()
+
+    @property
+    def end(self) -> int:
+        return self._start + len(self.written)
+
+    def stream(self, data: bytes) -> int:
+        place = self.end
+        self.written += data
+        return place
+
+    def table(self, entries: Iterable[bytes]) -> int:
+        data, place = table(b"".join(entries), self.end, self._codec)
+        self.written += data
+        return place
+
+    def xattrs(self, tree: TreeWriter) -> int:
+        data, place = tree.xattrs.packed(self.end, self._codec)
+        self.written += data
+        return place
