@@ -10,7 +10,7 @@ from sifwright.files import sha256
 from sifwright.host_checks import TEMPORARY_FIX
 from sifwright.render import buildfiles, metadata
 from sifwright.sif.copying import Range
-from sifwright.sif.image import Composed, Contents, Partition, PartitionError, write
+from sifwright.sif.writing import Composed, Contents, Partition, PartitionError, write
 from sifwright.squash.flatten import flatten
 from sifwright.squash.pack import SQUASHFS, Packing
 from sifwright.squashfs.joining import join
@@ -36,9 +36,9 @@ _MTIME = 1
 def assemble(
     task: Task, results: Sequence[Entry], work: Path, is_checked: Callable[[Entry], bool]
 ) -> str:
-    """Write image.sif from what the steps made, and return its sha256; `work` is an empty folder.
+    """Write image.sif from what the steps made, and return its fingerprint.
 
-    What `is_checked` is not compared with its digest again.
+    `work` is an empty folder. What `is_checked` is not compared with its digest again.
 
     Layered: the first result is the system partition, each other one and the image's metadata an
     overlay. Flat: one partition of the whole tree. Raises `PartitionError` for a result that is

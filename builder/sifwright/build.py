@@ -150,7 +150,9 @@ def _write_plan(task: Task) -> None:
 def _proofs(plan: Plan, sif: Made) -> dict[str, str]:
     """Of each layer with a test, what that proves: the test, and the result it is run on."""
     tested = (step.layer for step in plan.steps if step.layer.test)
-    texts = {layer.name: f"{sif.keys.get(layer.name, sif.sha256)} {layer.test}" for layer in tested}
+    texts = {
+        layer.name: f"{sif.keys.get(layer.name, sif.fingerprint)} {layer.test}" for layer in tested
+    }
     return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
 
 
@@ -169,7 +171,7 @@ def _run_tests(command: Sequence[str], log: Path, watcher: Watcher) -> None:
 
 def _record(task: Task, sif: Made) -> dict[str, object]:
     return {
-        "sif_sha256": sif.sha256,
+        "sif_fingerprint": sif.fingerprint,
         "sifwright": __version__,
         "engine": f"{task.engine.product} {task.engine.version}",
         "built": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-__all__ = ["identity", "read", "remember", "sha256"]
+__all__ = ["SIF", "identity", "of_sif", "read", "remember", "sha256"]
 
+# In front of the identities of SIFs whose fingerprint is remembered.
+SIF = "sif "
 _FILE = "digests.json"
 # Of SIFs that were built and SIFs that images start from.
 _KEPT = 200
@@ -26,31 +28,44 @@ _SECONDS = 24 * 3600
 
 def sha256(path: Path) -> str:
     """The file's digest."""
-    return _sha256(path, identity(path.stat()))
+    return _digest(path, "", identity(path.stat()))
+
+
+def of_sif(path: Path) -> str:
+    """The `fingerprint` of a SIF; raises `SifError`."""
+    return _digest(path, SIF, identity(path.stat()))
+
+
+def read(path: Path, kind: str = "") -> str:
+    """The digest of what is there now, whatever is remembered."""
+    status = path.stat()
+    digest = _taken(path, kind)
+    if identity(path.stat()) == identity(status):
+        remember(status, digest, kind)
+    return digest
 
 
 @cache
-def _sha256(path: Path, identity_now: str) -> str:
+def _digest(path: Path, kind: str, identity_now: str) -> str:
     """Of gigabytes, and asked for by the record, the cache and the build."""
-    return _known(identity_now) or read(path)
+    return _known(kind + identity_now) or read(path, kind)
 
 
-def _known(identity_now: str) -> str:
+def _taken(path: Path, kind: str) -> str:
+    if kind != SIF:
+        return files.sha256(path)
+    from sifwright.sif import image  # noqa: PLC0415  # most often it is remembered
+
+    return image.fingerprint(path)
+
+
+def _known(key: str) -> str:
     """What is remembered of it; empty if that is too old, or of a format without times."""
-    match memory.read(_FILE).get(identity_now):
+    match memory.read(_FILE).get(key):
         # Not what was noted in the future either: the clock was wrong then, or is now.
         case [str(digest), int(noted)] if 0 <= time.time() - noted < _SECONDS:
             return digest
     return ""
-
-
-def read(path: Path) -> str:
-    """The digest of what is there now, whatever is remembered."""
-    status = path.stat()
-    digest = files.sha256(path)
-    if identity(path.stat()) == identity(status):
-        remember(status, digest)
-    return digest
 
 
 def identity(status: os.stat_result) -> str:
@@ -59,9 +74,9 @@ def identity(status: os.stat_result) -> str:
     return f"{place} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
-def remember(status: os.stat_result, digest: str) -> None:
+def remember(status: os.stat_result, digest: str, kind: str = "") -> None:
     """That this is the digest of the file with this status."""
-    known = memory.read(_FILE)
-    known.pop(identity(status), None)
+    known, key = memory.read(_FILE), kind + identity(status)
+    known.pop(key, None)
     newest = list(known.items())[1 - _KEPT :]
-    memory.write(_FILE, {**dict(newest), identity(status): [digest, int(time.time())]})
+    memory.write(_FILE, {**dict(newest), key: [digest, int(time.time())]})

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from sifwright import digests, files, host_checks, room
 from sifwright.errors import UsageError
-from sifwright.sif import image
+from sifwright.sif import image, writing
 from sifwright.sif.copying import Range
 from sifwright.sif.format import ARCHITECTURES, DataType
-from sifwright.sif.image import Composed, Contents, Partition
+from sifwright.sif.writing import Composed, Contents, Partition
 from sifwright.squash.flatten import flatten
 from sifwright.squash.pack import Packing
 from sifwright.squashfs import joining
@@ -43,7 +43,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
     # Beside the target, so that putting it in place is a rename.
     with workspace(host_checks.temporary_root()) as work, workspace(target.parent) as made:
         partition = _partition(source, parts, compression, made, work)
-        image.write(made / target.name, _contents(found, partition))
+        writing.write(made / target.name, _contents(found, partition))
         if digests.identity(source.stat()) != before:
             what = "was changed while it was read"
             raise UsageError.of(what, where=str(source), fix="Flatten it again.")

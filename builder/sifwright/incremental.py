@@ -14,8 +14,8 @@ from sifwright.errors import MachineError, UsageError
 from sifwright.render.definition import base_definition
 from sifwright.sandbox import Sandbox
 from sifwright.schema import did_you_mean
-from sifwright.sif.image import PartitionError
 from sifwright.sif.layout import MAXIMUM_OVERLAYS
+from sifwright.sif.writing import PartitionError
 from sifwright.squash import namespace
 from sifwright.squash.pack import FORMAT
 from sifwright.steps import Steps
@@ -104,7 +104,7 @@ def _made(task: Task, steps: Steps, work: Path) -> Made:
             # Not the entries' names: a layer shares results with one that does the same.
             names = (step.layer.name for step in task.plan.steps)
             keys = dict(zip(names, (entry.key for entry in results), strict=True))
-            return Made(keys=keys, used=sources, compression=compression, sha256=digest)
+            return Made(keys=keys, used=sources, compression=compression, fingerprint=digest)
 
 
 def open_shell(task: Task, layer: str) -> int:

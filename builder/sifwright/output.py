@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sifwright import digests, files, firstuse
+from sifwright.errors import SifwrightError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,9 +59,9 @@ class Output:
             return (
                 all(record[key] == value for key, value in wanted.items())
                 and self._fits(record)
-                and digests.sha256(self.link) == record["sif_sha256"]
+                and digests.of_sif(self.link) == record["sif_fingerprint"]
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, SifwrightError):
             return False
 
     def proofs(self) -> dict[str, str]:
@@ -78,9 +79,9 @@ class Output:
     def publish(self, plan: Plan, made: Path, record: Mapping[str, object]) -> None:
         """Put a tested image in place, with what it was made from.
 
-        `made` holds image.sif, the definition file and plan.json; the record has its sif_sha256.
-        Killed at any moment, the link leads to a whole image, the old one or the new one, and
-        `is_current` tells whether the rest belongs to it.
+        `made` holds image.sif, whose sif_fingerprint is in the record, the definition file and
+        plan.json. Killed at any moment, the link leads to a whole image, the old one or the new
+        one, and `is_current` tells whether the rest belongs to it.
         """
         image = made / _IMAGE
         facts = {"sif": f"{self.name}-{plan.id[:12]}.sif", **record}
@@ -93,7 +94,8 @@ class Output:
             # Its second name would change the time that the digest is remembered for.
             image.unlink(missing_ok=True)
             # Of the open file: another build may have put its own there by now.
-            digests.remember(os.fstat(file.fileno()), str(record["sif_sha256"]))
+            known = os.fstat(file.fileno())
+            digests.remember(known, str(record["sif_fingerprint"]), digests.SIF)
 
     def _put_until_it_fits(self, made: Path, record: str, image: os.stat_result) -> None:
         """Publish until what stands there is of one build, ours or another.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright import files, host_checks, runner
+from sifwright import host_checks, runner
 from sifwright.errors import BuildError
+from sifwright.sif import image
 from sifwright.task import Made
 from sifwright.workspace import workspace
 
@@ -33,7 +34,7 @@ def make(task: Task) -> Made:
         status = runner.stream(command, log=task.log, on_line=watcher, env=environment)
     if status != 0:
         raise BuildError(watcher.problem(f"{engine.product} build failed"))
-    digest = files.sha256(task.made / "image.sif")
+    digest = image.fingerprint(task.made / "image.sif")
     # Nobody knows the result of a single step, so no test of an earlier image counts for this one.
     keys = {step.layer.name: digest for step in plan.steps}
-    return Made(keys=keys, used=watcher.used, compression=compression, sha256=digest)
+    return Made(keys=keys, used=watcher.used, compression=compression, fingerprint=digest)

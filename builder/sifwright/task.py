@@ -29,13 +29,13 @@ Layout = Literal["flat", "layered"]
 class Made:
     """An image.sif that was written: what it was made from, and what it is.
 
-    `keys` say of every layer which result of its step is in it.
+    `keys` say of every layer which result of its step is in it, `fingerprint` is `image.py`'s.
     """
 
     keys: Mapping[str, str]
     used: Sequence[Used]
     compression: str
-    sha256: str
+    fingerprint: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -78,13 +78,13 @@ LAUNCHES = {
         env={"MASTER_ADDR": "nid003"}, expected=(r"MASTER_ADDR='nid003'",)
     ),
     "read-only-tmp": Launch(
-        flags=("--bind", "/usr/share:/tmp:ro"), expected=(r"TMPDIR='/tmp'.*Read-only",)
+        flags=("--bind", "/tmp/read-only:/tmp:ro"), expected=(r"TMPDIR='/tmp'.*Read-only",)
     ),
     "full-tmp": Launch(
         flags=("--bind", "/tmp/full:/tmp"), expected=(r"TMPDIR='/tmp'.*No space left",)
     ),
     "read-only-tmp-on-one-node": Launch(
-        broken="[ $SLURM_NODEID = 0 ] || export APPTAINER_BIND=/usr/share:/tmp:ro"
+        broken="[ $SLURM_NODEID = 0 ] || export APPTAINER_BIND=/tmp/read-only:/tmp:ro"
         "${APPTAINER_BIND:+,$APPTAINER_BIND}",
         expected=(r"TMPDIR='/tmp'.*Read-only",),
     ),
@@ -159,8 +159,12 @@ class Started:
 
 
 def prepare(slurm: Cluster) -> None:
-    """A file system without space, at /tmp/full of every node, and no name server."""
+    """Folders at /tmp/full and /tmp/read-only of every node, and no name server."""
     (slurm.files.shared / "nsswitch.conf").write_text("hosts: files\n")
     fill = "mkdir -p /tmp/full && mount -t tmpfs -o size=16k tmpfs /tmp/full && cat /dev/zero"
+    # What the engine binds there: two ranks of a node that both make the folder for it get in
+    # each other's way.
+    places = f"mkdir -p /tmp/read-only/{slurm.files.shared.relative_to('/tmp')}"
     for host in ("nid001", "nid002", "nid003"):
-        slurm.run("sh", "-c", f"{fill} >/tmp/full/all 2>/dev/null", host=host, check=False)
+        script = f"{places} && {fill} >/tmp/full/all 2>/dev/null"
+        slurm.run("sh", "-c", script, host=host, check=False)

@@ -19,8 +19,9 @@ from sifwright.errors import BuildError, MachineError
 from sifwright.flattening import flatten_sif
 from sifwright.model import LayerFile
 from sifwright.output import Output
-from sifwright.sif import image
-from sifwright.sif.image import Contents, Partition, PartitionError, SifError
+from sifwright.sif import image, writing
+from sifwright.sif.image import SifError
+from sifwright.sif.writing import Composed, Contents, Partition, PartitionError
 from sifwright.squash import listing
 from sifwright.squash.pack import Packing
 from sifwright.squashfs.making import squashfs_of
@@ -180,7 +181,7 @@ def test_a_sif_that_cannot_be_written_is_not_there(
 ) -> None:
     broken(call, tmp_path / "x.sif")
     with pytest.raises(BuildError, match=f"{tmp_path}/x.sif: cannot be written: {CAUSE}"):
-        image.write(tmp_path / "x.sif", contents)
+        writing.write(tmp_path / "x.sif", contents)
     assert not (tmp_path / "x.sif").exists()
 
 
@@ -189,7 +190,7 @@ def test_a_partition_that_cannot_be_read_is_named(
 ) -> None:
     broken("preadv", tmp_path / "layer")
     with pytest.raises(PartitionError, match=f"{tmp_path}/layer: cannot be read: {CAUSE}"):
-        image.write(tmp_path / "x.sif", contents)
+        writing.write(tmp_path / "x.sif", contents)
     assert not (tmp_path / "x.sif").exists()
 
 
@@ -206,9 +207,9 @@ def test_an_older_sif_that_cannot_be_read_changes_nothing(
     contents: Contents[Partition], tmp_path: Path, broken: Break
 ) -> None:
     older = tmp_path / "older.sif"
-    digest = image.write(older, contents)
+    digest = writing.write(older, contents)
     broken("pread", older)
-    assert image.write(tmp_path / "x.sif", contents, like=older) == digest
+    assert writing.write(tmp_path / "x.sif", contents, like=older) == digest
     with pytest.raises(SifError, match=f"older.sif: .* it cannot be read: {CAUSE}"):
         image.read(older)
 
@@ -221,7 +222,7 @@ def test_a_sif_that_cannot_be_read_is_not_flattened(
     capsys: pytest.CaptureFixture[str],
     call: str,
 ) -> None:
-    image.write(tmp_path / "x.sif", contents)
+    writing.write(tmp_path / "x.sif", contents)
     flatten_sif(tmp_path / "x.sif", tmp_path / "flat.sif", "")
     broken(call, tmp_path / "x.sif")
     command = ["flatten", str(tmp_path / "x.sif"), str(tmp_path / "new.sif")]
@@ -259,17 +260,19 @@ def test_an_image_that_cannot_be_read_is_not_current(
     # Nothing is remembered.
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "none"))
     sif, output = tmp_path / "toy-1.sif", Output(folder=tmp_path, name="toy")
-    sif.write_text("whole")
+    system = Composed(pieces=[b"whole"], name="system", is_system=True)
+    contents = Contents(partitions=[system], definition=b"", arch="amd64")
+    found = writing.write(sif, contents)
     output.link.symlink_to(sif.name)
     texts = [tmp_path / "toy.def", tmp_path / "plan.json"]
     for path in texts:
         path.write_text(path.name)
     known = {path.name: files.sha256(path) for path in texts}
-    record = {"sif": sif.name, "sif_sha256": files.sha256(sif), "files": known}
+    record = {"sif": sif.name, "sif_fingerprint": found, "files": known}
     output.record.write_text(json.dumps(record))
     assert output.is_current({})
-    digests._sha256.cache_clear()  # noqa: SLF001
-    broken("read", output.link)
+    digests._digest.cache_clear()  # noqa: SLF001
+    broken("preadv", sif)
     assert not output.is_current({})
 
 

@@ -50,7 +50,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 def _digest(path: Path) -> str:
     """As another process would be told."""
-    digests._sha256.cache_clear()  # noqa: SLF001
+    digests._digest.cache_clear()  # noqa: SLF001
     return digests.sha256(path)
 
 

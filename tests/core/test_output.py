@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import itertools
 import json
 import multiprocessing
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from sifwright.output import Output
+from sifwright.sif import writing
+from sifwright.sif.writing import Composed, Contents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,15 +61,17 @@ def text(name: str, build: str) -> str:
 def publish(output: Output, build: str, folder: Path) -> None:
     """As a build does whose private folder this is."""
     folder.mkdir()
-    for name in NAMES:
+    for name in set(NAMES) - {"image.sif"}:
         (folder / name).write_text(text(name, build))
     plan = cast("Plan", SimpleNamespace(id=build[0] * 64))
-    digest = hashlib.sha256(text("image.sif", build).encode()).hexdigest()
-    output.publish(plan, folder, {**wanted(build), "sif_sha256": digest})
+    system = Composed(pieces=[text("image.sif", build).encode()], name="system", is_system=True)
+    contents = Contents(partitions=[system], definition=b"", arch="amd64")
+    found = writing.write(folder / "image.sif", contents)
+    output.publish(plan, folder, {**wanted(build), "sif_fingerprint": found})
 
 
 def is_whole(output: Output, build: str) -> bool:
-    return all((output.folder / name).read_text() == text(name, build) for name in NAMES)
+    return all(text(name, build).encode() in (output.folder / name).read_bytes() for name in NAMES)
 
 
 def assert_one_stands(output: Output, builds: Sequence[str]) -> None:

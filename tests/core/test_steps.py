@@ -14,7 +14,7 @@ from sifwright.inputs import Inputs
 from sifwright.plan import resolve
 from sifwright.progress import QuietProgress, Timer
 from sifwright.render.metadata import LABELS
-from sifwright.sif.image import PartitionError
+from sifwright.sif.writing import PartitionError
 from sifwright.squash.pack import LISTING, SQUASHFS, Packed
 from sifwright.steps import Steps
 from sifwright.store.store import Store
@@ -173,6 +173,6 @@ def test_a_base_that_the_disk_changed_is_noticed(
         pass
     assert (ground.ran, Store.open().all_keys()) == ([0], [])
     # What is there by now is another base, and known as that.
-    digests._sha256.cache_clear()  # noqa: SLF001
+    digests._digest.cache_clear()  # noqa: SLF001
     with made_by(plan, ground).results() as results:
         assert len(results) == 3

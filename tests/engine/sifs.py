@@ -8,7 +8,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
-from sifwright.sif.image import Partition
+from sifwright.sif.writing import Partition
 from tests.conftest import run
 
 if TYPE_CHECKING:

@@ -257,9 +257,9 @@ class LiveStack(Stack):
 def write_joined(layers: Sequence[Path], target: Path) -> None:
     """Join squashfs files to one."""
     ranges = [Range(path=path, size=path.stat().st_size) for path in layers]
-    with created(target) as writer:
+    with created(target, 0) as writer:
         for piece in join(ranges):
-            writer.write(piece) if isinstance(piece, bytes) else writer.append(piece)
+            writer.write(piece) if isinstance(piece, bytes) else writer.copy(piece)
 
 
 def described(folder: Path) -> Tree:

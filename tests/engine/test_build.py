@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING
 
+from sifwright.sif import image
 from tests.conftest import sifwright
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def test_a_build_leaves_image_record_and_link(toy: Toy, engine: str) -> None:
     assert base[0] == "base-local"  # which another test may have left in the cache
     assert hello[:2] == ["hello", "done"]
     record = json.loads((toy.output / "record.json").read_text())
-    assert record["sif_sha256"] == hashlib.sha256(toy.sif.read_bytes()).hexdigest()
+    assert record["sif_fingerprint"] == image.fingerprint(toy.sif)
     assert toy.sif.readlink().name == record["sif"]
     assert record["plan"] == json.loads((toy.output / "plan.json").read_text())
     assert (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.inspection.stack import Stack
-from sifwright.sif import image
-from sifwright.sif.image import Contents, Partition
+from sifwright.sif import image, writing
+from sifwright.sif.writing import Contents, Partition
 from tests.conftest import run, sifwright
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def squash(folder: Path, *, name: str = "rootfs", is_system: bool = True) -> Par
 
 def write(target: Path, *parts: Partition) -> Path:
     target.unlink(missing_ok=True)
-    image.write(target, Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64"))
+    writing.write(target, Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64"))
     return target
 
 

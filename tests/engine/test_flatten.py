@@ -13,9 +13,9 @@ import pytest
 
 from sifwright.errors import MachineError, UsageError
 from sifwright.flattening import flatten_sif
-from sifwright.sif import image
+from sifwright.sif import image, writing
 from sifwright.sif.copying import Range
-from sifwright.sif.image import Contents, Partition
+from sifwright.sif.writing import Contents, Partition
 from sifwright.squash.pack import squash_command
 from sifwright.squashfs.joining import compression
 from tests.conftest import run, sifwright
@@ -33,7 +33,7 @@ def layered(tmp_path: Path) -> Path:
 def _sif(folder: Path, compressors: list[str]) -> Path:
     parts = [_partition(folder, number, name) for number, name in enumerate(compressors)]
     contents = Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64")
-    image.write(folder / "layered.sif", contents)
+    writing.write(folder / "layered.sif", contents)
     return folder / "layered.sif"
 
 
@@ -80,7 +80,7 @@ def test_layers_that_cannot_be_joined_are_packed_again(tmp_path: Path) -> None:
 def test_a_file_that_was_made_meanwhile_stays(
     layered: Path, monkeypatch: pytest.MonkeyPatch, *, has_links: bool
 ) -> None:
-    target, real = layered.with_name("flat.sif"), image.write
+    target, real = layered.with_name("flat.sif"), writing.write
 
     def write(*arguments: Any) -> str:
         target.write_text("of somebody else")

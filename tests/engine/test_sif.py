@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.sif import image, layout
+from sifwright.sif import image, layout, writing
 from sifwright.sif.format import LAUNCH, NO_TIME
-from sifwright.sif.image import Contents, Partition
+from sifwright.sif.writing import Contents, Partition
 from tests.conftest import run
 from tests.engine.sifs import keys, layer, system
 
@@ -54,7 +54,7 @@ def contents(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Contents[
 @pytest.fixture(scope="module")
 def sif(contents: Contents[Partition], tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("sif") / "layered image.sif"
-    image.write(target, contents)
+    writing.write(target, contents)
     return target
 
 
@@ -110,7 +110,7 @@ def test_it_runs_as_the_stack_of_its_layers(engine: str, sif: Path) -> None:
 
 def test_a_flat_one_runs(engine: str, contents: Contents[Partition], tmp_path: Path) -> None:
     flat = replace(contents, partitions=contents.partitions[:1])
-    image.write(tmp_path / "flat.sif", flat)
+    writing.write(tmp_path / "flat.sif", flat)
     assert _execute(engine, tmp_path / "flat.sif", "echo it runs") == ["it", "runs"]
 
 
@@ -123,7 +123,7 @@ def test_more_objects_than_usual_run(
         for number in range(layout.MAXIMUM_OVERLAYS)
     ]
     parts = [contents.partitions[0], *many]
-    image.write(tmp_path / "x.sif", replace(contents, partitions=parts))
+    writing.write(tmp_path / "x.sif", replace(contents, partitions=parts))
     assert _execute(engine, tmp_path / "x.sif", "cat /of-0 /of-31 /says") == ["03163"]
     _sign(engine, tmp_path / "x.sif", tmp_path)
 
@@ -153,7 +153,7 @@ def test_it_is_inspected_without_metadata(
     engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
     """The engine looks into the container then, through all of its layers."""
-    image.write(tmp_path / "x.sif", replace(contents, metadata=None))
+    writing.write(tmp_path / "x.sif", replace(contents, metadata=None))
     deffile = _said(engine, "inspect", "--deffile", tmp_path / "x.sif")
     assert deffile.strip() == DEFINITION.decode().strip()
     assert _said(engine, "inspect", "--labels", tmp_path / "x.sif").split() == [
@@ -176,7 +176,7 @@ def test_it_is_signed_and_every_part_is_covered(
     engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
     sif = tmp_path / "x.sif"
-    image.write(sif, contents)
+    writing.write(sif, contents)
     verify = _sign(engine, sif, tmp_path)
     good = sif.read_bytes()
     signed = image.read(sif).descriptors[:-1]
@@ -196,7 +196,7 @@ def test_signatures_do_not_depend_on_the_time(
     found = set()
     for folder in (tmp_path / "one", tmp_path / "other"):
         folder.mkdir()
-        image.write(folder / "x.sif", contents)
+        writing.write(folder / "x.sif", contents)
         _sign(engine, folder / "x.sif", folder)
         found.add(hashlib.sha256((folder / "x.sif").read_bytes()).hexdigest())
         time.sleep(1.1)
@@ -207,7 +207,7 @@ def test_what_the_engine_builds_is_read(
     engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
     """`apptainer build` from a SIF: its system partition alone, as it was packed anew."""
-    image.write(tmp_path / "x.sif", replace(contents, partitions=contents.partitions[:1]))
+    writing.write(tmp_path / "x.sif", replace(contents, partitions=contents.partitions[:1]))
     fakeroot = [] if os.geteuid() else ["--fakeroot"]
     _said(engine, "build", *fakeroot, tmp_path / "built.sif", tmp_path / "x.sif")
     found = image.read(tmp_path / "built.sif")

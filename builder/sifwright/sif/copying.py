@@ -1,8 +1,13 @@
-"""Write a file from front to back, and take digests of exactly the bytes that get into it."""
+"""Write a file from front to back, and take digests of exactly the bytes that get into it.
+
+Of large files nothing stays in memory: the system would have to find room for all of it, and give
+up what others read, for bytes that are in memory a second time as those of what they come from.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import hashlib
 import os
@@ -11,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sifwright.errors import BuildError
 
@@ -20,16 +25,26 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-__all__ = ["Range", "Unreadable", "Writer", "blocks", "created", "opened"]
+__all__ = ["LARGE", "Digest", "Range", "Unreadable", "Writer", "blocks", "created", "opened"]
 
 # Big enough that threads and system calls cost nothing, small enough to stay in a CPU's cache.
 _BLOCK = 1 << 20
 # The disk is told to begin after so much: fsync has little left to wait for at the end.
 _BEHIND = 8 << 20
-_SYNC_FILE_RANGE_WRITE = 2
+# Files of this size and more leave memory as soon as they are on the disk.
+LARGE = 1 << 30
+# sync_file_range(2): begin to write; and wait for what was begun, and for that.
+_BEGIN, _FINISH = 2, 7
+_FAILED = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
 # ioctl_ficlonerange(2): _IOW(0x94, 13, struct file_clone_range).
 _FICLONERANGE = 0x4020940D
 _CLONE_RANGE = struct.Struct("=qQQQ")
+
+
+class Digest(Protocol):
+    """What hashlib makes."""
+
+    def update(self, data: memoryview, /) -> None: ...
 
 
 class Unreadable(Exception):
@@ -46,55 +61,60 @@ class Range:
 
 
 class Writer:
-    """A new file and its digest so far; made by `created`."""
+    """A new file, made by `created`. What is written of it in small pieces has one digest."""
 
-    def __init__(self, file: int, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, file: int, pool: ThreadPoolExecutor, size: int) -> None:
         self._file = file
         self._pool = pool
-        self._digest = hashlib.sha256()
+        self._is_large = size >= LARGE
+        self._written = hashlib.sha256()
         self._position = self._begun = 0
 
     @property
-    def digest(self) -> str:
-        """The sha256 of everything written so far."""
-        return self._digest.hexdigest()
+    def written(self) -> str:
+        """The sha256 of all that `write` and `pad` have written."""
+        return self._written.hexdigest()
 
     def write(self, data: bytes) -> None:
-        self._digest.update(data)
-        self._put(memoryview(data))
+        self._written.update(data)
+        self.put(data)
 
     def pad(self, offset: int) -> None:
         self.write(bytes(offset - self._position))
 
-    def copy(self, source: Range) -> str:
-        """Copy the bytes and return their sha256; raises `Unreadable`."""
-        digest = hashlib.sha256()
-        with opened(source.path) as file:
-            self._through(file, source.offset, source.size, (self._put, digest.update))
-        return digest.hexdigest()
+    def put(self, data: bytes | memoryview) -> None:
+        """Write what counts for no digest."""
+        data = memoryview(data)
+        while data:
+            count = os.pwrite(self._file, data, self._position)
+            self._position += count
+            data = data[count:]
+        if self._position - self._begun >= _BEHIND:
+            self._write_behind()
 
-    def append(self, source: Range) -> None:
-        """Copy the bytes of which nobody knows a digest; raises `Unreadable`."""
+    def copy(self, source: Range, digest: Digest | None = None) -> None:
+        """Copy the bytes, and add them to the digest; raises `Unreadable`."""
         with opened(source.path) as file:
-            self._through(file, source.offset, source.size, (self._put,))
+            uses = (self.put,) if digest is None else (self.put, digest.update)
+            self._through(file, source.offset, source.size, uses)
 
     def clone(self, source: Range, sha256: str) -> bool:
         """Share the bytes instead of copying them; False if they cannot be, or are the wrong ones.
 
-        They are read back from the new file, so the digest is that of what stands there.
+        They are read back from the new file, so the digest is that of what stands there. Without
+        one, they are known to be right.
         """
-        before = self._digest.copy(), self._position
-        digest = hashlib.sha256()
+        before, digest = self._position, hashlib.sha256()
         try:
             with opened(source.path) as file:
                 self._share(file, source)
-            self._through(self._file, self._position, source.size, (self._skip, digest.update))
-            same = digest.hexdigest() == sha256
+            if sha256:
+                self._through(self._file, before, source.size, (digest.update,))
+            is_right = not sha256 or digest.hexdigest() == sha256
         except (OSError, Unreadable):
-            same = False
-        if not same:
-            self._digest, self._position = before
-        return same
+            is_right = False
+        self._position = before + source.size if is_right else before
+        return is_right
 
     def sync(self) -> None:
         os.fsync(self._file)
@@ -106,7 +126,7 @@ class Writer:
     def _through(
         self, file: int, offset: int, size: int, uses: Sequence[Callable[[memoryview], None]]
     ) -> None:
-        """Read blocks, and digest and use each at once: the GIL is free in all of them."""
+        """Read blocks, and use each in all ways at once: the GIL is free in all of them."""
         pending: list[Future[None]] = []
         buffers = (bytearray(_BLOCK), bytearray(_BLOCK))
         first, *others = uses
@@ -114,40 +134,43 @@ class Writer:
             block = memoryview(buffers[number % 2])[: min(_BLOCK, size - at)]
             _fill(file, block, offset + at)
             wait(pending)
-            pending = [self._pool.submit(use, block) for use in (self._digest.update, *others)]
+            pending = [self._pool.submit(use, block) for use in others]
             first(block)
         wait(pending)
 
-    def _skip(self, data: memoryview) -> None:
-        """Past what stands there."""
-        self._position += len(data)
-
-    def _put(self, data: memoryview) -> None:
-        while data:
-            count = os.pwrite(self._file, data, self._position)
-            self._position += count
-            data = data[count:]
-        if self._position - self._begun >= _BEHIND:
-            _begin_writing(self._file, self._begun, self._position - self._begun)
-            self._begun = self._position
+    def _write_behind(self) -> None:
+        """Have the disk write the last piece, and be done with the one before."""
+        start, size = self._begun, self._position - self._begun
+        _sync_range(self._file, start, size, _BEGIN)
+        if self._is_large and start >= _BEHIND:
+            # What still has to be written would stay in memory.
+            _sync_range(self._file, start - _BEHIND, _BEHIND, _FINISH)
+            os.posix_fadvise(self._file, 0, start, os.POSIX_FADV_DONTNEED)
+        self._begun = self._position
 
 
-def _begin_writing(file: int, start: int, size: int) -> None:
-    """Have the disk write these bytes meanwhile (sync_file_range(2)); a failure costs time only."""
+def _sync_range(file: int, start: int, size: int, how: int) -> None:
+    """Have the disk write these bytes (sync_file_range(2)), where the system can.
+
+    Raises `OSError` if the disk failed: fsync would not say so again.
+    """
     libc = _libc()
-    if hasattr(libc, "sync_file_range"):
-        place = ctypes.c_int64(start), ctypes.c_int64(size)
-        libc.sync_file_range(file, *place, _SYNC_FILE_RANGE_WRITE)
+    if not hasattr(libc, "sync_file_range"):
+        return
+    if libc.sync_file_range(file, ctypes.c_int64(start), ctypes.c_int64(size), how):
+        error = ctypes.get_errno()
+        if error in _FAILED:
+            raise OSError(error, os.strerror(error))
 
 
 @cache
 def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
+    return ctypes.CDLL(None, use_errno=True)
 
 
 @contextmanager
-def created(path: Path) -> Iterator[Writer]:
-    """Yield the writer of a new file; if anything fails, there is no such file afterwards.
+def created(path: Path, size: int) -> Iterator[Writer]:
+    """Yield the writer of a new file of about that size; if anything fails, there is no such file.
 
     Raises `BuildError` if it cannot be written, a full disk for example, or is there already.
     """
@@ -159,7 +182,7 @@ def created(path: Path) -> Iterator[Writer]:
     try:
         try:
             with ThreadPoolExecutor(2) as pool:
-                yield Writer(file, pool)
+                yield Writer(file, pool, size)
         finally:
             # Some file systems (NFS) say no sooner that they could not write.
             os.close(file)
