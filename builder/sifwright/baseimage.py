@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import digests, mirrors, registry
+from sifwright import localbase, mirrors, registry
 from sifwright.mirrors import Rule
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from sifwright.model import Plan, Step
     from sifwright.registry import Reference
 
-__all__ = ["BaseImage", "header", "local_digest", "local_path", "of"]
+__all__ = ["BaseImage", "header", "local_digest", "local_name", "of"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,11 +54,10 @@ def of(plan: Plan) -> BaseImage | None:
     return BaseImage(layer=base.layer.name, name=lines["From"], reference=registry.parse(found))
 
 
-def local_path(plan: Plan) -> Path | None:
-    """The file of this machine that a plan starts from, if it is there."""
+def local_name(plan: Plan) -> str:
+    """The file of this machine that a plan starts from; empty if it starts from something else."""
     lines = header(plan.steps[0])
-    path = Path(lines.get("From", ""))
-    return path if lines.get("Bootstrap") == "localimage" and path.is_file() else None
+    return lines.get("From", "") if lines.get("Bootstrap") == "localimage" else ""
 
 
 def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
@@ -67,10 +65,7 @@ def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
 
     `from_disk`: of its bytes as they are now, whatever is remembered.
     """
-    path = local_path(plan)
-    if path is None:
-        return ""
-    return digests.read(path) if from_disk else digests.sha256(path)
+    return localbase.digest(local_name(plan), from_disk=from_disk)
 
 
 def header(base: Step) -> dict[str, str]:

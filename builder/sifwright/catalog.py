@@ -37,6 +37,7 @@ def load(defs: Path, project: Path) -> Catalog:
         images=reader.yaml_folder("images", "image", headers.image),
         layers=reader.layers(),
         versions=headers.versions(reader.document(defs / "versions.yaml", "versions") or {}),
+        included=tuple(reader.included),
     )
     reader.sound.remember()
     problems = reader.problems or list(crosscheck.problems(catalog, reader.place))
@@ -54,6 +55,7 @@ class _Reader:
     problems: list[Problem] = field(default_factory=list)
     lines: dict[str, dict[yamlfile.Path, int]] = field(default_factory=dict)
     sound: Sound = field(default_factory=Sound)
+    included: list[tuple[str, tuple[LayerFile, ...]]] = field(default_factory=list)
 
     def place(self, file: str, path: yamlfile.Path) -> str:
         """The file below `defs` and line of a value, as a message begins."""
@@ -178,7 +180,9 @@ class _Reader:
                 continue  # made when the plan is resolved
             if not (self.project / name).is_dir():
                 self.add(self.project / name, "no such folder", f"'{folder.name}' includes it.")
-            yield from self.tree(self.project / name, self.project)
+            files = tuple(self.tree(self.project / name, self.project))
+            self.included.append((name, files))
+            yield from files
 
     def tree(self, top: Path, base: Path) -> Iterator[LayerFile]:
         if top.is_symlink():

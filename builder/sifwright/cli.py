@@ -68,12 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A terminal that knows ASCII only is no reason to fail over a '·'.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    parsed = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    parsed = parser(next(iter(words), "")).parse_args(words)
     signal.signal(signal.SIGTERM, _stop)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup sets it
         signal.signal(signal.SIGHUP, _stop)
     try:
-        commands = importlib.import_module("sifwright.commands")
+        commands = importlib.import_module(_module(parsed.command))
         getattr(commands, parsed.command)(parsed)
         sys.stdout.flush()
     except SifwrightError as error:
@@ -87,6 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _report(_machine_error(error))
     return 0
+
+
+def _module(command: str) -> str:
+    """Where it is: that of most builds loads in a moment, as there is nothing to do."""
+    return f"sifwright.{'buildcommand' if command == 'build_command' else 'commands'}"
 
 
 def _machine_error(error: OSError) -> SifwrightError:
@@ -115,8 +121,12 @@ class _Parser(argparse.ArgumentParser):
         self.exit(UsageError.exit_code, f"sifwright: {message}\n    See {self.prog} --help.\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of all commands, also for the tests of the documentation."""
+def parser(only: str = "") -> argparse.ArgumentParser:
+    """The parser of all commands, also for the tests of the documentation.
+
+    `only`: of this one, if it is one; to make those of the others takes longer than to find out
+    that there is nothing to build.
+    """
     top = _Parser(
         prog="sifwright",
         description="Compose, build and prove PyTorch container images for supercomputers.",
@@ -129,7 +139,7 @@ def parser() -> argparse.ArgumentParser:
         "--project", default="", metavar="DIR", help="folder with defs/ and runscripts/ to use"
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for name, text, groups in COMMANDS:
+    for name, text, groups in [row for row in COMMANDS if row[0] == only] or COMMANDS:
         command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         command.set_defaults(command=f"{name.replace('-', '_')}_command")
         for group in groups:

@@ -11,7 +11,6 @@ from sifwright import machine
 from sifwright.context import load, output_of, resolve_plan
 from sifwright.errors import Different
 from sifwright.imagecommands import (
-    build_command,
     check_comm_command,
     check_command,
     flatten_command,
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 __all__ = [
-    "build_command",
     "cache_command",
     "check_comm_command",
     "check_command",

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import catalog
 from sifwright.errors import UsageError
 from sifwright.output import Output
 from sifwright.paths import project_folder
-from sifwright.plan import resolve
 from sifwright.printing import console
 from sifwright.progress import JsonProgress, QuietProgress, TextProgress
 
@@ -19,21 +17,28 @@ if TYPE_CHECKING:
     from sifwright.model import Catalog, Plan
     from sifwright.progress import Progress
 
-__all__ = ["built", "load", "output_of", "progress_of", "resolve_plan"]
+__all__ = ["built", "load", "output_at", "output_of", "progress_of", "resolve_plan"]
 
 
 def load(arguments: Namespace) -> Catalog:
+    from sifwright import catalog  # noqa: PLC0415  # a build with nothing to do needs none of it
+
     project = project_folder(arguments.project)
     return catalog.load(project / "defs", project)
 
 
 def resolve_plan(arguments: Namespace) -> Plan:
+    from sifwright.plan import resolve  # noqa: PLC0415  # as above
+
     return resolve(load(arguments), arguments.site, arguments.image, arguments.settings)
 
 
 def output_of(arguments: Namespace, plan: Plan) -> Output:
-    folder = Path(arguments.output) / plan.site.name / plan.image.name
-    return Output(folder=folder, name=plan.image.name)
+    return output_at(arguments, plan.site.name, plan.image.name)
+
+
+def output_at(arguments: Namespace, site: str, image: str) -> Output:
+    return Output(folder=Path(arguments.output) / site / image, name=image)
 
 
 def built(arguments: Namespace, plan: Plan) -> Output:
@@ -53,4 +58,4 @@ def progress_of(arguments: Namespace) -> Progress:
         return QuietProgress()
     if arguments.json:
         return JsonProgress()
-    return TextProgress(console(), verbose=arguments.verbose)
+    return TextProgress(console, verbose=arguments.verbose)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,6 +91,8 @@ def second(file: Path, folder: Path) -> Path:
 
 def write(path: Path, data: bytes, *, mode: int) -> None:
     """Write a small file with that mode; killed at any moment, the old one is still there."""
+    import tempfile  # noqa: PLC0415  # most commands write nothing
+
     with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=path.parent) as folder:
         finished = Path(folder) / "file"
         finished.write_bytes(data)

@@ -1,8 +1,7 @@
-"""The commands that build an image, or look at one that was built."""
+"""The commands that look at an image that was built, or work towards one; see buildcommand.py."""
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +15,8 @@ from sifwright.printing import console, print_json, say, say_at_once
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from sifwright.model import Plan
-    from sifwright.output import Output
 
 __all__ = [
-    "build_command",
     "check_comm_command",
     "check_command",
     "flatten_command",
@@ -29,35 +25,6 @@ __all__ = [
     "shell_command",
     "test_command",
 ]
-
-
-def build_command(arguments: Namespace) -> None:
-    from sifwright import lint, localbase, wished  # noqa: PLC0415  # 'list' needs none of it
-
-    plan = resolve_plan(arguments)
-    output, progress = output_of(arguments, plan), progress_of(arguments)
-    # Said, not refused: the image may be for another purpose than the one that the rule knows.
-    for error in lint.errors(plan, project_folder(arguments.project) / "defs"):
-        progress.note(f"lint: {error.where}: {error.what}: {error.why} [{error.rule}]")
-    wishes = wished.Wishes(
-        layout=arguments.layout or plan.site.layout,
-        force=arguments.force,
-        cached=not arguments.no_cache,
-        tests=arguments.tests,
-    )
-    is_new = wishes.force or not output.is_current(wished.facts(plan, wishes))
-    if is_new:
-        from sifwright.build import build  # noqa: PLC0415  # pulls in ssl and the engine
-
-        build(plan, output, progress, wishes)
-    else:
-        # Earlier versions built from such a base: that image lacks most of it.
-        localbase.refuse(plan)
-    size = output.link.stat().st_size / 1e6
-    state = "built" if is_new else "up to date"
-    progress.note(f"{state}: {output.link} ({size:.0f} MB, plan {plan.id[:12]})")
-    for line in _next_steps(plan, output):
-        progress.note(line)
 
 
 def shell_command(arguments: Namespace) -> None:
@@ -154,18 +121,6 @@ def labels_command(arguments: Namespace) -> None:
     else:
         for name, value in sorted(found.items()):
             say(f"{name}  {value}")
-
-
-def _next_steps(plan: Plan, output: Output) -> list[str]:
-    provided = {thing for step in plan.steps for thing in step.layer.provides}
-    program = "conda-python-simple -c 'import torch'" if "run-scripts" in provided else "bash"
-    lines = [f"try it:     singularity exec {shlex.quote(str(output.link))} {program}"]
-    if older := output.older():
-        size = sum(path.stat().st_size for path in older) / 1e6
-        lines.append(
-            f"older images, yours to remove: {len(older)} in {output.folder} ({size:.0f} MB)"
-        )
-    return lines
 
 
 def _ignore(_line: str) -> None: ...

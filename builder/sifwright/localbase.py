@@ -2,49 +2,67 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage
+from sifwright import digests
 from sifwright.errors import MachineError, Problem
-from sifwright.sif import image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sifwright.model import Plan
+    from sifwright.sif.image import Image
 
-__all__ = ["problems", "refuse"]
+__all__ = ["digest", "file", "problems", "refuse"]
 
 
-def problems(plan: Plan) -> Iterator[Problem]:
+def file(name: str) -> Path | None:
+    """The file of that name, if it is there; no image starts from an empty name."""
+    path = Path(name)
+    return path if name and path.is_file() else None
+
+
+def digest(name: str, *, from_disk: bool = False) -> str:
+    """Its sha256; empty if there is no such file.
+
+    `from_disk`: of its bytes as they are now, whatever is remembered.
+    """
+    path = file(name)
+    if path is None:
+        return ""
+    return digests.read(path) if from_disk else digests.sha256(path)
+
+
+def problems(name: str, layer: str) -> Iterator[Problem]:
     """Yield that the base has overlays: the engine takes the first partition (tried on 1.4.5).
 
     It says nothing of the others and ends with 0. What is no SIF, it refuses itself.
     """
-    path = baseimage.local_path(plan)
+    path = file(name)
     if path is None:
         return
+    from sifwright.sif import image  # noqa: PLC0415  # most images start from no file
+
     try:
         found = image.read(path)
     except image.SifError:
         return
     if count := _overlays(found):
-        name = plan.steps[0].layer.name
         yield Problem(
             where=str(path),
-            what=f"layer '{name}' starts from it, and would take the first of its"
+            what=f"layer '{layer}' starts from it, and would take the first of its"
             f" {count + 1} partitions only",
             fix=f"sifwright flatten {path} NEW.sif, and start from NEW.sif"
             " (or build it with --layout flat).",
         )
 
 
-def refuse(plan: Plan) -> None:
+def refuse(name: str, layer: str) -> None:
     """Raise `MachineError` for such a base."""
-    if found := list(problems(plan)):
+    if found := list(problems(name, layer)):
         raise MachineError(*found)
 
 
-def _overlays(found: image.Image) -> int:
+def _overlays(found: Image) -> int:
     others = (one for one in found.descriptors if one.is_overlay and not one.is_squashfs)
     return len(found.partitions[1:]) + sum(1 for _ in others)

@@ -9,7 +9,6 @@ from typing import Any
 
 from sifwright.errors import MachineError
 from sifwright.store import location
-from sifwright.workspace import workspace
 
 __all__ = ["read", "write"]
 
@@ -26,6 +25,8 @@ def read(name: str) -> dict[str, Any]:
 
 def write(name: str, data: dict[str, Any]) -> None:
     """Remember it, where there is a cache that can be written to."""
+    from sifwright.workspace import workspace  # noqa: PLC0415  # of no use to what only reads
+
     with suppress(OSError, MachineError):
         folder = location.root()
         if not folder.is_dir():

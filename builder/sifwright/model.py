@@ -222,12 +222,16 @@ class Image:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Catalog:
-    """Everything under `defs/`, checked. `versions` is table -> row -> column -> values."""
+    """Everything under `defs/`, checked. `versions` is table -> row -> column -> values.
+
+    `included`: the folders beside `defs/` that layers include, as often as they do.
+    """
 
     sites: Mapping[str, Site]
     images: Mapping[str, Image]
     layers: Mapping[str, Layer]
     versions: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]]
+    included: tuple[tuple[str, tuple[LayerFile, ...]], ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

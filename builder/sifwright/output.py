@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sifwright import digests, files, firstuse
+from sifwright import digests, files
 from sifwright.errors import SifwrightError
 
 if TYPE_CHECKING:
@@ -73,6 +71,8 @@ class Output:
 
     def remember(self, made: Path, text: str) -> None:
         """Put the record of what sources were when they were first used in place."""
+        from sifwright import firstuse  # noqa: PLC0415  # as all that only a build writes with
+
         (made / firstuse.FILE).write_text(text)
         files.publish(made / firstuse.FILE, self.folder / firstuse.FILE)
 
@@ -103,6 +103,8 @@ class Output:
         Of several builds at once, the one whose rename comes last looks after it, so a set that is
         mixed is always seen by somebody.
         """
+        import secrets  # noqa: PLC0415  # as above
+
         for number in range(_TRIES):
             # Two that go on in step would never end.
             time.sleep(secrets.randbelow(1 + _PAUSE_MS * number) / 1000)
@@ -113,6 +115,8 @@ class Output:
 
     def _put(self, made: Path, sif: str) -> None:
         """One rename for each file, the link last."""
+        import tempfile  # noqa: PLC0415  # as above
+
         names = {_IMAGE: sif, **{name: name for name in (*self._texts, self.record.name)}}
         with tempfile.TemporaryDirectory(dir=made) as folder:
             for name, target in names.items():

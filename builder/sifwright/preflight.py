@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright import host_checks, localbase, network_checks, room
+from sifwright import baseimage, host_checks, localbase, network_checks, room
 from sifwright.engines import apptainer
 from sifwright.errors import MachineError, Problem
 
@@ -23,7 +23,8 @@ def check(
 ) -> Apptainer:
     """Return the engine that was found, or raise `MachineError` with everything that is missing."""
     problems = [*_engine_problems(found), *host_checks.problems(plan)]
-    problems += [*localbase.problems(plan), *room.problems(future.needs, future.output)]
+    base = localbase.problems(baseimage.local_name(plan), plan.steps[0].layer.name)
+    problems += [*base, *room.problems(future.needs, future.output)]
     # Without the basics, a slow answer about the network would only hide them.
     problems = problems or list(network_checks.problems(plan, machine, future.first))
     if found is None or problems:

@@ -6,9 +6,14 @@ import json
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, Self
 
+from sifwright.printing import say_at_once
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
     from rich.status import Status
 
@@ -55,10 +60,15 @@ class JsonProgress:
 class TextProgress:
     """Lines for a person; on a terminal the running step is shown with its time."""
 
-    def __init__(self, console: Console, *, verbose: bool = False) -> None:
-        self.console = console
+    def __init__(self, console: Callable[[], Console], *, verbose: bool = False) -> None:
+        self._make_console = console
         self.verbose = verbose
         self._status: Status | None = None
+
+    @cached_property
+    def console(self) -> Console:
+        """Made when a step starts: a build with nothing to do has none, and no use for rich."""
+        return self._make_console()
 
     def started(self, step: str) -> None:
         if self.console.is_terminal:
@@ -77,7 +87,11 @@ class TextProgress:
             self.console.print(f"  | {line}", markup=False, highlight=False)
 
     def note(self, text: str) -> None:
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        if self._status is None:
+            say_at_once(text)
+        else:
+            # Above the line that is being drawn.
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclass

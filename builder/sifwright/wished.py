@@ -1,7 +1,4 @@
-"""What is asked of a build, and what a record says of an image that already is that.
-
-Nothing here takes long to load: most builds have nothing to do.
-"""
+"""What is asked of a build, and what a record says of an image that already is that."""
 
 from __future__ import annotations
 
@@ -9,13 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sifwright import baseimage
+from sifwright.order import Order
 from sifwright.render.definition import digest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sifwright.model import Plan
     from sifwright.task import Layout
 
-__all__ = ["Wishes", "facts"]
+__all__ = ["Wishes", "facts", "order"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,10 +35,23 @@ class Wishes:
 
 def facts(plan: Plan, wishes: Wishes) -> dict[str, str]:
     """What the record of the image has to say; see `Output.is_current`."""
-    return {
-        "definition_sha256": digest(plan),
-        "site_compression": plan.site.compression,
-        "layout": wishes.layout,
-        "base_sha256": baseimage.local_digest(plan),
-        **({"tested": "all"} if wishes.tests == "all" else {}),
-    }
+    return order(plan, wishes).facts()
+
+
+def order(plan: Plan, wishes: Wishes, notes: Sequence[str] = ()) -> Order:
+    """What a plan and the wishes are in short; `notes` are what there is to say of them."""
+    return Order(
+        site=plan.site.name,
+        image=plan.image.name,
+        plan=plan.id,
+        wanted={
+            "definition_sha256": digest(plan),
+            "site_compression": plan.site.compression,
+            "layout": wishes.layout,
+            **({"tested": "all"} if wishes.tests == "all" else {}),
+        },
+        base=baseimage.local_name(plan),
+        base_layer=plan.steps[0].layer.name,
+        notes=notes,
+        has_run_scripts=any("run-scripts" in step.layer.provides for step in plan.steps),
+    )

@@ -6,6 +6,7 @@ import pty
 import re
 import signal
 import socket
+import ssl  # noqa: F401  # cannot be loaded once a function stands for the class 'socket'
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -50,6 +51,14 @@ def test_help(run_cli: Cli, command: str | None) -> None:
     result = run_cli(*([command] if command else []), "--help")
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith(f"usage: sifwright {command or '[-h]'}")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_parsed_as_among_the_others(run_cli: Cli, command: str) -> None:
+    """With a word before it, the parsers of all commands are made."""
+    assert run_cli(command, "--help") == run_cli("--project", GOOD, command, "--help")
+    alone, among = run_cli(command, "--nonsense"), run_cli("--project", GOOD, command, "--nonsense")
+    assert (alone.code, alone) == (2, among)
 
 
 def test_help_names_every_command_and_exit_status(run_cli: Cli) -> None:

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from sifwright.errors import MachineError
-from sifwright.store import faults, presence
 
 __all__ = ["CLAIMS", "ENTRIES", "LEASES", "downloads", "make", "root"]
 
@@ -35,6 +34,8 @@ def downloads() -> Path:
 
 def make(folder: Path) -> None:
     """Make the cache's folders, for us alone; raises `MachineError` if they cannot be used."""
+    from sifwright.store import faults, presence  # noqa: PLC0415  # most ask only where it is
+
     with faults.named(folder):
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in (folder, *(folder / name for name in (ENTRIES, CLAIMS, LEASES))):
