@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sifwright import catalog, wished
 from sifwright.store import location
+from tests.core.sifs import write_sif
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,10 +61,10 @@ def publish(plan: Plan, output: Output, _progress: Progress, wishes: wished.Wish
     """As the engine would have it."""
     made = output.folder / "made"
     made.mkdir(parents=True)
-    for name in (f"{output.name}.def", "plan.json", "image.sif"):
+    for name in (f"{output.name}.def", "plan.json"):
         (made / name).write_text(f"{name} of {plan.id}")
-    digest = hashlib.sha256((made / "image.sif").read_bytes()).hexdigest()
-    output.publish(plan, made, {**wished.facts(plan, wishes), "sif_sha256": digest})
+    found = write_sif(made / "image.sif", plan.id.encode())
+    output.publish(plan, made, {**wished.facts(plan, wishes), "sif_fingerprint": found})
     shutil.rmtree(made)
 
 

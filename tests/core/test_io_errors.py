@@ -21,11 +21,12 @@ from sifwright.model import LayerFile
 from sifwright.output import Output
 from sifwright.sif import image, writing
 from sifwright.sif.image import SifError
-from sifwright.sif.writing import Composed, Contents, Partition, PartitionError
+from sifwright.sif.writing import Contents, Partition, PartitionError
 from sifwright.squash import listing
 from sifwright.squash.pack import Packing
 from sifwright.squashfs.making import squashfs_of
 from sifwright.store import manifest
+from tests.core.sifs import write_sif
 from tests.core.stores import LISTING, PACKED, add, is_right, key_of, leftovers, new_store
 from tests.engine.toys import make_toy
 
@@ -260,9 +261,7 @@ def test_an_image_that_cannot_be_read_is_not_current(
     # Nothing is remembered.
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "none"))
     sif, output = tmp_path / "toy-1.sif", Output(folder=tmp_path, name="toy")
-    system = Composed(pieces=[b"whole"], name="system", is_system=True)
-    contents = Contents(partitions=[system], definition=b"", arch="amd64")
-    found = writing.write(sif, contents)
+    found = write_sif(sif, b"whole")
     output.link.symlink_to(sif.name)
     texts = [tmp_path / "toy.def", tmp_path / "plan.json"]
     for path in texts:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from sifwright.output import Output
-from sifwright.sif import writing
-from sifwright.sif.writing import Composed, Contents
+from tests.core.sifs import write_sif
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,9 +63,7 @@ def publish(output: Output, build: str, folder: Path) -> None:
     for name in set(NAMES) - {"image.sif"}:
         (folder / name).write_text(text(name, build))
     plan = cast("Plan", SimpleNamespace(id=build[0] * 64))
-    system = Composed(pieces=[text("image.sif", build).encode()], name="system", is_system=True)
-    contents = Contents(partitions=[system], definition=b"", arch="amd64")
-    found = writing.write(folder / "image.sif", contents)
+    found = write_sif(folder / "image.sif", text("image.sif", build).encode())
     output.publish(plan, folder, {**wanted(build), "sif_fingerprint": found})
 
 
