@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from sifwright.squashfs.ondisk import BLOCK_BYTES, NO_FRAGMENT, BadSquashfs
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sifwright.squashfs.inodes import Span
     from sifwright.squashfs.reader import Squashfs
 
-__all__ = ["Extent", "Moved", "move"]
+__all__ = ["Extent", "Moved", "Wanted", "move"]
 
 
 class Extent(NamedTuple):
@@ -23,6 +23,28 @@ class Extent(NamedTuple):
     start: int
     size: int
     target: int = 0
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What the files of a tree have of a layer: extents, in any order, and numbers of fragments."""
+
+    extents: list[Extent] = field(default_factory=list)
+    fragments: set[int] = field(default_factory=set)
+
+    def add(self, span: Span) -> None:
+        if span.fragment != NO_FRAGMENT:
+            self.fragments.add(span.fragment)
+        if size := span.packed_bytes:
+            self._add(Extent(span.start, size))
+
+    def _add(self, extent: Extent) -> None:
+        """Mostly, files that follow on each other have data that does."""
+        last = self.extents[-1] if self.extents else extent
+        if extent.start == last.start + last.size:
+            self.extents[-1] = Extent(last.start, last.size + extent.size)
+        else:
+            self.extents.append(extent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +73,14 @@ class Moved:
         return _place(self.extents, start)
 
 
-def move(squashfs: Squashfs, spans: Iterable[Span], target: int, first_fragment: int) -> Moved:
-    """Lay what these files of a layer need at `target` and behind it."""
-    spans = list(spans)
+def move(squashfs: Squashfs, wanted: Wanted, target: int, first_fragment: int) -> Moved:
+    """Lay what is wanted of a layer at `target` and behind it."""
     table = squashfs.fragments()
-    used = sorted({span.fragment for span in spans} - {NO_FRAGMENT})
+    used = sorted(wanted.fragments)
     if used and used[-1] >= len(table):
         raise BadSquashfs("is damaged: a fragment that is not there")
-    wanted = [Extent(span.start, span.packed_bytes) for span in spans]
-    wanted += [Extent(table[one][0], table[one][1] & BLOCK_BYTES) for one in used]
-    extents = tuple(_placed(_united(wanted), target))
+    blocks = (Extent(table[one][0], table[one][1] & BLOCK_BYTES) for one in used)
+    extents = tuple(_placed(_united([*wanted.extents, *blocks]), target))
     # In a SIF, what follows belongs to somebody else.
     if extents and extents[-1].start + extents[-1].size > squashfs.superblock.bytes_used:
         raise BadSquashfs("is damaged: a file that is not all there")

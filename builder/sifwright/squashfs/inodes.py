@@ -10,15 +10,31 @@ import sys
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
-from sifwright.squashfs.ondisk import BLOCK_BYTES, NO_FRAGMENT, NO_XATTRS, BadSquashfs
+from sifwright.squashfs.ondisk import (
+    BLOCK_BYTES,
+    NO_FRAGMENT,
+    NO_XATTRS,
+    BadSquashfs,
+    little_endian,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["DIRECTORY", "FILE", "Directory", "Inode", "Span", "pack", "pack_directory", "parse"]
+__all__ = [
+    "CHARACTER_DEVICE",
+    "DIRECTORY",
+    "FILE",
+    "Directory",
+    "Inode",
+    "Span",
+    "pack",
+    "pack_directory",
+    "parse",
+]
 
-DIRECTORY, FILE, _SYMLINK, _BLOCK_DEVICE, _CHARACTER_DEVICE, _FIFO, _SOCKET = range(1, 8)
-_DEVICES = {_BLOCK_DEVICE, _CHARACTER_DEVICE}
+DIRECTORY, FILE, _SYMLINK, _BLOCK_DEVICE, CHARACTER_DEVICE, _FIFO, _SOCKET = range(1, 8)
+_DEVICES = {_BLOCK_DEVICE, CHARACTER_DEVICE}
 _LONG = 7
 _Numbers = tuple[int, int, int, int, int, int]
 # Kind, permissions, owner and group as places in the table of ids, time, number.
@@ -58,9 +74,10 @@ class Directory(NamedTuple):
 
 
 class Inode(NamedTuple):
-    """`kind` is that of the short form. One of the last four is there, depending on it.
+    """`kind` is that of the short form. Depending on it, one from `span` to `device` is there.
 
-    `number` is unique in its squashfs; `xattrs` is a place in its table of attributes.
+    `number` is unique in its squashfs; `xattrs` is a place in its table of attributes; `links` is
+    how many names it has there, if it is no directory.
     """
 
     kind: int
@@ -74,6 +91,7 @@ class Inode(NamedTuple):
     names: Directory | None = None
     target: bytes = b""
     device: int = 0
+    links: int = 1
 
     @property
     def is_directory(self) -> bool:
@@ -82,7 +100,7 @@ class Inode(NamedTuple):
     @property
     def is_whiteout(self) -> bool:
         """How overlayfs marks a path as gone (Documentation/filesystems/overlayfs.rst)."""
-        return self.kind == _CHARACTER_DEVICE and self.device == 0
+        return self.kind == CHARACTER_DEVICE and self.device == 0
 
 
 def parse(read: Callable[[int], bytes], block_size: int) -> Inode:
@@ -96,16 +114,17 @@ def parse(read: Callable[[int], bytes], block_size: int) -> Inode:
     if kind == DIRECTORY:
         return _directory(read, common, is_long=is_long)
     if kind == _SYMLINK:
-        _, size = _TARGET.unpack(read(_TARGET.size))
+        links, size = _TARGET.unpack(read(_TARGET.size))
         if size > _MAXIMUM_TARGET:
             raise BadSquashfs("is damaged: the target of a symbolic link is too long")
         target = read(size)
-        return Inode(*common, xattrs=_xattrs(read, is_long=is_long), target=target)
+        xattrs = _xattrs(read, is_long=is_long)
+        return Inode(*common, xattrs=xattrs, target=target, links=links)
     if not _SYMLINK < kind <= _SOCKET:
         raise BadSquashfs(f"is damaged: no path is of the kind {form}")
-    read(_LINKS.size)
+    (links,) = _LINKS.unpack(read(_LINKS.size))
     device = _LINKS.unpack(read(_LINKS.size))[0] if kind in _DEVICES else 0
-    return Inode(*common, xattrs=_xattrs(read, is_long=is_long), device=device)
+    return Inode(*common, xattrs=_xattrs(read, is_long=is_long), device=device, links=links)
 
 
 def _xattrs(read: Callable[[int], bytes], *, is_long: bool) -> int:
@@ -115,17 +134,18 @@ def _xattrs(read: Callable[[int], bytes], *, is_long: bool) -> int:
 def _file(
     read: Callable[[int], bytes], common: _Numbers, block_size: int, *, is_long: bool
 ) -> Inode:
-    sparse, xattrs = 0, NO_XATTRS
+    sparse, links, xattrs = 0, 1, NO_XATTRS
     if is_long:
         found = _LONG_FILE.unpack(read(_LONG_FILE.size))
-        start, size, sparse, _, fragment, offset, xattrs = found
+        start, size, sparse, links, fragment, offset, xattrs = found
     else:
         start, fragment, offset, size = _SHORT_FILE.unpack(read(_SHORT_FILE.size))
     count = size // block_size if fragment != NO_FRAGMENT else -(-size // block_size)
     blocks = array("I", read(4 * count))
-    _little_endian(blocks)
+    if sys.byteorder == "big":
+        blocks.byteswap()
     span = Span(start, size, sparse, fragment, offset, blocks)
-    return Inode(*common, xattrs=xattrs, span=span)
+    return Inode(*common, xattrs=xattrs, span=span, links=links)
 
 
 def _directory(read: Callable[[int], bytes], common: _Numbers, *, is_long: bool) -> Inode:
@@ -152,15 +172,14 @@ def pack(inode: Inode, links: int) -> bytes:
 
 
 def _packed_file(inode: Inode, span: Span, links: int) -> bytes:
-    blocks = array("I", span.blocks)
-    _little_endian(blocks)
+    blocks = little_endian(span.blocks)
     is_plain = links == 1 and inode.xattrs == NO_XATTRS and not span.sparse
     if is_plain and max(span.start, span.size) < 1 << 32:
         body = _SHORT_FILE.pack(span.start, span.fragment, span.offset, span.size)
-        return _common(inode, is_long=False) + body + blocks.tobytes()
+        return _common(inode, is_long=False) + body + blocks
     numbers = (links, span.fragment, span.offset, inode.xattrs)
     body = _LONG_FILE.pack(span.start, span.size, span.sparse, *numbers)
-    return _common(inode, is_long=True) + body + blocks.tobytes()
+    return _common(inode, is_long=True) + body + blocks
 
 
 def pack_directory(
@@ -183,8 +202,3 @@ def _common(inode: Inode, *, is_long: bool) -> bytes:
 
 def _packed_xattrs(inode: Inode) -> bytes:
     return b"" if inode.xattrs == NO_XATTRS else _LINKS.pack(inode.xattrs)
-
-
-def _little_endian(numbers: array[int]) -> None:
-    if sys.byteorder == "big":
-        numbers.byteswap()

@@ -8,22 +8,23 @@ has to be set.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from sifwright.sif.copying import Range
 from sifwright.squashfs.codecs import codec
-from sifwright.squashfs.extents import move
+from sifwright.squashfs.extents import Wanted, move
 from sifwright.squashfs.ondisk import SUPERBLOCK_BYTES, BadSquashfs
 from sifwright.squashfs.reader import Squashfs
-from sifwright.squashfs.stack import stacked
+from sifwright.squashfs.stack import below, stacked
 from sifwright.squashfs.tables import finished
+from sifwright.squashfs.tree import identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sifwright.squashfs.extents import Moved
-    from sifwright.squashfs.inodes import Span
     from sifwright.squashfs.stack import Node
 
 __all__ = ["compression", "join"]
@@ -40,7 +41,7 @@ def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
         found = [stack.enter_context(closing(Squashfs(one))) for one in layers]
         _refuse_different(found)
         try:
-            return _joined(found, stacked(found))
+            return _joined(found)
         except RecursionError as error:
             raise BadSquashfs("has directories too deep in each other") from error
         except (struct.error, OverflowError) as error:
@@ -60,12 +61,13 @@ def _refuse_different(layers: Sequence[Squashfs]) -> None:
         raise BadSquashfs("is compressed in another way than the others")
 
 
-def _joined(layers: Sequence[Squashfs], root: Node) -> tuple[bytes | Range, ...]:
+def _joined(layers: Sequence[Squashfs]) -> tuple[bytes | Range, ...]:
     first = layers[0].superblock
     options = layers[0].options()
-    moved = list(_moved(layers, root, SUPERBLOCK_BYTES + len(options)))
+    wanted, links = _needed(len(layers), stacked(layers))
+    moved = list(_moved(layers, wanted, SUPERBLOCK_BYTES + len(options)))
     end = SUPERBLOCK_BYTES + len(options) + sum(one.size for one in moved)
-    superblock, tables = finished(first, root, moved, end)
+    superblock, tables = finished(first, stacked(layers), moved, end, links)
     data = (
         Range(path=one.path, offset=one.offset + extent.start, size=extent.size)
         for one, taken in zip(layers, moved, strict=True)
@@ -74,15 +76,23 @@ def _joined(layers: Sequence[Squashfs], root: Node) -> tuple[bytes | Range, ...]
     return superblock.packed() + options, *data, tables
 
 
-def _moved(layers: Sequence[Squashfs], root: Node, target: int) -> Iterator[Moved]:
-    """Where the data of each layer goes that the tree still has."""
-    spans: list[list[Span]] = [[] for _ in layers]
-    for node in root.below():
-        if node.inode.span is not None:
-            spans[node.layer.number].append(node.inode.span)
+def _needed(count: int, root: Node) -> tuple[list[Wanted], Counter[int]]:
+    """What the tree still has of each layer, and how often each file that had several names."""
+    wanted, links = [Wanted() for _ in range(count)], Counter[int]()
+    for node in below(root):
+        inode = node.inode()
+        if inode.links != 1:
+            links[identity(node, inode)] += 1
+        if inode.span is not None:
+            wanted[node.layer.number].add(inode.span)
+    return wanted, links
+
+
+def _moved(layers: Sequence[Squashfs], wanted: Sequence[Wanted], target: int) -> Iterator[Moved]:
+    """Where the data of each layer goes."""
     fragments = 0
-    for squashfs, wanted in zip(layers, spans, strict=True):
-        moved = move(squashfs, wanted, target, fragments)
+    for squashfs, one in zip(layers, wanted, strict=True):
+        moved = move(squashfs, one, target, fragments)
         target += moved.size
         fragments += len(moved.fragments)
         yield moved

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sifwright.squashfs.codecs import named
 from sifwright.squashfs.extents import Extent, Moved
 from sifwright.squashfs.inodes import DIRECTORY, FILE, Directory, Inode, Span
 from sifwright.squashfs.ondisk import NO_FRAGMENT, SUPERBLOCK_BYTES, UNCOMPRESSED, Superblock
-from sifwright.squashfs.stack import Layer, Node
+from sifwright.squashfs.stack import Layer
 from sifwright.squashfs.tables import finished
 
 if TYPE_CHECKING:
@@ -39,6 +40,23 @@ def squashfs_of(
     return making.finished()
 
 
+@dataclass(eq=False, slots=True)
+class _Node:
+    layer: Layer
+    made: Inode
+    inside: dict[bytes, _Node] = field(default_factory=dict)
+
+    @property
+    def is_directory(self) -> bool:
+        return self.made.is_directory
+
+    def inode(self) -> Inode:
+        return self.made
+
+    def names(self) -> dict[bytes, _Node]:
+        return self.inside
+
+
 class _Making:
     def __init__(self, modes: Mapping[str, int], mtime: int, codec: Codec) -> None:
         self._modes, self._mtime, self._codec = modes, mtime, codec
@@ -52,29 +70,29 @@ class _Making:
         at, path = self._root, ""
         for one in map(str.encode, folders):
             path = f"{path}/{one.decode()}".lstrip("/")
-            if one not in at.names:
-                at.names[one] = self._folder(path)
-            at = at.names[one]
+            if one not in at.inside:
+                at.inside[one] = self._folder(path)
+            at = at.inside[one]
         mode = 0o755 if file.executable else 0o644
-        at.names[name.encode()] = self._node(FILE, mode, span=self._span(file.data))
+        at.inside[name.encode()] = self._node(FILE, mode, span=self._span(file.data))
 
     def finished(self) -> bytes:
         start = SUPERBLOCK_BYTES
         data = Moved(extents=(Extent(0, len(self._data), start),), fragments=(), numbers={})
         like = Superblock(block_size=_BLOCK, block_log=_BLOCK_LOG, compressor=self._codec.number)
-        superblock, tables = finished(like, self._root, [data], start + len(self._data))
+        superblock, tables = finished(like, self._root, [data], start + len(self._data), {})
         return superblock.packed() + self._data + tables
 
-    def _folder(self, path: str) -> Node:
+    def _folder(self, path: str) -> _Node:
         nowhere = Directory(0, 0, 0)
         return self._node(DIRECTORY, self._modes.get(path, 0o755), names=nowhere)
 
     def _node(
         self, kind: int, mode: int, *, span: Span | None = None, names: Directory | None = None
-    ) -> Node:
+    ) -> _Node:
         self._count += 1
         inode = Inode(kind, mode, 0, 0, self._mtime, self._count, span=span, names=names)
-        return Node(self._layer, inode)
+        return _Node(self._layer, inode)
 
     def _span(self, data: bytes) -> Span:
         start, sizes = len(self._data), array("I")

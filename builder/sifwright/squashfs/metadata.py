@@ -20,6 +20,8 @@ __all__ = ["MetadataReader", "MetadataWriter", "table"]
 
 _HEADER = struct.Struct("<H")
 _UNCOMPRESSED = 1 << 15
+# Whoever goes from folder to folder comes back to few of them, and a stack may have many layers.
+_KEPT_BLOCKS = 32
 
 
 class MetadataReader:
@@ -35,9 +37,11 @@ class MetadataReader:
 
         They begin at byte `offset` of the block that is at `start` in the file.
         """
+        block, following = self._block(start)
+        if size <= len(block) - offset:
+            return block[offset : offset + size], start, offset + size
         found = bytearray()
         while True:
-            block, following = self._block(start)
             if offset > len(block):
                 raise BadSquashfs("is damaged: it refers to what is not there")
             part = block[offset : offset + size - len(found)]
@@ -45,6 +49,7 @@ class MetadataReader:
             if len(found) == size:
                 return bytes(found), start, offset + len(part)
             start, offset = following, 0
+            block, following = self._block(start)
 
     def _block(self, start: int) -> tuple[bytes, int]:
         """A block and where the next one begins."""
@@ -55,6 +60,8 @@ class MetadataReader:
             whole = data if header & _UNCOMPRESSED else self._codec.decompress(data)
             if not 0 < len(whole) <= METADATA_BYTES:
                 raise BadSquashfs("is damaged: a block of its metadata has a wrong size")
+            if len(self._blocks) == _KEPT_BLOCKS:
+                del self._blocks[next(iter(self._blocks))]
             self._blocks[start] = whole, start + _HEADER.size + size
         return self._blocks[start]
 

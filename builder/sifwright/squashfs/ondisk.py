@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import struct
+import sys
 from dataclasses import astuple, dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from array import array
 
 __all__ = [
     "ABSENT",
@@ -24,6 +28,7 @@ __all__ = [
     "XATTR_TABLE",
     "BadSquashfs",
     "Superblock",
+    "little_endian",
 ]
 
 _MAGIC = 0x73717368
@@ -93,3 +98,11 @@ class Superblock:
 
     def packed(self) -> bytes:
         return _SUPERBLOCK.pack(*astuple(self))
+
+
+def little_endian(numbers: array[int]) -> bytes:
+    """Numbers of the size that the array has, as they are written."""
+    if sys.byteorder == "big":
+        numbers = numbers[:]
+        numbers.byteswap()
+    return numbers.tobytes()

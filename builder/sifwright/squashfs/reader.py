@@ -38,10 +38,11 @@ _NOWHERE = {b"", b".", b".."}
 
 
 class Entry(NamedTuple):
-    """A name in a directory, and a reference to its inode."""
+    """A name in a directory, a reference to its inode, and the kind of that."""
 
     name: bytes
     reference: int
+    kind: int
 
 
 class Squashfs:
@@ -91,12 +92,12 @@ class Squashfs:
             count, block, _ = _RUN.unpack_from(data, at)
             at += _RUN.size
             for _ in range(count + 1):
-                offset, _, _, size = _NAME.unpack_from(data, at)
+                offset, _, kind, size = _NAME.unpack_from(data, at)
                 at += _NAME.size + size + 1
                 name = data[at - size - 1 : at]
                 if at > len(data) or not _is_name(name):
                     raise BadSquashfs("is damaged: a name that cannot be one")
-                yield Entry(name, block << 16 | offset)
+                yield Entry(name, block << 16 | offset, kind)
 
     def fragments(self) -> list[tuple[int, int]]:
         """Where each fragment block is, and its size as it is noted."""

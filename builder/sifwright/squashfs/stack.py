@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
+from sifwright.squashfs.inodes import CHARACTER_DEVICE, DIRECTORY
 from sifwright.squashfs.ondisk import NO_XATTRS, BadSquashfs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from sifwright.squashfs.inodes import Inode
-    from sifwright.squashfs.reader import Squashfs
+    from sifwright.squashfs.inodes import Directory, Inode
+    from sifwright.squashfs.reader import Entry, Squashfs
     from sifwright.squashfs.xattrs import Attributes
 
-__all__ = ["Layer", "Node", "stacked"]
+__all__ = ["Layer", "Node", "below", "stacked"]
 
 # On average, of an inode.
 _MOST_NAMES = 16
@@ -39,85 +40,119 @@ class Layer:
             raise BadSquashfs("is damaged: an owner that is not there")
         return self.owners[place]
 
-
-@dataclass(eq=False, slots=True)
-class Node:
-    """A path of the tree. `names` are what is in it, by name, if it is a directory."""
-
-    layer: Layer
-    inode: Inode
-    names: dict[bytes, Node] = field(default_factory=dict)
-
-    @property
-    def identity(self) -> tuple[int, int]:
-        """The same for all names of one file."""
-        return self.layer.number, self.inode.number
-
-    @property
-    def attributes(self) -> Attributes:
-        if self.inode.xattrs == NO_XATTRS:
+    def attributes_of(self, inode: Inode) -> Attributes:
+        if inode.xattrs == NO_XATTRS:
             return ()
-        if self.inode.xattrs >= len(self.layer.attributes):
+        if inode.xattrs >= len(self.attributes):
             raise BadSquashfs("is damaged: extended attributes that are not there")
-        return self.layer.attributes[self.inode.xattrs]
+        return self.attributes[inode.xattrs]
 
-    def below(self) -> Iterator[Node]:
-        """All paths in this directory and those in it; a file as often as it has names."""
-        for node in self.names.values():
-            yield node
-            yield from node.below()
+
+class Node(Protocol):
+    """A path of the tree."""
+
+    @property
+    def layer(self) -> Layer: ...
+
+    @property
+    def is_directory(self) -> bool: ...
+
+    def inode(self) -> Inode: ...
+
+    def names(self) -> Mapping[bytes, Node]:
+        """What is in it, by name, if it is a directory."""
 
 
 def stacked(layers: Sequence[Squashfs]) -> Node:
-    """The root of the tree; raises `BadSquashfs`.
+    """The root of the tree, which can be walked once; raises `BadSquashfs`.
 
     A directory over a directory adds to it and gives it its owner, mode, time and attributes;
     anything else takes the place of what was there, and a whiteout leaves nothing.
     """
-    root: Node | None = None
+    root: _Found | None = None
     for number, squashfs in enumerate(layers):
-        reader = _Reading(number, squashfs)
-        root = reader.laid_over(root, squashfs.superblock.root)
-    if root is None or not root.inode.is_directory:
+        root = _Found(_Reading(number, squashfs), squashfs.superblock.root, DIRECTORY, root)
+    if root is None:
         raise BadSquashfs("has no root")
     return root
+
+
+def below(root: Node) -> Iterator[Node]:
+    """All that is no directory; a file as often as it has names."""
+    directories = [root]
+    while directories:
+        for node in directories.pop().names().values():
+            if node.is_directory:
+                directories.append(node)
+            else:
+                yield node
 
 
 class _Reading:
     """One layer being laid over what those below it have come to."""
 
     def __init__(self, number: int, squashfs: Squashfs) -> None:
-        self._squashfs = squashfs
-        self._layer = Layer(number, squashfs.owners, squashfs.attributes())
+        self.layer = Layer(number, squashfs.owners, squashfs.attributes())
+        self.squashfs = squashfs
         self._seen: set[int] = set()
         # Each inode has a name, and some have several: more than that is meant to take all memory.
         self._left = _MOST_NAMES * squashfs.superblock.inodes
 
-    def laid_over(self, below: Node | None, reference: int) -> Node | None:
-        """The path with this layer; None if it is gone."""
-        inode = self._squashfs.inode(reference)
-        self._left -= 1
-        if self._left < 0:
-            raise BadSquashfs("is damaged: it has more names than it can have")
-        if inode.is_whiteout:
-            return None
-        node = Node(self._layer, inode)
-        if inode.names is None:
-            return node
+    def names(self, inode: Inode) -> Iterator[Entry]:
+        """What the layer has in a directory."""
         # Else a directory could be in itself.
         if inode.number in self._seen:
             raise BadSquashfs("is damaged: a directory is in two places")
         self._seen.add(inode.number)
-        if below is not None and below.inode.is_directory:
-            node.names = below.names
-        self._refuse_opaque(node)
-        for entry in self._squashfs.names(inode.names):
-            found = self.laid_over(node.names.pop(entry.name, None), entry.reference)
-            if found is not None:
-                node.names[entry.name] = found
-        return node
+        self._refuse_opaque(inode)
+        for entry in self.squashfs.names(_names(inode)):
+            self._left -= 1
+            if self._left < 0:
+                raise BadSquashfs("is damaged: it has more names than it can have")
+            yield entry
 
-    def _refuse_opaque(self, node: Node) -> None:
+    def _refuse_opaque(self, inode: Inode) -> None:
         """Our layers have none; what others write, the caller can unpack and merge."""
-        if any(name.startswith(_OPAQUE) for name, _ in node.attributes):
+        if any(name.startswith(_OPAQUE) for name, _ in self.layer.attributes_of(inode)):
             raise BadSquashfs("has notes of an overlay driver")
+
+
+# Nothing of the tree stays in memory but the names on the way to where the walk is: an image of
+# 10 GB has 200,000 files.
+@dataclass(eq=False, slots=True)
+class _Found:
+    """A path where a layer has it, and the directory that it is laid over if it is one."""
+
+    reading: _Reading
+    reference: int
+    kind: int
+    over: _Found | None = None
+
+    @property
+    def layer(self) -> Layer:
+        return self.reading.layer
+
+    @property
+    def is_directory(self) -> bool:
+        return self.kind == DIRECTORY
+
+    def inode(self) -> Inode:
+        inode = self.reading.squashfs.inode(self.reference)
+        if inode.kind != self.kind:
+            raise BadSquashfs("is damaged: a name is of another kind than its file")
+        return inode
+
+    def names(self) -> dict[bytes, _Found]:
+        names = {} if self.over is None else self.over.names()
+        for name, reference, kind in self.reading.names(self.inode()):
+            lower = names.pop(name, None)
+            over = lower if lower and lower.kind == kind == DIRECTORY else None
+            node = _Found(self.reading, reference, kind, over)
+            if kind != CHARACTER_DEVICE or not node.inode().is_whiteout:
+                names[name] = node
+        return names
+
+
+def _names(inode: Inode) -> Directory:
+    assert inode.names is not None  # noqa: S101  # for the type checker: it is a directory
+    return inode.names

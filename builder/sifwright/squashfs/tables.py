@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from sifwright.squashfs.codecs import codec
 from sifwright.squashfs.metadata import table
-from sifwright.squashfs.ondisk import EXPORTABLE, FRAGMENT, OPTIONS, OWNER, POINTER
+from sifwright.squashfs.ondisk import EXPORTABLE, FRAGMENT, OPTIONS, OWNER, little_endian
 from sifwright.squashfs.tree import TreeWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from sifwright.squashfs.codecs import Codec
     from sifwright.squashfs.extents import Moved
@@ -25,13 +25,18 @@ _PADDING = 4096
 
 
 def finished(
-    like: Superblock, root: Node, moved: Sequence[Moved], start: int
+    like: Superblock,
+    root: Node,
+    moved: Sequence[Moved],
+    start: int,
+    links: Mapping[int, int],
 ) -> tuple[Superblock, bytes]:
     """The tables of a tree whose data is written, from `start` on, in the order of mksquashfs.
 
-    `like` says how it is compressed; `moved` is where the data is, by the number of the layer.
+    `like` says how it is compressed; `moved` is where the data is, by the number of the layer;
+    `links` is as for `TreeWriter`.
     """
-    tree = TreeWriter(codec(like.compressor), moved)
+    tree = TreeWriter(codec(like.compressor), moved, links)
     reference = tree.write(root)
     fragments = [one for layer in moved for one in layer.fragments]
     writer = _Writer(codec(like.compressor), start)
@@ -44,13 +49,14 @@ def finished(
         root=reference,
         inode_table=writer.stream(tree.inodes.finished()),
         directory_table=writer.stream(tree.directories.finished()),
-        fragment_table=writer.table(FRAGMENT.pack(*one, 0) for one in fragments),
-        export_table=writer.table(map(POINTER.pack, tree.references)),
-        id_table=writer.table(map(OWNER.pack, tree.owners)),
+        fragment_table=writer.table(b"".join(FRAGMENT.pack(*one, 0) for one in fragments)),
+        export_table=writer.table(little_endian(tree.references)),
+        id_table=writer.table(b"".join(map(OWNER.pack, tree.owners))),
         xattr_table=writer.xattrs(tree),
         bytes_used=writer.end,
     )
-    return superblock, bytes(writer.written) + bytes(-writer.end % _PADDING)
+    writer.written += bytes(-writer.end % _PADDING)
+    return superblock, bytes(writer.written)
 
 
 class _Writer:
@@ -70,8 +76,8 @@ class _Writer:
         self.written += data
         return place
 
-    def table(self, entries: Iterable[bytes]) -> int:
-        data, place = table(b"".join(entries), self.end, self._codec)
+    def table(self, entries: bytes) -> int:
+        data, place = table(entries, self.end, self._codec)
         self.written += data
         return place
 

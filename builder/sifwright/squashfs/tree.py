@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections import Counter
+from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from sifwright.squashfs import inodes
@@ -13,14 +13,14 @@ from sifwright.squashfs.ondisk import METADATA_BYTES
 from sifwright.squashfs.xattrs import XattrTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sifwright.squashfs.codecs import Codec
     from sifwright.squashfs.extents import Moved
     from sifwright.squashfs.inodes import Inode
     from sifwright.squashfs.stack import Node
 
-__all__ = ["TreeWriter"]
+__all__ = ["TreeWriter", "identity"]
 
 # A run of names shares a block of inodes: how many less one, that block, the first one's number.
 _RUN = struct.Struct("<3I")
@@ -41,20 +41,26 @@ class _Written(NamedTuple):
     kind: int
 
 
+def identity(node: Node, inode: Inode) -> int:
+    """The same for all names of a file."""
+    return node.layer.number << 32 | inode.number
+
+
 class TreeWriter:
     """Writes each file of a tree once, however many names it has, and each directory behind it.
 
-    `references` are those of all inodes, by their number less one; `owners` the users and groups.
+    `links` are how many names files have, by their identities, if it may not be one;
+    `references` those of all inodes, by their number less one; `owners` the users and groups.
     """
 
-    def __init__(self, codec: Codec, moved: Sequence[Moved]) -> None:
+    def __init__(self, codec: Codec, moved: Sequence[Moved], links: Mapping[int, int]) -> None:
         self.inodes, self.directories = MetadataWriter(codec), MetadataWriter(codec)
         self.xattrs = XattrTable()
-        self.references: list[int] = []
+        self.references = array("Q")
         self._owners: dict[int, int] = {}
         self._moved = moved
-        self._links: Counter[tuple[int, int]] = Counter()
-        self._written: dict[tuple[int, int], _Written] = {}
+        self._links = links
+        self._written: dict[int, _Written] = {}
 
     @property
     def owners(self) -> list[int]:
@@ -62,38 +68,38 @@ class TreeWriter:
 
     def write(self, root: Node) -> int:
         """Write the tree and return the reference of its root."""
-        self._links.update(node.identity for node in root.below())
+        return self._directory(b"", root, 0).reference
+
+    def _directory(self, name: bytes, node: Node, parent: int) -> _Written:
+        number = self._numbered()
+        names = node.names()
+        order = sorted(names)
+        inside = [one for one in order if names[one].is_directory]
+        written = {one: self._directory(one, names[one], number) for one in inside}
+        entries = (written.get(one) or self._file(one, names[one]) for one in order)
+        listed, index = self._names(entries)
+        inode = self._changed(node, node.inode(), number)
         # As mksquashfs does: the root is in a directory that is not there.
-        count = len(self._links) + 1
-        self.references = [0] * count
-        numbers = iter(range(1, count + 1))
-        return self._directory(b"", root, count + 1, numbers).reference
+        numbers = (2 + len(written), parent or len(self.references) + 1)
+        return self._put(name, inode, inodes.pack_directory(inode, listed, *numbers, index))
 
-    def _directory(self, name: bytes, node: Node, parent: int, numbers: Iterator[int]) -> _Written:
-        number = next(numbers)
-        found = [
-            self._directory(one, below, number, numbers)
-            for one, below in sorted(node.names.items())
-            if below.inode.is_directory
-        ]
-        links = 2 + len(found)
-        found += [
-            self._file(one, below, numbers)
-            for one, below in sorted(node.names.items())
-            if not below.inode.is_directory
-        ]
-        names, index = self._names(sorted(found, key=lambda one: one.name))
-        inode = self._changed(node, number)
-        return self._put(name, inode, inodes.pack_directory(inode, names, links, parent, index))
-
-    def _file(self, name: bytes, node: Node, numbers: Iterator[int]) -> _Written:
+    def _file(self, name: bytes, node: Node) -> _Written:
         """A file, or another name of one that was written."""
-        written = self._written.get(node.identity)
-        if written is None:
-            inode = self._changed(node, next(numbers))
-            data = inodes.pack(inode, self._links[node.identity])
-            written = self._written[node.identity] = self._put(name, inode, data)
-        return written._replace(name=name)
+        inode = node.inode()
+        if inode.links == 1:
+            changed = self._changed(node, inode, self._numbered())
+            return self._put(name, changed, inodes.pack(changed, 1))
+        found = identity(node, inode)
+        if found not in self._written:
+            changed = self._changed(node, inode, self._numbered())
+            data = inodes.pack(changed, self._links[found])
+            self._written[found] = self._put(name, changed, data)
+        return self._written[found]._replace(name=name)
+
+    def _numbered(self) -> int:
+        """The number of the next inode."""
+        self.references.append(0)
+        return len(self.references)
 
     def _put(self, name: bytes, inode: Inode, data: bytes) -> _Written:
         reference = self.inodes.reference
@@ -101,22 +107,21 @@ class TreeWriter:
         self.inodes.write(data)
         return _Written(name, reference, inode.number, inode.kind)
 
-    def _changed(self, node: Node, number: int) -> Inode:
+    def _changed(self, node: Node, inode: Inode, number: int) -> Inode:
         """The inode with the numbers and places that it has in the joined squashfs."""
-        inode = node.inode
         span = inode.span and self._moved[node.layer.number].span(inode.span)
         return inode._replace(
             number=number,
             owner=self._owner(node, inode.owner),
             group=self._owner(node, inode.group),
-            xattrs=self.xattrs.number(node.attributes),
+            xattrs=self.xattrs.number(node.layer.attributes_of(inode)),
             span=span,
         )
 
     def _owner(self, node: Node, place: int) -> int:
         return self._owners.setdefault(node.layer.owner(place), len(self._owners))
 
-    def _names(self, entries: Sequence[_Written]) -> tuple[Directory, list[bytes]]:
+    def _names(self, entries: Iterable[_Written]) -> tuple[Directory, list[bytes]]:
         """Write the names in a directory, and an index if there are many."""
         (start, offset), index, size, indexed = self.directories.place, [], 0, 0
         for run in _runs(entries):
@@ -130,7 +135,7 @@ class TreeWriter:
         return Directory(start, offset, size), index
 
 
-def _runs(entries: Sequence[_Written]) -> Iterator[list[_Written]]:
+def _runs(entries: Iterable[_Written]) -> Iterator[list[_Written]]:
     run: list[_Written] = []
     for entry in entries:
         if run and not _goes_on(run, entry):
