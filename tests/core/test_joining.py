@@ -1,0 +1,66 @@
+"""Squashfs files joined: what it takes in memory, and names that contradict their files."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.model import LayerFile
+from sifwright.sif.copying import Range
+from sifwright.squashfs.inodes import DIRECTORY, FILE
+from sifwright.squashfs.joining import join
+from sifwright.squashfs.making import squashfs_of
+from sifwright.squashfs.ondisk import BadSquashfs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FEW = 5000
+# Of a file: the place of its inode, twice when the table of them is written (17 bytes), and its
+# inode and its name as they are written, packed, up to three times (40). With each file kept as
+# an object until all are written, it was 1490.
+BYTES = 100
+# zstd leaves them as they are.
+SMALL, LARGE = "abcdefghijklmnopqrstuvwxyz0123456789", "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-+="
+
+
+def test_memory_does_not_hold_the_tree(tmp_path: Path) -> None:
+    few, many = (_peak(_layer(tmp_path, count)) for count in (FEW, 2 * FEW))
+    assert (many - few) / FEW < BYTES
+
+
+def _layer(folder: Path, count: int) -> Range:
+    """So many files, some of them in each folder."""
+    names = (f"packages/package-{number // 25:05}/a-module-{number:06}" for number in range(count))
+    files = [LayerFile(path=name, data=name.encode(), executable=False) for name in names]
+    return _written(folder / str(count), squashfs_of(files, {}, 1, "gzip"))
+
+
+def _peak(layer: Range) -> int:
+    tracemalloc.start()
+    try:
+        # Twice: all folders are merged.
+        join([layer, layer])
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("name", "kind"), [(SMALL, DIRECTORY), (LARGE, FILE)])
+def test_names_of_another_kind_than_their_files(tmp_path: Path, name: str, kind: int) -> None:
+    files = [LayerFile(path=f"{SMALL}/{LARGE}", data=b"x", executable=False)]
+    whole = bytearray(squashfs_of(files, {}, 1, "zstd"))
+    # A number of 16 bits, with one behind it.
+    place = whole.index(name.encode()) - 4
+    assert join([_written(tmp_path / "good", whole)])
+    assert whole[place] == kind
+    whole[place] = DIRECTORY + FILE - kind
+    with pytest.raises(BadSquashfs, match="a name is of another kind than its file"):
+        join([_written(tmp_path / "bad", whole)])
+
+
+def _written(path: Path, data: bytes | bytearray) -> Range:
+    path.write_bytes(data)
+    return Range(path=path, size=len(data))
