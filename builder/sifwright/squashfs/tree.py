@@ -60,7 +60,8 @@ class TreeWriter:
         self._owners: dict[int, int] = {}
         self._moved = moved
         self._links = links
-        self._written: dict[int, _Written] = {}
+        # The numbers of files with several names, by their identities.
+        self._written: dict[int, int] = {}
 
     @property
     def owners(self) -> list[int]:
@@ -87,14 +88,18 @@ class TreeWriter:
         """A file, or another name of one that was written."""
         inode = node.inode()
         if inode.links == 1:
-            changed = self._changed(node, inode, self._numbered())
-            return self._put(name, changed, inodes.pack(changed, 1))
-        found = identity(node, inode)
-        if found not in self._written:
-            changed = self._changed(node, inode, self._numbered())
-            data = inodes.pack(changed, self._links[found])
-            self._written[found] = self._put(name, changed, data)
-        return self._written[found]._replace(name=name)
+            return self._new(name, node, inode, 1)
+        file = identity(node, inode)
+        number = self._written.get(file)
+        if number is not None:
+            return _Written(name, self.references[number - 1], number, inode.kind)
+        written = self._new(name, node, inode, self._links[file])
+        self._written[file] = written.number
+        return written
+
+    def _new(self, name: bytes, node: Node, inode: Inode, links: int) -> _Written:
+        changed = self._changed(node, inode, self._numbered())
+        return self._put(name, changed, inodes.pack(changed, links))
 
     def _numbered(self) -> int:
         """The number of the next inode."""
