@@ -156,7 +156,7 @@ def test_a_listing_that_cannot_be_read_is_named(tmp_path: Path, broken: Break) -
     path.write_bytes(b"")
     broken("read", path)
     with pytest.raises(BuildError, match=f"{path}: .*{CAUSE}"):
-        listing._rows(path)  # noqa: SLF001
+        listing.blocks(path)
 
 
 # ---- a SIF --------------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from sifwright.errors import BuildError
 from sifwright.squash import listing
-from sifwright.squash.listing import Node, Tree
+from sifwright.squash.listing import Node
+from sifwright.squash.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 KINDS = ["file", "folder", "symlink", "fifo", "socket", "block device", "character device"]
 numbers = st.integers(0, 2**33)
@@ -46,7 +47,7 @@ def test_what_is_written_is_read(
 ) -> None:
     folder = tmp_path_factory.mktemp("listing")
     listing.write(folder / "one", found)
-    assert listing.read(folder / "one") == sorted(found, key=lambda node: node.path)
+    assert listing.read(folder / "one") == sorted(found, key=lambda node: node.path.split(b"/"))
     random.shuffle(found)  # type: ignore[attr-defined]
     listing.write(folder / "other", found)
     assert (folder / "one").read_bytes() == (folder / "other").read_bytes()
@@ -60,7 +61,7 @@ def test_what_is_written_is_read(
         gzip.compress(b"text"),
         gzip.compress(b"[]"),
         gzip.compress(b"{}"),
-        gzip.compress(json.dumps({"format": listing.FORMAT + 1, "nodes": []}).encode()),
+        gzip.compress(json.dumps({"format": listing.FORMAT + 1, "nodes": 0}).encode()),
         gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": 1}).encode()),
         gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": []}).encode())[:-9],
     ],
@@ -86,6 +87,13 @@ def _tree(folder: Path, *layers: Sequence[tuple[str, str]]) -> Tree:
     return Tree(*files)
 
 
+def _below(tree: Tree, folder: bytes) -> Iterator[bytes]:
+    """All paths in a folder."""
+    for name in tree.names(folder):
+        yield (path := folder + b"/" + name if folder else name)
+        yield from _below(tree, path)
+
+
 BASE = [("", "folder"), ("a", "folder"), ("a/b", "folder"), ("a/b/c", "file"), ("d", "file")]
 
 
@@ -106,7 +114,7 @@ def test_what_a_layer_does_to_the_tree(
     tmp_path: Path, layer: list[tuple[str, str]], paths: set[str]
 ) -> None:
     tree = _tree(tmp_path, BASE, layer)
-    assert len(tree) == len(paths)
+    assert len(list(_below(tree, b""))) == len(paths - {""})
     assert all(tree.get(os.fsencode(path)) is not None for path in paths)
     for path in paths:
         inside = {other for other in paths if other and str(Path(other).parent) == (path or ".")}
@@ -117,5 +125,5 @@ def test_what_a_layer_does_to_the_tree(
 
 def test_a_folder_made_again_has_nothing_of_the_old_one(tmp_path: Path) -> None:
     tree = _tree(tmp_path, BASE, [("a", "whiteout")], [("a", "folder")])
-    assert tree.names(b"a") == []
+    assert list(tree.names(b"a")) == []
     assert tree.get(b"a/b/c") is None

@@ -20,27 +20,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.errors import BuildError, Problem, quoted
-from sifwright.squash import listing
 from sifwright.squash.apply import apply, remove
 from sifwright.squash.changes import collected, note_state
 from sifwright.squash.programs import run
 from sifwright.squash.tidy import tidy
+from sifwright.squash.tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from sifwright.squash.listing import Node
-    from sifwright.squash.tidy import Tidy
+    from sifwright.squash.found import Found
 
 __all__ = ["Request"]
 
 # A path may have 2048 folders (PATH_MAX of limits.h), each is a call.
 _DEPTH = 10_000
-# Bytes; below it, asking for holes costs more than they do.
-_LARGE = 1 << 20
-# The unit of st_blocks (inode(7)).
-_BLOCK = 512
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,33 +82,26 @@ def _do(request: Request) -> dict[str, object]:
     for layer in request.layers:
         _add(request, tree.name, layer)
     os.chdir(tree)
-    lower = listing.Tree(*map(Path, request.lower))
+    lower = Tree(*map(Path, request.lower))
     exclude = [os.fsencode(path) for path in request.exclude]
     with _changes(request, lower, exclude):
-        found = tidy(lower, exclude)
-        counts = _counts(found.nodes)
-        listing.write(Path(request.listing), found.nodes)
+        found = tidy(lower, exclude, is_linked=bool(request.live))
+        found.write(Path(request.listing))
         if request.squash:
             with _pseudo_files(found, Path(request.listing)) as words:
                 run([*request.squash, *words])
     if request.state and not request.live:
         note_state(tree, Path(request.state))
-    return {**counts, **_judged(found)}
+    return found.answer()
 
 
 def _changes(
-    request: Request, lower: listing.Tree, exclude: Sequence[bytes]
+    request: Request, lower: Tree, exclude: Sequence[bytes]
 ) -> AbstractContextManager[None]:
     """The current directory has them, if need be after it was filled."""
     if not request.live:
         return nullcontext()
     return collected(Path(request.live), Path(request.state), lower, exclude)
-
-
-def _judged(found: Tidy) -> dict[str, object]:
-    path = found.doubts()
-    doubts = "" if path is None else quoted(path)
-    return {"capabilities": found.has_capabilities, "doubts": doubts}
 
 
 def _add(request: Request, tree: str, layer: str) -> None:
@@ -128,7 +116,7 @@ def _add(request: Request, tree: str, layer: str) -> None:
 
 
 @contextmanager
-def _pseudo_files(found: Tidy, near: Path) -> Iterator[list[str]]:
+def _pseudo_files(found: Found, near: Path) -> Iterator[list[str]]:
     """Let mksquashfs itself make the whiteouts that this kernel lets nobody make."""
     lines = [_pseudo_file(path) for path in sorted(found.unmade)]
     if not lines:
@@ -146,20 +134,6 @@ def _pseudo_file(path: bytes) -> bytes:
     """A character device 0:0 of root, of the year 1970."""
     name = re.sub(rb"[^A-Za-z0-9/._\x80-\xff-]", lambda match: b"\\" + match[0], path)
     return name + b" C 0 0 0 0 0 0"
-
-
-def _counts(nodes: Sequence[Node]) -> dict[str, object]:
-    """Names of one file count once; of the files in the current directory, what they take."""
-    sizes = {node.links or (node.path,): _taken(node) for node in nodes}
-    whiteouts = sum(node.is_whiteout for node in nodes)
-    return {"entries": len(nodes), "bytes": sum(sizes.values()), "whiteouts": whiteouts}
-
-
-def _taken(node: Node) -> int:
-    """A large file may have holes, which take no room once it is unpacked either."""
-    if node.size < _LARGE:
-        return node.size
-    return min(node.size, os.lstat(node.path).st_blocks * _BLOCK)
 
 
 if __name__ == "__main__":

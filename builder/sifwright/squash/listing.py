@@ -1,4 +1,9 @@
-"""What is in a layer: one node for each path, in a file beside its squashfs."""
+"""What is in a layer: one node for each path, in a file beside its squashfs.
+
+A member of gzip's format each: a line of JSON that says how many rows there are, then blocks of
+them in the order of `key`. A block is read without those before it, so that who looks a path up
+need not hold what a list of all rows takes (700 bytes each).
+"""
 
 from __future__ import annotations
 
@@ -7,21 +12,45 @@ import json
 import stat
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sifwright.errors import BuildError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     Row = list[Any]
 
-__all__ = ["FORMAT", "Node", "Tree", "kind", "read", "text", "write"]
+__all__ = [
+    "BLOCK",
+    "FORMAT",
+    "WHITEOUT",
+    "Block",
+    "Node",
+    "Writer",
+    "blocks",
+    "key",
+    "kind",
+    "node",
+    "path_of",
+    "read",
+    "rows",
+    "text",
+    "write",
+]
 
-FORMAT = 1
-_WHITEOUT = "whiteout"
+FORMAT = 2
+# Rows. With more a file is smaller, and to look one path up takes longer.
+BLOCK = 128
+WHITEOUT = "whiteout"
+# Its place in a row.
+_LINKS = 9
+# Bytes, more than most blocks have.
+_PIECE = 1 << 13
+# What zlib calls that format.
+_GZIP = 31
 _KINDS = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "folder",
@@ -57,11 +86,11 @@ class Node:
 
     @classmethod
     def whiteout(cls, path: bytes) -> Node:
-        return cls(path=path, kind=_WHITEOUT)
+        return cls(path=path, kind=WHITEOUT)
 
     @property
     def is_whiteout(self) -> bool:
-        return self.kind == _WHITEOUT
+        return self.kind == WHITEOUT
 
     @property
     def is_folder(self) -> bool:
@@ -76,14 +105,71 @@ class Node:
 def kind(status: os.stat_result) -> str:
     """What a path is; overlayfs marks a path as gone by a character device 0:0."""
     found = _KINDS[stat.S_IFMT(status.st_mode)]
-    return _WHITEOUT if found == "character device" and status.st_rdev == 0 else found
+    return WHITEOUT if found == "character device" and status.st_rdev == 0 else found
+
+
+def key(path: bytes) -> bytes:
+    """Sorts paths as a walk finds them: what is in a folder is right behind it."""
+    return path.replace(b"/", b"\0")
+
+
+class Writer:
+    """Takes the nodes of a listing in the order of `key`, and holds them packed."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._blocks: list[bytes] = []
+        self._linked: list[int] = []
+        self._count = 0
+
+    def add(self, node: Node) -> None:
+        self._rows.append(_row(node))
+        self._count += 1
+        if len(self._rows) == BLOCK:
+            self._flush()
+
+    def _flush(self) -> None:
+        if any(row[_LINKS] for row in self._rows):
+            self._linked.append(len(self._blocks))
+        if self._rows:
+            self._blocks.append(_packed(self._rows))
+        self._rows = []
+
+    def number(self, links: Mapping[int, int]) -> None:
+        """Give the nodes other `links`; 0 to those whose `links` has none."""
+        self._flush()
+        for place in self._linked:
+            found = rows(self._blocks[place])
+            for row in found:
+                row[_LINKS] = links.get(row[_LINKS], 0)
+            self._blocks[place] = _packed(found)
+
+    def write(self, path: Path) -> None:
+        """Write the file; the same nodes give the same bytes."""
+        self._flush()
+        with path.open("wb") as file:
+            file.write(_packed({"format": FORMAT, "nodes": self._count}))
+            file.writelines(self._blocks)
+
+
+def _packed(found: object) -> bytes:
+    line = json.dumps(found, separators=(",", ":")) + "\n"
+    return gzip.compress(line.encode("ascii"), compresslevel=3, mtime=0)
 
 
 def write(path: Path, nodes: Iterable[Node]) -> None:
     """Write a listing; the same nodes in any order give the same bytes."""
-    rows = [_row(node) for node in sorted(nodes, key=lambda node: node.path)]
-    text = json.dumps({"format": FORMAT, "nodes": rows}, separators=(",", ":"))
-    path.write_bytes(gzip.compress(text.encode("ascii"), compresslevel=3, mtime=0))
+    writer = Writer()
+    for one in sorted(nodes, key=lambda node: key(node.path)):
+        writer.add(one)
+    writer.write(path)
+
+
+class Block(NamedTuple):
+    """Rows next to each other: the `key` of the first, and all of them packed."""
+
+    start: bytes
+    packed: bytes
 
 
 def read(path: Path) -> list[Node]:
@@ -91,68 +177,17 @@ def read(path: Path) -> list[Node]:
 
     Raises `BuildError` if the file is not a listing of this version.
     """
-    return [_node(row) for row in _rows(path)]
+    return [node(row) for block in blocks(path) for row in rows(block.packed)]
 
 
-class Tree:
-    """What a stack of layers comes to.
-
-    It keeps rows and makes a node only of what is asked for: an edit of the last layer asks for a
-    few of the many thousand paths below it.
-    """
-
-    def __init__(self, *listings: Path) -> None:
-        """Read the listings, the lowest first. Raises `BuildError` as `read` does."""
-        self._rows: dict[str, Row] = {}
-        self._gone: set[str] = set()
-        self._names: dict[str, dict[str, None]] = {}
-        for listing in listings:
-            for row in _rows(listing):
-                self._add(row)
-
-    def get(self, path: bytes) -> Node | None:
-        row = self._rows.get(text(path))
-        return None if row is None else _node(row)
-
-    def names(self, folder: bytes) -> list[bytes]:
-        """What is in a folder; nothing if the path is none."""
-        return [_bytes(name) for name in self._names.get(text(folder), ())]
-
-    def was_removed(self, path: bytes) -> bool:
-        """Whether one of the layers says that it is gone, and none that it is there again."""
-        return text(path) in self._gone
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def _add(self, row: Row) -> None:
-        path, found = row[0], row[1]
-        parent, _, name = path.rpartition("/")
-        if found != "folder":
-            self._remove_below(path)
-        if found == _WHITEOUT:
-            self._gone.add(path)
-            self._rows.pop(path, None)
-            self._names.get(parent, {}).pop(name, None)
-            return
-        self._gone.discard(path)
-        self._rows[path] = row
-        if path:
-            self._names.setdefault(parent, {})[name] = None
-
-    def _remove_below(self, folder: str) -> None:
-        for name in self._names.pop(folder, ()):
-            path = f"{folder}/{name}" if folder else name
-            self._remove_below(path)
-            self._gone.add(path)
-            del self._rows[path]
-
-
-def _rows(path: Path) -> list[Row]:
+def blocks(path: Path) -> list[Block]:
+    """The blocks of a listing; all but the last have `BLOCK` rows. Raises as `read` does."""
     try:
-        document = json.loads(gzip.decompress(path.read_bytes()))
-        if document["format"] == FORMAT:
-            return list(document["nodes"])
+        members = _members(path.read_bytes())
+        head = json.loads(next(members, (b"", b""))[1])
+        found = [Block(_start(text.decode("ascii")), packed) for packed, text in members]
+        if head["format"] == FORMAT and len(found) == -(-head["nodes"] // BLOCK):
+            return found
         what = "is no listing of this version's layers"
     except OSError as error:
         what = f"is no listing that can be read: {error.strerror or error}"
@@ -160,6 +195,37 @@ def _rows(path: Path) -> list[Row]:
         what = "is no listing of this version's layers"
     fix = "Remove it from the cache with its layer: sifwright cache verify"
     raise BuildError.of(what, where=str(path), fix=fix)
+
+
+def _members(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Each member of a gzip file and what is in it, checked against its checksum."""
+    start = place = 0
+    while place < len(data):
+        member, texts = zlib.decompressobj(wbits=_GZIP), []
+        while not member.eof:
+            # Not all there is: what is left over is copied each time.
+            piece = data[place : place + _PIECE]
+            if not piece:
+                raise EOFError
+            texts.append(member.decompress(piece))
+            place += len(piece) - len(member.unused_data)
+        yield data[start:place], b"".join(texts)
+        start = place
+
+
+def _start(text: str) -> bytes:
+    """Of rows as JSON, the key of the first; all of them take a hundred times longer to read."""
+    return key(_bytes(json.JSONDecoder().raw_decode(text, len("[["))[0]))
+
+
+def rows(packed: bytes) -> list[Row]:
+    """The rows of a block."""
+    found: list[Row] = json.loads(zlib.decompress(packed, wbits=_GZIP))
+    return found
+
+
+def path_of(row: Row) -> bytes:
+    return _bytes(row[0])
 
 
 def _row(node: Node) -> Row:
@@ -178,7 +244,8 @@ def _row(node: Node) -> Row:
     ]
 
 
-def _node(row: Row) -> Node:
+def node(row: Row) -> Node:
+    """The node that a row is of."""
     path, found, mode, uid, gid, size, mtime, target, device, links, xattrs = row
     return Node(
         path=_bytes(path),

@@ -84,27 +84,28 @@ def content(folder: bytes) -> Content:
 
     Raises `BuildError` for a mark that is more than an empty file.
     """
-    names, gone, marks, is_opaque = [], set(), [], False
+    names, marks = [], {}
     with os.scandir(folder) as entries:
-        for name, status in sorted((entry.name, _status(entry)) for entry in entries):
-            hidden = _hidden(name, status, folder)
+        for entry in entries:
+            hidden = _hidden(entry, folder)
             if hidden is None:
-                names.append(name)
-                continue
-            marks.append(name)
-            is_opaque |= name in _OPAQUE
-            gone.add(hidden)
+                names.append(entry.name)
+            else:
+                marks[entry.name] = hidden
     return Content(
-        names=tuple(names), gone=frozenset(gone), marks=tuple(marks), is_opaque=is_opaque
+        names=tuple(sorted(names)),
+        gone=frozenset(marks.values()),
+        marks=tuple(sorted(marks)),
+        is_opaque=not _OPAQUE.isdisjoint(marks),
     )
 
 
-def _status(entry: os.DirEntry[bytes]) -> os.stat_result:
-    return entry.stat(follow_symlinks=False)
-
-
-def _hidden(name: bytes, status: os.stat_result, folder: bytes) -> bytes | None:
+def _hidden(entry: os.DirEntry[bytes], folder: bytes) -> bytes | None:
     """The name that this entry says is gone, if it is a mark."""
+    name = entry.name
+    if entry.is_file(follow_symlinks=False) and not name.startswith(_MARK):
+        return None  # Its state need not be asked for.
+    status = entry.stat(follow_symlinks=False)
     is_device = listing.kind(status) == "whiteout"
     if not name.startswith(_MARK):
         return name if is_device else None

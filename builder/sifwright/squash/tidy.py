@@ -10,103 +10,97 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections import Counter
-from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sifwright.squash import listing, marks
 from sifwright.squash.apply import remove
+from sifwright.squash.found import Found
 from sifwright.squash.listing import Node
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sifwright.squash.listing import Tree
+    from sifwright.squash.tree import Tree
 
-__all__ = ["Tidy", "tidy"]
-
-_CAPABILITY = b"security.capability"
+__all__ = ["tidy"]
 
 
-def tidy(lower: Tree, exclude: Collection[bytes] = ()) -> Tidy:
+def tidy(lower: Tree, exclude: Collection[bytes] = (), *, is_linked: bool = False) -> Found:
     """Leave in the current directory what it changes in `lower`, and say what that is.
 
     What the overlay's driver noted for itself goes. A folder that hides the one below becomes one
     whiteout for each name that is gone: squashfs files are mounted by whoever runs the image, and
     for them an opaque folder means nothing. A folder that holds no change and has the owner, mode
-    and attributes it had goes, too, even if its time is new. Raises `BuildError` and `OSError`.
+    and attributes it had goes, too, even if its time is new. Of files that are `linked`, each name
+    is one of the same file elsewhere, too. Raises `BuildError` and `OSError`.
     """
     if (root := lower.get(b"")) is not None:
         # The engine made the upper directory: its time is that of the build.
         os.utime(b".", (root.mtime, root.mtime))
-    result = Tidy(lower, exclude)
-    result.folder(b"", is_opaque=False)
-    result.number_links()
-    return result
+    found = Found(lower)
+    walk = _Walk(lower, exclude, found, names=2 if is_linked else 1)
+    walk.folder(b"", is_opaque=False)
+    found.number_links()
+    return found
 
 
-class Tidy:
-    """What was found: the nodes, and the whiteouts that this kernel lets nobody make.
+class _Walk:
+    """Finds the nodes, in the order of their keys."""
 
-    `nodes` may be in any order and has the whiteouts as well.
-    """
-
-    def __init__(self, lower: Tree, exclude: Collection[bytes]) -> None:
-        self.nodes: list[Node] = []
-        self.unmade: list[bytes] = []
+    def __init__(
+        self, lower: Tree, exclude: Collection[bytes], found: Found, *, names: int
+    ) -> None:
         self._lower = lower
         self._exclude = frozenset(exclude)
-        self._links: dict[tuple[int, int], int] = {}
+        self._found = found
+        self._names = names
+        self._links: dict[int, int] = {}
+        # Folders of which it is not known yet whether anything of them is left.
+        self._open: list[Node] = []
 
-    def folder(self, path: bytes, *, is_opaque: bool) -> bool:
-        """Tidy one folder; False if nothing of it is left, and so it is gone."""
+    def folder(self, path: bytes, *, is_opaque: bool) -> None:
+        """Tidy one folder, which goes if nothing of it is left."""
         here = path or b"."
         status = os.lstat(here)
         attributes = marks.take_attributes(here)
         content = marks.content(here)
         is_opaque = is_opaque or attributes.is_opaque or content.is_opaque
-        self.nodes.append(node := self._node(path, status, attributes.kept))
-        place = len(self.nodes)
-        for name in content.names:
-            self._entry(_join(path, name), is_opaque=is_opaque or name in content.gone)
+        self._open.append(node := self._node(path, status, attributes.kept))
         for name in content.marks:
             os.unlink(_join(path, name))
-        self._whiteouts(path, content, is_opaque=is_opaque)
-        if path and len(self.nodes) == place and self._is_as_below(node):
-            self.nodes.pop()
+        self._content(path, content, is_opaque=is_opaque)
+        if path and self._open and self._is_as_below(node):
+            self._open.pop()
             os.rmdir(here)
-            return False
+            return
+        self._close()
         os.utime(here, ns=(status.st_atime_ns, status.st_mtime_ns))
-        return True
 
-    @property
-    def has_capabilities(self) -> bool:
-        return any(name == _CAPABILITY for node in self.nodes for name, _ in node.xattrs)
+    def _content(self, path: bytes, content: marks.Content, *, is_opaque: bool) -> None:
+        gone = self._gone(path, content, is_opaque=is_opaque)
+        for name in sorted((*content.names, *gone)):
+            inside = _join(path, name)
+            if name in gone:
+                self._whiteout(inside)
+            else:
+                self._entry(inside, is_opaque=is_opaque or name in content.gone)
 
-    def doubts(self) -> bytes | None:
-        """A path that a driver may have got wrong, if there is one.
+    def _gone(self, folder: bytes, content: marks.Content, *, is_opaque: bool) -> set[bytes]:
+        """The names that the layers below have and the image has not."""
+        names = chain(content.gone, self._lower.names(folder) if is_opaque else ())
+        there = frozenset(content.names) if content.gone or is_opaque else frozenset()
+        paths = {name: _join(folder, name) for name in names if name not in there}
+        return {
+            name
+            for name, path in paths.items()
+            if path not in self._exclude and self._lower.get(path) is not None
+        }
 
-        Overlays copy up one name of a file with several, and what is written to it is not in the
-        others. fuse-overlayfs 1.10 shows what a folder of a layer below had when another folder
-        was renamed to its place, though a layer between says that it is gone.
-        """
-        return next((node.path for node in self.nodes if self._is_doubtful(node)), None)
-
-    def _is_doubtful(self, node: Node) -> bool:
-        below = self._lower.get(node.path)
-        if node.is_folder:
-            return below is None and self._lower.was_removed(node.path)
-        return not node.is_whiteout and below is not None and below.links > 0
-
-    def number_links(self) -> None:
-        """Number the files with several names, of which all others may be in another tree."""
-        counts = Counter(node.links for node in self.nodes)
-        shared = (links for links, count in counts.items() if links and count > 1)
-        numbers = {links: number for number, links in enumerate(shared, start=1)}
-        self.nodes = [
-            replace(node, links=numbers.get(node.links, 0)) if node.links else node
-            for node in self.nodes
-        ]
+    def _whiteout(self, path: bytes) -> None:
+        self._add(Node.whiteout(path))
+        if not _make_whiteout(path):
+            self._found.unmade.append(path)
 
     def _entry(self, path: bytes, *, is_opaque: bool) -> None:
         status = os.lstat(path)
@@ -115,19 +109,17 @@ class Tidy:
         elif stat.S_ISDIR(status.st_mode):
             self.folder(path, is_opaque=is_opaque)
         else:
-            self.nodes.append(self._node(path, status, marks.take_attributes(path).kept))
+            self._add(self._node(path, status, marks.take_attributes(path).kept))
 
-    def _whiteouts(self, folder: bytes, content: marks.Content, *, is_opaque: bool) -> None:
-        """Say of each name that the layers below have and the image has not that it is gone."""
-        gone = set(content.gone)
-        if is_opaque:
-            gone.update(self._lower.names(folder))
-        for name in sorted(gone.difference(content.names)):
-            path = _join(folder, name)
-            if path not in self._exclude and self._lower.get(path) is not None:
-                self.nodes.append(Node.whiteout(path))
-                if not _make_whiteout(path):
-                    self.unmade.append(path)
+    def _add(self, node: Node) -> None:
+        self._close()
+        self._found.add(node)
+
+    def _close(self) -> None:
+        """The open folders have something in them."""
+        for node in self._open:
+            self._found.add(node)
+        self._open.clear()
 
     def _is_as_below(self, node: Node) -> bool:
         below = self._lower.get(node.path)
@@ -154,9 +146,10 @@ class Tidy:
         )
 
     def _group(self, status: os.stat_result) -> int:
-        if stat.S_ISDIR(status.st_mode) or status.st_nlink == 1:
+        """The same for names of one file; 0 if there can be but one here."""
+        if stat.S_ISDIR(status.st_mode) or status.st_nlink < 2 * self._names:
             return 0
-        key = (status.st_dev, status.st_ino)
+        key = status.st_dev << 64 | status.st_ino
         return self._links.setdefault(key, len(self._links) + 1)
 
 

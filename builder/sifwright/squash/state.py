@@ -1,0 +1,106 @@
+"""What a tree was when it was last packed, in a file that is never held as a whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING
+
+from sifwright.squash import listing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+    from typing import Self
+
+__all__ = ["Before", "Now", "line_of"]
+
+# Seconds; file systems have ticks of 1 s (ext3) down to less than 4 ms.
+_TICK = 0.005
+# No file has the number 0.
+_OPEN = b",0,0]\n"
+
+
+class Before:
+    """The lines of a state, compared with others in the order of `listing.key`."""
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        self._lines = iter(lines)
+        self._next = next(self._lines, b"")
+
+    def had(self, path: bytes, line: bytes) -> bool:
+        """Whether the line of this path was the same."""
+        while self._next != line:
+            if not self._next or _key(self._next) >= listing.key(path):
+                return False
+            self._next = next(self._lines, b"")
+        self._next = next(self._lines, b"")
+        return True
+
+
+class Now:
+    """A state that is being noted, in the same order.
+
+    Of each path, the number of its inode and the time of its last change in nanoseconds. Nobody can
+    set that time, and whatever changes a file sets it (inode(7)): contents, owner, mode,
+    attributes, names. What came from elsewhere has another number.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        noted = state.with_name(f"{state.name}.noted")
+        self._noted = noted.open("w+b")
+        noted.unlink()
+        self._newest = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._noted.close()
+
+    def add(self, line: bytes) -> None:
+        self._noted.write(line)
+
+    def add_open(self, path: bytes) -> None:
+        """Note a path whose state is asked for at the end."""
+        self._noted.write(_line(path, 0, 0))
+
+    def write(self, status: Callable[[bytes], os.stat_result]) -> None:
+        """Write the file, and wait until the clock of its file system has gone on.
+
+        A change right now would have the old time.
+        """
+        self._noted.seek(0)
+        with self._state.open("wb") as file:
+            file.writelines(self._closed(status))
+        while self._state.stat().st_ctime_ns <= self._newest:
+            time.sleep(_TICK)
+            os.utime(self._state)
+
+    def _closed(self, status: Callable[[bytes], os.stat_result]) -> Iterator[bytes]:
+        for noted in self._noted:
+            line = noted
+            if line.endswith(_OPEN):
+                path = _path(line)
+                line = line_of(path, status(path))
+            self._newest = max(self._newest, int(line[line.rindex(b",") + 1 : -2]))
+            yield line
+
+
+def line_of(path: bytes, status: os.stat_result) -> bytes:
+    """The line of a path in a state."""
+    return _line(path, status.st_ino, status.st_ctime_ns)
+
+
+def _line(path: bytes, inode: int, changed: int) -> bytes:
+    return f"[{json.dumps(listing.text(path))},{inode},{changed}]\n".encode("ascii")
+
+
+def _path(line: bytes) -> bytes:
+    return listing.path_of(json.loads(line))
+
+
+def _key(line: bytes) -> bytes:
+    return listing.key(_path(line))
