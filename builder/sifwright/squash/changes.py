@@ -46,14 +46,14 @@ def collected(tree: Path, state: Path, lower: Tree, exclude: Collection[bytes]) 
             for entry in entries:
                 remove(entry.name)
         # To gain and to lose a name changes a file, too.
-        now.write(lambda path: os.lstat(path, dir_fd=root))
+        now.write(root)
 
 
 def note_state(tree: Path, state: Path) -> None:
     """Write down what a tree is, to find later what changed in it. Raises as `collected` does."""
     with _opened(tree) as root, Now(state) as now:
         _Walk(root, now, Before(()), Tree(), ()).note_all(b"")
-        now.write(os.lstat)
+        now.write(root)
 
 
 def _lines(state: Path) -> AbstractContextManager[Iterable[bytes]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sifwright.squash import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -64,27 +64,27 @@ class Now:
         self._noted.write(line)
 
     def add_open(self, path: bytes) -> None:
-        """Note a path whose state is asked for at the end."""
+        """Note a path that is looked at again at the end."""
         self._noted.write(_line(path, 0, 0))
 
-    def write(self, status: Callable[[bytes], os.stat_result]) -> None:
-        """Write the file, and wait until the clock of its file system has gone on.
+    def write(self, root: int) -> None:
+        """Write the file of this tree, and wait until the clock of its file system has gone on.
 
         A change right now would have the old time.
         """
         self._noted.seek(0)
         with self._state.open("wb") as file:
-            file.writelines(self._closed(status))
+            file.writelines(self._closed(root))
         while self._state.stat().st_ctime_ns <= self._newest:
             time.sleep(_TICK)
             os.utime(self._state)
 
-    def _closed(self, status: Callable[[bytes], os.stat_result]) -> Iterator[bytes]:
+    def _closed(self, root: int) -> Iterator[bytes]:
         for noted in self._noted:
             line = noted
             if line.endswith(_OPEN):
                 path = _path(line)
-                line = line_of(path, status(path))
+                line = line_of(path, os.lstat(path, dir_fd=root))
             self._newest = max(self._newest, int(line[line.rindex(b",") + 1 : -2]))
             yield line
 

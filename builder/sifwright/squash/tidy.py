@@ -32,8 +32,8 @@ def tidy(lower: Tree, exclude: Collection[bytes] = (), *, is_linked: bool = Fals
     What the overlay's driver noted for itself goes. A folder that hides the one below becomes one
     whiteout for each name that is gone: squashfs files are mounted by whoever runs the image, and
     for them an opaque folder means nothing. A folder that holds no change and has the owner, mode
-    and attributes it had goes, too, even if its time is new. Of files that are `linked`, each name
-    is one of the same file elsewhere, too. Raises `BuildError` and `OSError`.
+    and attributes it had goes, too, even if its time is new. With `is_linked`, each name of a file
+    here has one elsewhere. Raises `BuildError` and `OSError`.
     """
     if (root := lower.get(b"")) is not None:
         # The engine made the upper directory: its time is that of the build.

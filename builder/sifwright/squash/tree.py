@@ -8,7 +8,7 @@ from heapq import merge
 from typing import TYPE_CHECKING
 
 from sifwright.squash import listing
-from sifwright.squash.listing import BLOCK, WHITEOUT, key
+from sifwright.squash.listing import WHITEOUT, key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,12 +100,14 @@ class _Layer:
 
     def _first(self, wanted: bytes) -> int:
         """The number of the first row with this key or a higher one."""
+        if not self._starts:
+            return 0
         block = max(bisect_right(self._starts, wanted) - 1, 0)
-        return block * BLOCK + (bisect_left(self._block(block)[0], wanted) if self._starts else 0)
+        return block * listing.BLOCK + bisect_left(self._block(block)[0], wanted)
 
     def _at(self, number: int) -> tuple[bytes, Row] | None:
         """A row and its key; None behind the last."""
-        block, place = divmod(number, BLOCK)
+        block, place = divmod(number, listing.BLOCK)
         if block >= len(self._starts):
             return None
         keys, rows = self._block(block)

@@ -1,0 +1,101 @@
+"""What a stack of layers comes to, against a model that holds every path."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sifwright.squash import listing
+from sifwright.squash.listing import Node
+from sifwright.squash.state import Before
+from sifwright.squash.tree import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pytest
+
+Layer = dict[bytes, str]
+# In the order of bytes, some come between a folder and what is in it.
+NAMES = [b"a", b"a\1", b"a-", b"b", b"\n", b"\\", b'"', b"\xff", "ü".encode()]
+paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map(b"/".join)
+kinds = st.sampled_from(["file", "folder", "folder", "symlink", "whiteout"])
+
+
+def _with_folders(found: Mapping[bytes, str]) -> Layer:
+    """A layer as all are: what a path is in is a folder of it."""
+    layer = {**found, b"": "folder"}
+    for path in found:
+        above = path
+        while above := above.rpartition(b"/")[0]:
+            layer[above] = "folder"
+    return layer
+
+
+layers = st.dictionaries(paths, kinds, max_size=12).map(_with_folders)
+
+
+class Model:
+    """Applies one layer after the other."""
+
+    def __init__(self) -> None:
+        self.kinds: Layer = {}
+        self.gone: set[bytes] = set()
+
+    def add(self, layer: Layer) -> None:
+        for path, kind in sorted(layer.items()):
+            if kind != "folder":
+                hidden = {one for one in self.kinds if one.startswith(path + b"/")}
+                self.gone |= hidden
+                self.kinds = {one: self.kinds[one] for one in self.kinds.keys() - hidden}
+            if kind == "whiteout":
+                self.gone.add(path)
+                self.kinds.pop(path, None)
+            else:
+                self.gone.discard(path)
+                self.kinds[path] = kind
+
+    def names(self, folder: bytes) -> list[bytes]:
+        inside = (os.path.split(path) for path in self.kinds if path)
+        return sorted(name for above, name in inside if above == folder)
+
+
+@given(st.lists(layers, max_size=4), st.sampled_from([1, 2, 3, listing.BLOCK]), st.randoms())
+def test_the_highest_layer_wins_and_only_folders_are_merged(
+    tmp_path_factory: pytest.TempPathFactory, stack: list[Layer], block: int, random: object
+) -> None:
+    folder, model = tmp_path_factory.mktemp("tree"), Model()
+    with patch.object(listing, "BLOCK", block):
+        for number, layer in enumerate(stack):
+            nodes = [Node(path=path, kind=kind) for path, kind in layer.items()]
+            listing.write(folder / str(number), nodes)
+            model.add(layer)
+        tree = Tree(*(folder / str(number) for number in range(len(stack))))
+        asked = sorted({path for layer in stack for path in layer} | {b"a", b"a/b/x", b"\xff\xff"})
+        random.shuffle(asked)  # type: ignore[attr-defined]
+        for path in asked:
+            node = tree.get(path)
+            assert (node.kind if node else None) == model.kinds.get(path)
+            assert list(tree.names(path)) == model.names(path)
+            assert tree.was_removed(path) == (path in model.gone)
+
+
+states = st.dictionaries(paths, st.integers(0, 2), max_size=12)
+
+
+def _lines(state: Mapping[bytes, int]) -> Sequence[tuple[bytes, bytes]]:
+    found = sorted(state.items(), key=lambda one: one[0].split(b"/"))
+    texts = ((path, number, os.fsdecode(path)) for path, number in found)
+    return [(path, f"[{json.dumps(text)},1,{number}]\n".encode()) for path, number, text in texts]
+
+
+@given(states, states)
+def test_a_state_is_compared_path_by_path(before: dict[bytes, int], now: dict[bytes, int]) -> None:
+    compared = Before(line for _, line in _lines(before))
+    same = [path for path, line in _lines(now) if compared.had(path, line)]
+    assert set(same) == {path for path in now if before.get(path) == now[path]}
