@@ -25,9 +25,10 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 sys.exit(code)
 """
 FILES = 20_000
-# Bytes for each file. A node takes 600, its row 700; a bytes object of a name takes 50, which only
-# the names of one folder may, so these trees have many. The rest is the allocator's: 1 MB makes 50.
-PACKED, LINKED, ABOVE = 100, 300, 60
+# Bytes for each file. A node takes 600 and its row 700; a name takes 50, which only the names of
+# one folder may, and these trees have many. The number of a file that has names elsewhere takes
+# 140. The allocator may take 1 MB more or less, which is 50.
+PACKED, LINKED, ABOVE = 50, 250, 50
 DEEP = "/".join(["d"] * 2000)
 
 

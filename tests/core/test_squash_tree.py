@@ -10,13 +10,14 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifwright.squash import listing
+from sifwright.squash import listing, tree
 from sifwright.squash.listing import Node
 from sifwright.squash.state import Before
 from sifwright.squash.tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     import pytest
 
@@ -70,19 +71,27 @@ def test_the_highest_layer_wins_and_only_folders_are_merged(
     tmp_path_factory: pytest.TempPathFactory, stack: list[Layer], block: int, random: object
 ) -> None:
     folder, model = tmp_path_factory.mktemp("tree"), Model()
-    with patch.object(listing, "BLOCK", block):
+    with patch.object(listing, "BLOCK", block), patch.object(tree, "_FOLDERS", block):
         for number, layer in enumerate(stack):
             nodes = [Node(path=path, kind=kind) for path, kind in layer.items()]
             listing.write(folder / str(number), nodes)
             model.add(layer)
-        tree = Tree(*(folder / str(number) for number in range(len(stack))))
+        found = Tree(*(folder / str(number) for number in range(len(stack))))
         asked = sorted({path for layer in stack for path in layer} | {b"a", b"a/b/x", b"\xff\xff"})
         random.shuffle(asked)  # type: ignore[attr-defined]
         for path in asked:
-            node = tree.get(path)
+            node = found.get(path)
             assert (node.kind if node else None) == model.kinds.get(path)
-            assert list(tree.names(path)) == model.names(path)
-            assert tree.was_removed(path) == (path in model.gone)
+            assert list(found.names(path)) == model.names(path)
+            assert found.was_removed(path) == (path in model.gone)
+
+
+def test_a_path_as_long_as_any_is_looked_up(tmp_path: Path) -> None:
+    """At once, where Python by itself stops at 1000 calls in each other."""
+    names = [b"d"] * 2000
+    chain = [Node(path=b"/".join(names[:depth]), kind="folder") for depth in range(2001)]
+    listing.write(tmp_path / "layer", chain)
+    assert Tree(tmp_path / "layer").get(chain[-1].path) == chain[-1]
 
 
 states = st.dictionaries(paths, st.integers(0, 2), max_size=12)

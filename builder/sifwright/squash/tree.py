@@ -11,7 +11,7 @@ from sifwright.squash import listing
 from sifwright.squash.listing import WHITEOUT, key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from sifwright.squash.listing import Node, Row
@@ -20,8 +20,8 @@ __all__ = ["Tree"]
 
 # Blocks of a listing that stay unpacked: paths are asked for in their order, nearly.
 _BLOCKS = 4
-# Folders of which it stays known which layers have them: those that a path is in, and more.
-_FOLDERS = 256
+# Folders of which it stays known which layers have them; a path may have 2048 (PATH_MAX).
+_FOLDERS = 4096
 
 
 class Tree:
@@ -33,7 +33,7 @@ class Tree:
     def __init__(self, *listings: Path) -> None:
         """Read the listings, the lowest first. Raises `BuildError` as `listing.read` does."""
         self._all = tuple(_Layer(path) for path in reversed(listings))
-        self._having = lru_cache(_FOLDERS)(self._layers)
+        self._known = {b"": self._all}
 
     def get(self, path: bytes) -> Node | None:
         for layer in self._having(_parent(path)):
@@ -56,18 +56,28 @@ class Tree:
         # What a layer has and the stack has not, another removed.
         return any(layer.row(path) for layer in self._all) and self.get(path) is None
 
-    def _layers(self, folder: bytes) -> tuple[_Layer, ...]:
+    def _having(self, folder: bytes) -> tuple[_Layer, ...]:
         """The layers that have something to say of what is in a folder, the highest first."""
-        if not folder:
-            return self._all
-        found = []
-        for layer in self._having(_parent(folder)):
-            row = layer.row(folder)
-            if row is not None and row[1] != "folder":
-                break  # It hides what is below.
-            if row is not None:
-                found.append(layer)
-        return tuple(found)
+        if len(self._known) > _FOLDERS:
+            self._known = {b"": self._all}
+        unknown = []
+        # Not by a call for each: the walks that ask are as deep already.
+        while (known := self._known.get(folder)) is None:
+            unknown.append(folder)
+            folder = _parent(folder)
+        for one in reversed(unknown):
+            known = self._known[one] = tuple(_having(one, known))
+        return known
+
+
+def _having(folder: bytes, layers: Iterable[_Layer]) -> Iterator[_Layer]:
+    """Those that have a folder, of layers that have the one that it is in."""
+    for layer in layers:
+        row = layer.row(folder)
+        if row is not None and row[1] != "folder":
+            break  # It hides what is below.
+        if row is not None:
+            yield layer
 
 
 class _Layer:

@@ -1,0 +1,61 @@
+"""Names of one file, and whether the others of them are in the layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.squash import listing
+from sifwright.squash.tidy import tidy
+from sifwright.squash.tree import Tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+# More than one block, so that numbers change in some blocks only.
+MORE = 2 * listing.BLOCK
+
+
+def _packed(folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_linked: bool) -> dict[str, int]:
+    """The numbers of the files with several names in the listing of a tree."""
+    monkeypatch.chdir(folder)
+    found = tidy(Tree(), is_linked=is_linked)
+    monkeypatch.undo()
+    target = folder.with_name("listing")
+    found.write(target)
+    assert found.answer()["entries"] == len(nodes := listing.read(target))
+    assert found.answer()["bytes"] == MORE + 3
+    return {node.path.decode(): node.links for node in nodes if node.links}
+
+
+def _tree(folder: Path) -> Path:
+    (folder / "sub").mkdir(parents=True)
+    for number in range(MORE):
+        (folder / f"m{number:04}").write_text("x")
+    for name in ("alone", "shared", "zed"):
+        (folder / name).write_text("x")
+    (folder / "sub" / "shared").hardlink_to(folder / "shared")
+    (folder / "zed-too").hardlink_to(folder / "zed")
+    return folder
+
+
+SHARED = {"shared": 1, "sub/shared": 1, "zed": 2, "zed-too": 2}
+
+
+def test_names_of_one_file_have_one_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = _tree(tmp_path / "tree")
+    (tmp_path / "elsewhere").hardlink_to(tree / "alone")
+    assert _packed(tree, monkeypatch, is_linked=False) == SHARED
+
+
+def test_names_in_the_tree_that_is_packed_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file has one more there."""
+    tree, live = _tree(tmp_path / "tree"), tmp_path / "live"
+    live.mkdir()
+    for path in tree.rglob("*"):
+        if path.is_file():
+            (live / path.name.replace("shared", f"{path.parent.name}-shared")).hardlink_to(path)
+    assert _packed(tree, monkeypatch, is_linked=True) == SHARED
