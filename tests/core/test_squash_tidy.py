@@ -24,7 +24,8 @@ def _packed(folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_linked: bool) -
     monkeypatch.undo()
     target = folder.with_name("listing")
     found.write(target)
-    assert found.answer()["entries"] == len(nodes := listing.read(target))
+    nodes = listing.read(target)
+    assert found.answer()["entries"] == len(nodes)
     assert found.answer()["bytes"] == MORE + 3
     return {node.path.decode(): node.links for node in nodes if node.links}
 
