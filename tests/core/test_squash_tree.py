@@ -94,7 +94,8 @@ def test_a_path_as_long_as_any_is_looked_up(tmp_path: Path) -> None:
     assert Tree(tmp_path / "layer").get(chain[-1].path) == chain[-1]
 
 
-states = st.dictionaries(paths, st.integers(0, 2), max_size=12)
+few = st.lists(st.sampled_from(NAMES[:3]), min_size=1, max_size=2).map(b"/".join)
+states = st.dictionaries(few | paths, st.integers(0, 1), max_size=12)
 
 
 def _lines(state: Mapping[bytes, int]) -> Sequence[tuple[bytes, bytes]]:
