@@ -92,7 +92,7 @@ def test_a_file_that_was_made_meanwhile_stays(
     if not has_links:
         monkeypatch.setattr(Path, "hardlink_to", refuse)
     with monkeypatch.context() as patch:
-        patch.setattr(image, "write", write)
+        patch.setattr(writing, "write", write)
         with pytest.raises(UsageError, match="is there already") as caught:
             flatten_sif(layered, target, "")
     assert caught.value.problems[0].fix == "Give another name."
