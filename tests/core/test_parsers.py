@@ -1,5 +1,6 @@
 """Other parsers than ours read the definition files: spython's, and Apptainer's own."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -77,7 +78,9 @@ def _apptainer(text: str, folder: Path) -> str:
     agent = text.split("Bootstrap: ", 1)[1].split("\n", 1)[0]
     (folder / "x.def").write_text(text.replace(f"Bootstrap: {agent}", "Bootstrap: nosuch", 1))
     command = [program("apptainer"), "build", "--fakeroot", "x.sif", "x.def"]
-    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    # It leaves empty folders there.
+    env = {**os.environ, "APPTAINER_TMPDIR": str(folder)}
+    done = subprocess.run(command, cwd=folder, env=env, check=False, capture_output=True, text=True)
     assert done.returncode != 0
     return done.stderr
 
