@@ -13,6 +13,7 @@ import pytest
 
 from sifwright import catalog, cli, mirrors
 from sifwright.model import Catalog
+from sifwright.store import location
 from tests.core.fetching import Step
 from tests.core.mirror_files import MirrorsFile
 
@@ -38,6 +39,14 @@ def program(name: str) -> str:
     if found is None:
         pytest.skip(f"{name} is not installed")
     return found
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The step cache, made as by a build."""
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    location.make(location.root())
+    return location.root()
 
 
 SHELLS = ("dash", "bash")

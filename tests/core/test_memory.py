@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright import aptmirror, digests, files, memory
-from sifwright.store import location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,14 +23,6 @@ echo "http://security.example/debian|Debian-Security|Debian"
 echo "http://user:word@mirror.example/debian|Debian|Debian"
 cat "{folder}/answer"
 """
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The step cache, made as by a build."""
-    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    location.make(location.root())
-    return location.root()
 
 
 @pytest.fixture

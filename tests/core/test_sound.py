@@ -9,7 +9,6 @@ import pytest
 
 from sifwright import catalog, schema, sound
 from sifwright.errors import CatalogError
-from sifwright.store import location
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -18,13 +17,6 @@ if TYPE_CHECKING:
 
     from sifwright.errors import Problem
     from sifwright.yamlfile import Document
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    location.make(location.root())
-    return location.root()
 
 
 @pytest.fixture
