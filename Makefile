@@ -20,6 +20,9 @@ LAYOUT ?=
 TESTS ?=
 PYTEST ?=
 V ?=
+DATE ?=
+REQUIREMENTS ?=
+NAME ?=
 # What a user types is data. make would expand `$(shell …)` in it, and the shell `$(…)`: so each is
 # taken unexpanded, once, and reaches the recipes through the environment only.
 override SITE := $(value SITE)
@@ -32,19 +35,25 @@ override LAYOUT := $(value LAYOUT)
 override TESTS := $(value TESTS)
 override PYTEST := $(value PYTEST)
 override V := $(value V)
-export SITE IMAGE NODES SET SCRIPT JOB LAYOUT TESTS PYTEST V
+override DATE := $(value DATE)
+override REQUIREMENTS := $(value REQUIREMENTS)
+override NAME := $(value NAME)
+export SITE IMAGE NODES SET SCRIPT JOB LAYOUT TESTS PYTEST V DATE REQUIREMENTS NAME
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help sif plan def list jobscript check check-comm test test-slow lint bench clean venv venv-plot venv-dev apptainer cluster
+.PHONY: help sif extend plan def list easyconfig easyconfigs jobscript check check-comm test test-slow lint bench clean venv venv-plot venv-dev apptainer cluster modules
 
 help: ## Show this list
 	@printf 'usage: make TARGET [SITE=local] [IMAGE=…] [SET="layer.option=value …"] [V=1]\n\n'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do \
-	  printf '  %-10s %s\n' "$$target" "$$text"; done
+	  printf '  %-11s %s\n' "$$target" "$$text"; done
 
 sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered: rebuilt in seconds; V=1: all output)
 	@tools/run-sifwright build
+
+extend: venv apptainer ## Build the image with the packages of REQUIREMENTS=r.txt as its last layer (NAME=…)
+	@tools/run-sifwright extend
 
 plan: venv ## Show the layers, and which of them a build here would run, and why (V=1: every option's value and origin)
 	@tools/run-sifwright plan
@@ -55,6 +64,12 @@ def: venv ## Write the definition file to standard output
 list: venv ## List the sites, images and layers
 	@.venv/bin/sifwright list
 
+easyconfig: venv ## Write what `eb` installs: build/SITE/IMAGE/easybuild/ with the image, run scripts and module
+	@tools/run-sifwright easyconfig
+
+easyconfigs: venv ## Write easyconfigs/ anew, for sites with an image of their own (DATE=YYYYMMDD)
+	@tools/write-easyconfigs
+
 jobscript: venv ## Print the batch script that runs SCRIPT="train.py …" on NODES=2 (JOB="--account x …")
 	@tools/write-jobscript
 
@@ -64,7 +79,7 @@ check: venv ## Say whether this machine can build images, and how to mend what i
 check-comm: venv-plot apptainer ## Time the collectives in the image, and prove the network they use (NODES=: of an allocation)
 	@tools/run-sifwright check-comm
 
-test: venv-dev apptainer cluster lint ## Run all checks and tests (PYTEST="-k name": only these tests)
+test: venv-dev apptainer cluster modules lint ## Run all checks and tests (PYTEST="-k name": only these tests)
 	@xargs .venv/bin/python -m pytest <<<"$$PYTEST"
 
 test-slow: venv-dev apptainer ## Run the tests that take longer: whole stacks built from source
@@ -102,3 +117,6 @@ apptainer:
 
 cluster:
 	@tools/install-cluster
+
+modules:
+	@tools/install-modules

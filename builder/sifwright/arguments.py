@@ -77,6 +77,28 @@ def _force(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _extend(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--requirements", required=True, metavar="FILE", help="what pip is to install")
+    add("--name", default="", metavar="NAME", help="of the image that this makes (IMAGE-extended)")
+    add("--dry-run", action="store_true", help="show the plan only, as 'sifwright plan' does")
+
+
+def _site_module(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("site", metavar="SITE", help="a site of 'sifwright list'")
+    add("--module", required=True, metavar="NAME/VERSION", help="the module, with its version")
+    add("--output", default="", metavar="FILE", help="file to write; default: standard output")
+
+
+def _native(command: argparse.ArgumentParser) -> None:
+    _site_module(command)
+    add = command.add_argument
+    add("--prefix", required=True, metavar="DIR", help="where bin/ and lib/ of it are")
+    add("--python", default="", metavar="VERSION", help="as in 3.12 (looked for below the prefix)")
+    add("--format", choices=("lua", "tcl"), default="lua", help="of the modulefile (lua)")
+
+
 def _pins(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("layer", nargs="?", default="", metavar="LAYER", help="only this layer")
@@ -164,7 +186,35 @@ def _job(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _installed(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--from", dest="sif", default="", metavar="SIF", help="an image that somebody else built")
+    add(
+        "--central",
+        nargs="?",
+        const="",
+        metavar="PATH",
+        help="install no image: it is in this folder of the site; default: the site's",
+    )
+    add(
+        "--date",
+        default="",
+        metavar="YYYYMMDD",
+        help="of an image that will be built then; with --central",
+    )
+
+
+def _module(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--format", required=True, choices=("lua", "tcl"), help="for Lmod, or for all")
+    add("--root", required=True, metavar="DIR", help="the folder of the installation")
+    add("--install", action="store_true", help="put the installation there as well")
+    add("--write", dest="modulefile", default="", metavar="FILE", help="default: print it")
+
+
 ARGUMENTS = {
+    "installed": _installed,
+    "module": _module,
     "at": _at,
     "cache": _cache,
     "flatten": _flatten,
@@ -181,6 +231,9 @@ ARGUMENTS = {
     "output": _output,
     "talk": _talk,
     "force": _force,
+    "extend": _extend,
+    "native": _native,
+    "site_module": _site_module,
     "pins": _pins,
     "folder": _folder,
     "sif": _sif,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
-from dataclasses import asdict
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from sifwright import (
     __version__,
@@ -24,7 +24,7 @@ from sifwright import (
     wished,
 )
 from sifwright.engines import apptainer
-from sifwright.errors import MachineError, TestError
+from sifwright.errors import Interrupted, MachineError, TestError
 from sifwright.inputs import Inputs
 from sifwright.progress import Timer
 from sifwright.render.definition import definition, require_header
@@ -36,6 +36,7 @@ from sifwright.workspace import reclaim, workspace, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from sifwright.model import Plan
@@ -57,23 +58,35 @@ def build(plan: Plan, output: Output, progress: Progress, wishes: Wishes) -> Non
     wanted, facts = wished.facts(plan, wishes), machine.values(plan)
     require_header(plan, facts)
     with (
+        _Standing() as standing,
         Timer(progress) as timer,
         prepared(plan, facts, output, timer, wishes) as task,
         _kept_log(task.made, output),
     ):
         _write_plan(task)
-        sif = _make(task)
-        proofs = _proofs(plan, sif)
-        layers = _unproved(proofs, output) if wishes.tests == "changed" else None
-        tests = task.engine.test_command(task.made / "image.sif", layers)
-        _run_tests(tests, task.log, task.watcher)
-        timer.start("publish")
-        # First: without the image it does no harm, an image without it would not be checked.
-        used = [*task.inputs.used, *sif.used]
-        tested = {"tested": wishes.tests, "proofs": proofs}
-        with writing(output.folder, _OUTPUT_FIX):
-            output.remember(task.made, firstuse.text(task.inputs.record, used))
-            output.publish(plan, task.made, {**wanted, **tested, **_record(task, sif)})
+        with _making(task) as sif:
+            proofs = _proofs(plan, sif)
+            layers = _unproved(proofs, output) if wishes.tests == "changed" else None
+            tests = task.engine.test_command(task.made / "image.sif", layers)
+            _run_tests(tests, task.log, task.watcher)
+            timer.start("publish")
+            tested = {"tested": wishes.tests, "proofs": proofs}
+            _publish(task, sif, output, {**wanted, **tested})
+            standing.is_new = True
+
+
+@dataclass
+class _Standing:
+    """Says which image stands there if a build is stopped while it removes its folders."""
+
+    is_new: bool = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.is_new and kind is KeyboardInterrupt:
+            raise Interrupted.of("stopped; the new image is in place")
 
 
 @contextmanager
@@ -111,16 +124,24 @@ def prepared(
         )
 
 
-def _make(task: Task) -> Made:
+def _making(task: Task) -> AbstractContextManager[Made]:
     """Make the SIF, step by step where the machine can."""
     why_not = incremental.obstacle(task.engine, task.plan)
     if not why_not:
-        return incremental.make(task)
+        return incremental.making(task)
     if task.layout == "layered":
         fix = "Build it with --layout flat."
         raise MachineError.of(f"no layered SIF can be made here: {why_not}", fix=fix)
     task.watcher.progress.note(f"every step will run, nothing is kept: {why_not}")
-    return plainbuild.make(task)
+    return nullcontext(plainbuild.make(task))
+
+
+def _publish(task: Task, sif: Made, output: Output, facts: Mapping[str, object]) -> None:
+    used = [*task.inputs.used, *sif.used]
+    with writing(output.folder, _OUTPUT_FIX):
+        # First: without the image it does no harm, an image without it would not be checked.
+        output.remember(task.made, firstuse.text(task.inputs.record, used))
+        output.publish(task.plan, task.made, {**facts, **_record(task, sif)})
 
 
 def test_image(output: Output, progress: Progress) -> None:

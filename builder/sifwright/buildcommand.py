@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright import localbase
 from sifwright.context import load, output_at, progress_of
+from sifwright.extending import known
 from sifwright.paths import project_folder
 from sifwright.recall import Recall, Words
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from sifwright.model import Plan
     from sifwright.order import Order
@@ -45,6 +46,7 @@ def _words(arguments: Namespace) -> Words:
         settings=arguments.settings,
         layout=arguments.layout or "",
         tests=arguments.tests,
+        extension=known.digest(Path(arguments.output, arguments.site, arguments.image)),
     )
 
 

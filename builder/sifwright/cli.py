@@ -44,6 +44,11 @@ COMMANDS = (
         "build the SIF, test it, put it in place",
         ("image", "set", "output", "talk", "force"),
     ),
+    (
+        "extend",
+        "build an image with packages of your own as its last layer",
+        ("image", "extend", "set", "output", "talk", "force"),
+    ),
     ("test", "run the tests of all layers in the SIF that was built", ("image", "output", "talk")),
     ("check", "say what this machine lacks for building an image", ("image", "set", "output")),
     (
@@ -59,6 +64,22 @@ COMMANDS = (
     ("shell", "open a shell in the state before a layer", ("image", "set", "output", "talk", "at")),
     ("machine", "write this machine's settings for a build by hand", ("folder",)),
     ("labels", "print the labels of a SIF", ("sif", "json")),
+    (
+        "easyconfig",
+        "write what EasyBuild installs: the image, its run scripts and its module",
+        ("image", "set", "output", "installed"),
+    ),
+    (
+        "modulefile",
+        "print the modulefile of an installation, without EasyBuild",
+        ("image", "set", "output", "installed", "module"),
+    ),
+    ("native", "print the modulefile of PyTorch installed on the host", ("native",)),
+    (
+        "venvscript",
+        "print the script that makes a virtual environment load a module",
+        ("site_module",),
+    ),
     ("jobscript", "write the batch script that trains on N nodes of a site", ("job",)),
 )
 

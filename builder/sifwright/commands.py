@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright import machine
-from sifwright.context import load, output_of, resolve_plan
+from sifwright.context import load, output_of, resolve_plan, with_extension
 from sifwright.errors import Different
 from sifwright.imagecommands import (
     check_comm_command,
@@ -26,17 +26,23 @@ from sifwright.render.definition import definition
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from sifwright.model import Catalog, Plan
+
 __all__ = [
     "cache_command",
     "check_comm_command",
     "check_command",
     "diff_command",
+    "easyconfig_command",
+    "extend_command",
     "flatten_command",
     "jobscript_command",
     "labels_command",
     "lint_command",
     "list_command",
     "machine_command",
+    "modulefile_command",
+    "native_command",
     "pins_command",
     "plan_command",
     "render_command",
@@ -44,6 +50,7 @@ __all__ = [
     "shell_command",
     "show_command",
     "test_command",
+    "venvscript_command",
 ]
 
 
@@ -95,16 +102,21 @@ def lint_command(arguments: Namespace) -> None:
 
 
 def plan_command(arguments: Namespace) -> None:
-    from sifwright import plancommand, prospect  # noqa: PLC0415  # pulls in ssl and the engine
+    from sifwright import plancommand  # noqa: PLC0415  # pulls in ssl and the engine
 
     plan = resolve_plan(arguments)
-    folder = output_of(arguments, plan).folder
     if arguments.json:
-        print_json(plancommand.document(plan, folder))
+        print_json(plancommand.document(plan, output_of(arguments, plan).folder))
         return
-    for line in plancommand.lines(plan, explain=arguments.explain):
+    _show_plan(plan, output_of(arguments, plan).folder, explain=arguments.explain)
+
+
+def _show_plan(plan: Plan, folder: Path, *, explain: bool) -> None:
+    from sifwright import plancommand, prospect  # noqa: PLC0415  # as above
+
+    for line in plancommand.lines(plan, explain=explain):
         say(line)
-    if not arguments.explain:
+    if not explain:
         found = prospect.look(plan, folder)
         say("")
         print_table(plancommand.table(found))
@@ -117,10 +129,51 @@ def render_command(arguments: Namespace) -> None:
     sys.stdout.write(definition(plan, machine.values(plan)))
 
 
+def extend_command(arguments: Namespace) -> None:
+    from sifwright.extending import command  # noqa: PLC0415  # the others need none of it
+    from sifwright.plan import resolve  # noqa: PLC0415
+
+    catalog = load(arguments)
+    if not arguments.dry_run:
+        command.run(arguments, catalog)
+        return
+    made = command.plan_catalog(arguments, catalog)
+    plan = resolve(made, arguments.site, arguments.image, arguments.settings)
+    _show_plan(plan, output_of(arguments, plan).folder, explain=False)
+
+
 def jobscript_command(arguments: Namespace) -> None:
     from sifwright import jobcommand  # noqa: PLC0415  # the others need none of it
 
     for line in jobcommand.run(load(arguments), arguments):
+        say(line)
+
+
+def easyconfig_command(arguments: Namespace) -> None:
+    from sifwright.installation import command  # noqa: PLC0415  # the others need none of it
+
+    for line in command.easyconfig(arguments):
+        say(line)
+
+
+def modulefile_command(arguments: Namespace) -> None:
+    from sifwright.installation import command  # noqa: PLC0415  # the others need none of it
+
+    for line in command.modulefile(arguments):
+        say(line)
+
+
+def native_command(arguments: Namespace) -> None:
+    from sifwright.native import command  # noqa: PLC0415  # the others need none of it
+
+    for line in command.modulefile(arguments, load(arguments)):
+        say(line)
+
+
+def venvscript_command(arguments: Namespace) -> None:
+    from sifwright.native import command  # noqa: PLC0415  # as above
+
+    for line in command.venv_activate(arguments, load(arguments)):
         say(line)
 
 
@@ -155,7 +208,10 @@ def cache_command(arguments: Namespace) -> None:
 def diff_command(arguments: Namespace) -> None:
     from sifwright.diff import command  # noqa: PLC0415  # the others need none of it
 
-    found = command.run(arguments, lambda: load(arguments))
+    def catalog(site: str, image: str) -> Catalog:
+        return with_extension(load(arguments), arguments, site, image)
+
+    found = command.run(arguments, catalog)
     command.show(found, as_json=arguments.json)
     if found.differs:
         raise Different

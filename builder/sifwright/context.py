@@ -17,14 +17,37 @@ if TYPE_CHECKING:
     from sifwright.model import Catalog, Plan
     from sifwright.progress import Progress
 
-__all__ = ["built", "load", "output_at", "output_of", "progress_of", "resolve_plan"]
+__all__ = [
+    "built",
+    "load",
+    "output_at",
+    "output_of",
+    "progress_of",
+    "resolve_plan",
+    "with_extension",
+]
+
+_BUILD = "build"
 
 
 def load(arguments: Namespace) -> Catalog:
     from sifwright import catalog  # noqa: PLC0415  # a build with nothing to do needs none of it
 
     project = project_folder(arguments.project)
-    return catalog.load(project / "defs", project)
+    found = catalog.load(project / "defs", project)
+    return with_extension(found, arguments, getattr(arguments, "site", ""))
+
+
+def with_extension(found: Catalog, arguments: Namespace, site: str, image: str = "") -> Catalog:
+    """The definitions with the image that is named, if 'sifwright extend' has made it."""
+    from sifwright.extending.known import with_known  # noqa: PLC0415  # as above
+
+    image = image or getattr(arguments, "image", "")
+    # Of some commands it is a file.
+    folders = {Path(getattr(arguments, "output", "") or _BUILD), Path(_BUILD)}
+    for folder in sorted(folders):
+        found = with_known(found, folder, site, image)
+    return found
 
 
 def resolve_plan(arguments: Namespace) -> Plan:

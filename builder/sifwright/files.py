@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_LINKS",
+    "NO_LINK_HERE",
     "named",
     "publish",
     "publish_new",
@@ -29,6 +30,8 @@ __all__ = [
 
 # What file systems answer that have no hard links.
 NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
+# Another file system, or more links than a file may have there.
+NO_LINK_HERE = NO_LINKS | {errno.EXDEV, errno.EMLINK}
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from sifwright.workspace import workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Executor
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from sifwright.model import Plan
     from sifwright.task import Task
 
-__all__ = ["cached_steps", "make", "obstacle", "open_shell"]
+__all__ = ["cached_steps", "making", "obstacle", "open_shell"]
 
 _HINT = "before layer '{layer}': bash install.sh runs it; what you change is gone after 'exit'"
 
@@ -68,17 +70,26 @@ def cached_steps(plan: Plan, inputs: Inputs, store: Store) -> CachedSteps:
     return CachedSteps(store=store, surroundings=around, record=inputs.record)
 
 
-def make(task: Task) -> Made:
+@contextmanager
+def making(task: Task) -> Iterator[Made]:
     """Write image.sif from the results of all steps, whenever they were made.
 
+    What the steps ran in may still be being removed inside, and is gone afterwards.
     Raises `BuildError` where a step fails; the steps before it stay for the next build.
     """
-    with _store(task) as store, workspace(host_checks.temporary_root()) as work:
+    with _store(task) as store, workspace(host_checks.temporary_root()) as work, _aside() as aside:
         cached = cached_steps(task.plan, task.inputs, store)
         first = len(cached.leading(task.plan))
         with _fetching(task, range(first, len(task.plan.steps)), work) as downloads:
-            reads_all = task.layout == "flat"
-            return _made(task, _steps(task, cached, work, downloads, reads_all=reads_all), work)
+            sandbox = _sandbox(task, work, aside, downloads)
+            made = _made(task, _steps(task, cached, sandbox, reads_all=task.layout == "flat"), work)
+        yield made
+        if sandbox.is_clearing:
+            task.watcher.timer.start("clean up")
+
+
+def _aside() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "aside")
 
 
 def _fetching(task: Task, steps: range, work: Path) -> AbstractContextManager[Ahead | None]:
@@ -92,6 +103,7 @@ def _fetching(task: Task, steps: range, work: Path) -> AbstractContextManager[Ah
 def _made(task: Task, steps: Steps, work: Path) -> Made:
     while True:
         with steps.results() as results, workspace(work) as scratch:
+            steps.sandbox.discard()
             task.watcher.timer.start("assemble")
             try:
                 digest = assemble(task, results, scratch, steps.is_checked)
@@ -121,15 +133,16 @@ def open_shell(task: Task, layer: str) -> int:
         cached = cached_steps(task.plan, task.inputs, store)
         first = min(len(cached.leading(task.plan)), number)
         with (
+            _aside() as aside,
             _fetching(task, range(first, number + 1), work) as downloads,
-            (steps := _steps(task, cached, work, downloads, reads_all=True)).results(
-                number
-            ) as below,
         ):
-            command = steps.shell(below, work)
-            task.watcher.timer.finish("done")
-            task.watcher.progress.note(_HINT.format(layer=layer))
-            return runner.interact(command, env=task.environment(work))
+            sandbox = _sandbox(task, work, aside, downloads)
+            steps = _steps(task, cached, sandbox, reads_all=True)
+            with steps.results(number) as below:
+                command = steps.shell(below, work)
+                task.watcher.timer.finish("done")
+                task.watcher.progress.note(_HINT.format(layer=layer))
+                return runner.interact(command, env=task.environment(work))
 
 
 def _number(plan: Plan, layer: str) -> int:
@@ -158,10 +171,8 @@ def _store(task: Task) -> Iterator[Store]:
         yield Store(root=root)
 
 
-def _steps(
-    task: Task, cached: CachedSteps, work: Path, downloads: Ahead | None, *, reads_all: bool
-) -> Steps:
-    sandbox = Sandbox(
+def _sandbox(task: Task, work: Path, aside: Executor, downloads: Ahead | None) -> Sandbox:
+    return Sandbox(
         plan=task.plan,
         base=base_definition(task.plan, task.header),
         mirror=task.header.get("debian-mirror", ""),
@@ -172,7 +183,11 @@ def _steps(
         log=task.log,
         temporary=work,
         downloads=downloads,
+        aside=aside,
     )
+
+
+def _steps(task: Task, cached: CachedSteps, sandbox: Sandbox, *, reads_all: bool) -> Steps:
     return Steps(
         plan=task.plan,
         cached=cached,

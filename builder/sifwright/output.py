@@ -62,6 +62,20 @@ class Output:
         except (OSError, ValueError, KeyError, TypeError, SifwrightError):
             return False
 
+    def whole_record(self) -> dict[str, Any]:
+        """The record of the image that stands here; `ValueError` says what is not as it says."""
+        try:
+            record: dict[str, Any] = json.loads(self.record.read_text())
+            if not self._fits(record):
+                raise ValueError("the files beside it are of another build")
+            if digests.of_sif(self.link) != record["sif_fingerprint"]:
+                raise ValueError("the image is not the one that was built")
+        except OSError as error:
+            raise ValueError(f"{error.filename} cannot be read: {error.strerror}") from error
+        except (KeyError, TypeError) as error:
+            raise ValueError("the record is not of this release of sifwright") from error
+        return record
+
     def proofs(self) -> dict[str, str]:
         """What the tests that passed in the image that stands here proved, by layer."""
         try:

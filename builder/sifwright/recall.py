@@ -32,13 +32,17 @@ _PACKAGE = str(Path(__file__).parent)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Words:
-    """What the command line says that decides; settings may hold secrets."""
+    """What the command line says that decides; settings may hold secrets.
+
+    `extension` is the digest of what the image is an extension by: that is not under `defs/`.
+    """
 
     site: str
     image: str
     settings: Sequence[str]
     layout: str
     tests: str
+    extension: str = ""
 
 
 class Recall:

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import keptfiles, room, runner, workspace
+from sifwright import host_checks, keptfiles, room, runner, workspace
 from sifwright.cachedsteps import unpacked
-from sifwright.errors import BuildError
+from sifwright.errors import BuildError, MachineError
 from sifwright.render import buildfiles
 from sifwright.squash.flatten import merge
 from sifwright.squash.pack import SQUASHFS, Live, Packing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from concurrent.futures import Executor, Future
 
     from sifwright.downloads.ahead import Ahead
     from sifwright.engines.apptainer import Apptainer
@@ -47,7 +48,8 @@ class Sandbox:
 
     `base` is the definition file of the first step, `mirror` is where this machine finds Debian's
     packages, `environment` the engine's. Trees are below `temporary`, to be removed by whoever made
-    it. `downloads` fetches what the steps download, if anything does.
+    it. `downloads` fetches what the steps download, if anything does. `aside` has one worker: it
+    removes trees.
     """
 
     plan: Plan
@@ -60,7 +62,9 @@ class Sandbox:
     log: Path
     temporary: Path
     downloads: Ahead | None
+    aside: Executor
     _holds: tuple[str, str] | None = field(default=None, init=False)
+    _removal: Future[None] | None = field(default=None, init=False)
 
     def run(self, number: int, below: Sequence[Entry], work: Path) -> Ran:
         """Run a step on the results of those before it; `work` is an empty folder.
@@ -88,6 +92,16 @@ class Sandbox:
         """The tree that the last step ran in is that of this result, for the next one to go on."""
         self._holds = _identity(entry)
 
+    def discard(self) -> None:
+        """Have the tree removed while the caller goes on: the files of an image take seconds."""
+        self._holds = None
+        self._removal = self.aside.submit(self._remove)
+
+    @property
+    def is_clearing(self) -> bool:
+        """Whether a tree is still being removed."""
+        return self._removal is not None and not self._removal.done()
+
     def shell(self, below: Sequence[Entry], work: Path) -> list[str]:
         """The command that opens a shell where the step after these would begin."""
         self._build_folder(len(below), below[-1], work)
@@ -106,7 +120,7 @@ class Sandbox:
     def unpack(self, below: Sequence[Entry], beside: int) -> None:
         """Make the tree of these results; the next step takes `beside` bytes there, if known.
 
-        Raises `MachineError` if there is no room for it.
+        Raises `MachineError` if there is no room for it, or the last one cannot be removed.
         """
         self._clear()
         room.require(self.temporary, sum(map(unpacked, below)) + beside, "to unpack the layers")
@@ -117,8 +131,18 @@ class Sandbox:
         self._holds = _identity(below[-1])
 
     def _clear(self) -> None:
+        """Make room for another tree, once one that is being removed has gone.
+
+        Raises `MachineError` if it stays: what was in it would be in the other one, too.
+        """
+        self.aside.submit(self._remove).result()
         if self._tree.exists():
-            workspace.remove(self._tree)
+            what = "cannot be removed, and another step needs the place"
+            raise MachineError.of(what, where=str(self._tree), fix=host_checks.TEMPORARY_FIX)
+
+    def _remove(self) -> None:
+        if self._tree.exists():
+            workspace.remove_tree(self._tree)
         self._state.unlink(missing_ok=True)
 
     def _live(self, work: Path, build: Path) -> Ran:

@@ -168,6 +168,10 @@ def _images(site: Site) -> Iterator[tuple[str, str]]:
     if "container" in site.engines:
         yield "run with", site.container_program
         yield from _listed("binds, if there", site.binds)
+        if site.central:
+            yield "central images", site.central
+        if site.commands:
+            yield "modules bring", ", ".join(site.commands)
 
 
 def _host(site: Site) -> Iterator[tuple[str, str]]:

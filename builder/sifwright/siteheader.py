@@ -48,6 +48,8 @@ def site(name: str, data: dict[str, Any]) -> Site:
         rdzv_get_disabled="rdzv-get" in network,
         container_program=container.get("program", "apptainer"),
         binds=tuple(container.get("binds", ())),
+        central=container.get("central", ""),
+        commands=tuple(container.get("commands", ())),
         cache=data.get("cache", ""),
         proxies=data.get("proxies", {}),
         modules=_modules(data.get("modules", {})),

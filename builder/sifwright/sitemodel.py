@@ -133,7 +133,8 @@ class Site:
     `network_expect` must all appear in the NCCL or RCCL debug output of launches on several nodes.
     `partitions` is name -> what it is for. `limits` and `unverified` are sentences for people.
     `mpi_environment` is for ranks that use the site's own MPI: all native ones, and those in
-    containers that get it as `host_mpi` says.
+    containers that get it as `host_mpi` says. `central` is the folder of the site's own images;
+    `commands` are those of an image that a module puts on PATH under their plain names.
     """
 
     name: str
@@ -165,6 +166,8 @@ class Site:
     rdzv_get_disabled: bool = False
     container_program: str = "apptainer"
     binds: tuple[str, ...] = ()
+    central: str = ""
+    commands: tuple[str, ...] = ()
     cache: str = ""
     proxies: Mapping[str, str] = field(default_factory=dict)
     modules: Modules = field(default_factory=Modules)

@@ -22,10 +22,12 @@ from sifwright.store.presence import Holder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["reclaim", "remove", "workspace", "writing"]
+__all__ = ["reclaim", "remove", "remove_tree", "workspace", "writing"]
 
 # Seconds; a folder in use is touched every few of them.
 _SILENCE = 600.0
+# Seconds; disks that are told of every freed block need up to 0.3 ms for a file (measured).
+_REMOVAL = 1800.0
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -109,7 +111,14 @@ def remove(folder: Path) -> None:
     """Remove a folder of ours and all that is in it, whoever owns that."""
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
-        # Files of an unpacked image belong to the user's subordinate ids: only a user namespace
-        # that maps them may remove them.
-        command = [*namespace.prefix(), "rm", "-rf", str(folder)]
-        runner.capture(command, env=namespace.environment(), timeout=300)
+        remove_tree(folder)
+
+
+def remove_tree(folder: Path) -> None:
+    """The same by a process of its own, which is quicker for the files of an image.
+
+    They may belong to the user's subordinate ids: only a user namespace that maps them may remove
+    them.
+    """
+    command = [*namespace.prefix(), "rm", "-rf", "--", str(folder)]
+    runner.capture(command, env=namespace.environment(), timeout=_REMOVAL)

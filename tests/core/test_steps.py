@@ -51,6 +51,9 @@ class Ground:
         labels.write_text("{}")
         return SimpleNamespace(changes=work, tree=work, build=work)
 
+    def discard(self) -> None:
+        """There is no tree."""
+
 
 def pack(_changes: Path, made: Path, *_: object, **__: object) -> Packed:
     (made / SQUASHFS).write_text("packed")

@@ -45,7 +45,7 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
     listed = {line.split()[0] for line in shown.stdout.splitlines() if line.startswith("  ")}
     assert listed == {
         *("help", "sif", "plan", "def", "list", "check", "check-comm", "test", "lint", "bench"),
-        *("clean", "jobscript", "test-slow"),
+        *("clean", "easyconfig", "easyconfigs", "extend", "jobscript", "test-slow"),
     }
 
 
@@ -55,6 +55,7 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
         ("sif", ["build", "local", ""]),
         ("def", ["render", "local", ""]),
         ("plan", ["plan", "local", ""]),
+        ("easyconfig", ["easyconfig", "local", ""]),
         ("list", ["list"]),
         ("check", ["check", "local", ""]),
         ("check-comm", ["check-comm", "local", ""]),

@@ -104,11 +104,17 @@ def test_lint_shell_finds_scripts_by_their_first_line(
             *checkout.glob("tools/*"),
             *checkout.glob("runscripts/*"),
             *checkout.glob("builder/sifwright/templates/bin/*"),
+            checkout / "builder/sifwright/native/extend-venv-activate",
+            *checkout.glob("builder/sifwright/installation/bin/*"),
             checkout / ".ci/run",
         )
         if file.is_file() and re.match(rb"#!.*\b(ba)?sh\b", file.read_bytes())
     }
-    carried = ("defs/layers/*/*.sh", "builder/sifwright/templates/*.sh")
+    carried = (
+        "defs/layers/*/*.sh",
+        "builder/sifwright/templates/*.sh",
+        "builder/sifwright/installation/share/*.sh",
+    )
     by_ending = {
         str(file.relative_to(checkout)) for where in carried for file in checkout.glob(where)
     }

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["compare", "run", "show"]
 
 
-def run(arguments: Namespace, load: Callable[[], Catalog]) -> Comparison:
-    """Compare what the command line names; `load` reads defs/. Raises `UsageError`."""
+def run(arguments: Namespace, load: Callable[[str, str], Catalog]) -> Comparison:
+    """Compare what is named; `load` reads defs/ for a site and image. Raises `UsageError`."""
     found = [opened(name, load, arguments.settings) for name in (arguments.old, arguments.new)]
     if arguments.settings and not any(side.kind == "defs" for side in found):
         what = "--set is for a plan of defs/, and neither side is one"

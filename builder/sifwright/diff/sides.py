@@ -48,8 +48,8 @@ class Side:
         return facts
 
 
-def opened(name: str, load: Callable[[], Catalog], settings: Sequence[str]) -> Side:
-    """Open what an argument names; `load` reads defs/, for a SITE or SITE/IMAGE.
+def opened(name: str, load: Callable[[str, str], Catalog], settings: Sequence[str]) -> Side:
+    """Open what an argument names; `load` reads defs/, for the SITE or SITE/IMAGE that is named.
 
     Raises `UsageError` for what is none of these, and whatever resolving a plan raises.
     """
@@ -60,7 +60,7 @@ def opened(name: str, load: Callable[[], Catalog], settings: Sequence[str]) -> S
     if name.endswith(_SUFFIXES) or "/" in image or (slash and not image) or path.is_symlink():
         fix = "Name a SIF, a plan.json or record.json, or SITE or SITE/IMAGE."
         raise UsageError.of(f"there is no file {quoted(name)}", fix=fix)
-    plan = resolve(load(), site, image, list(settings))
+    plan = resolve(load(site, image), site, image, list(settings))
     return Side(
         name=name,
         kind="defs",

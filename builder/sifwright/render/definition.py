@@ -6,17 +6,15 @@ import dataclasses
 import hashlib
 import re
 import textwrap
-from functools import cache
 from typing import TYPE_CHECKING
 
 from sifwright import __version__
 from sifwright.errors import MachineError, PlanError
 from sifwright.render import buildfiles, shell
+from sifwright.templating import template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    import jinja2
 
     from sifwright.model import Bootstrap, LayerFile, Plan, Step
 
@@ -53,7 +51,7 @@ def definition(plan: Plan, machine: Mapping[str, str]) -> str:
     machine nor an option gives.
     """
     steps = [_step_text(step) for step in plan.steps]
-    text = _template("definition.def.j2").render(
+    text = template("definition.def.j2").render(
         plan=plan,
         **_start(plan, machine),
         steps=steps,
@@ -78,7 +76,7 @@ def digest(plan: Plan) -> str:
 def base_definition(plan: Plan, machine: Mapping[str, str]) -> str:
     """Render the first step alone, as a definition file that later steps go on from."""
     steps = [_step_text(plan.steps[0])]
-    return _template("base.def.j2").render(**_start(plan, machine), steps=steps)
+    return template("base.def.j2").render(**_start(plan, machine), steps=steps)
 
 
 def _start(plan: Plan, machine: Mapping[str, str]) -> dict[str, object]:
@@ -87,20 +85,6 @@ def _start(plan: Plan, machine: Mapping[str, str]) -> dict[str, object]:
         "setup": textwrap.indent(buildfiles.package_text("templates/setup.sh"), "    "),
         "runner": _carried(buildfiles.programs()),
     }
-
-
-@cache
-def _template(name: str) -> jinja2.Template:
-    import jinja2  # noqa: PLC0415  # 25 ms that 'list' and 'plan' need not pay
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sifwright"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701  # shell, not HTML; values are quoted by render.shell
-    )
-    return environment.get_template(name)
 
 
 def require_header(plan: Plan, machine: Mapping[str, str]) -> None:

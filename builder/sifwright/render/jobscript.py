@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING
 
 from sifwright import siteenvironment
 from sifwright.errors import PlanError, quoted
 from sifwright.render import launch, shell
+from sifwright.templating import template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import jinja2
 
     from sifwright.job import Job
 
@@ -25,7 +23,8 @@ _WORD = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\] -]+")
 
 def script(job: Job) -> str:
     """The text of the batch script, ready to be submitted."""
-    return _template(job.site.scheduler).render(
+    filters = (("word", _word), ("seconds", _seconds))
+    return template(f"job/{job.site.scheduler}.sh.j2", *filters).render(
         job=job,
         shape=_shape(job),
         directives=list(_directives(job)),
@@ -33,27 +32,6 @@ def script(job: Job) -> str:
         variables=_variables(job),
         launch=launch.command(job),
     )
-
-
-@cache
-def _template(scheduler: str) -> jinja2.Template:
-    import jinja2  # noqa: PLC0415  # 25 ms that other commands need not pay
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sifwright"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701  # shell, not HTML; each value goes through a filter below
-    )
-    environment.filters |= {
-        "sh": shell.quote,
-        "path": shell.path,
-        "word": _word,
-        "seconds": _seconds,
-    }
-    return environment.get_template(f"job/{scheduler}.sh.j2")
 
 
 def _word(value: str) -> str:

@@ -29,19 +29,25 @@ __all__ = ["collected", "note_state"]
 
 
 @contextmanager
-def collected(tree: Path, state: Path, lower: Tree, exclude: Collection[bytes]) -> Iterator[None]:
+def collected(
+    tree: Path, state: Path, lower: Tree, exclude: Collection[bytes]
+) -> Iterator[Collection[bytes]]:
     """Put into the current directory what changed in a tree since `state` was written.
 
     `lower` is what the tree was then; without a file `state`, all of it is new. Files get another
     name here, so both directories have to be on one file system, and nobody may write to the tree
-    inside. Afterwards the current directory is empty, and `state` written anew for the next time.
+    inside. Yields the folders that are here instead of there, all of them being new. Afterwards the
+    current directory is empty, and `state` written anew for the next time.
 
-    Raises `BuildError` and `OSError`.
+    Raises `BuildError` and `OSError`; the tree may then lack those folders.
     """
     with _opened(tree) as root, Now(state) as now:
         with _lines(state) as lines:
-            _Walk(root, now, Before(lines), lower, exclude).folder(b"")
-        yield
+            walk = _Walk(root, now, Before(lines), lower, exclude)
+            walk.folder(b"")
+            walk.complete()
+        yield walk.moved
+        walk.move_back()
         with os.scandir(b".") as entries:
             for entry in entries:
                 remove(entry.name)
@@ -70,6 +76,11 @@ class _Walk:
         self._lower, self._exclude = lower, frozenset(exclude)
         # Those that are walked in.
         self._made = {b""}
+        self.moved: set[bytes] = set()
+        # Of the folders those were in: what they were before.
+        self._times: dict[bytes, os.stat_result] = {}
+        # Of files with several names, by inode: how many were not collected.
+        self._left: dict[int, int] = {}
 
     def folder(self, path: bytes) -> None:
         """Collect what changed in a folder; without anything, it is not made."""
@@ -107,14 +118,103 @@ class _Walk:
         is_folder, is_new = stat.S_ISDIR(status.st_mode), not self._before.had(path, line)
         if is_new:
             marks.refuse_reserved(path)
-            self._make(path if is_folder else os.path.dirname(path))
-        if is_new and not is_folder:
-            os.link(path, path, src_dir_fd=self._root, follow_symlinks=False)
+        if not is_folder:
+            self._file(path, line, status, is_new=is_new)
+            return
+        # What is in it may be moved, and moved back.
+        self._now.add_open(path)
+        if is_new and self._is_all_new(path):
+            self._move(path)
+            return
+        if is_new:
+            self._make(path)
+        self.folder(path)
+
+    def _file(self, path: bytes, line: bytes, status: os.stat_result, *, is_new: bool) -> None:
+        if is_new or status.st_nlink > 1:
             self._now.add_open(path)
         else:
             self._now.add(line)
-        if is_folder:
-            self.folder(path)
+        if is_new:
+            self._count(status)
+            self._make(os.path.dirname(path))
+            self._link(path)
+
+    def _count(self, status: os.stat_result) -> None:
+        """The first time that a file is seen, all of its names are in the tree."""
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            self._left[status.st_ino] = self._left.get(status.st_ino, status.st_nlink) - 1
+
+    def _link(self, path: bytes) -> None:
+        os.link(path, path, src_dir_fd=self._root, follow_symlinks=False)
+
+    def complete(self) -> None:
+        """Collect all names of a file, if one: in a folder that was renamed, only some are new."""
+        wanted = {inode for inode, left in self._left.items() if left}
+        touched: set[bytes] = set()
+        for path in self._others(b"", wanted) if wanted else ():
+            touched.update(self._made_late(os.path.dirname(path)))
+            self._link(path)
+        for folder in touched:
+            self._copy_rights(folder)
+
+    def _others(self, folder: bytes, wanted: Collection[int]) -> Iterator[bytes]:
+        for path in (_join(folder, name) for name in self._names(folder)):
+            status = os.lstat(path, dir_fd=self._root)
+            if stat.S_ISDIR(status.st_mode):
+                yield from self._others(path, wanted)
+            elif status.st_ino in wanted and not os.path.lexists(path):
+                yield path
+
+    def _made_late(self, folder: bytes) -> Iterator[bytes]:
+        """Make a folder if it is not there; all whose times change by what is put there."""
+        if folder and not os.path.lexists(folder):
+            yield from self._made_late(os.path.dirname(folder))
+            os.mkdir(folder)
+        yield folder
+
+    def _is_all_new(self, path: bytes) -> bool:
+        return self._lower.get(path) is None and not any(
+            one.startswith(path + b"/") for one in self._exclude
+        )
+
+    def _move(self, path: bytes) -> None:
+        """Move a folder here: to link each of its files, and to remove that, takes twice as long.
+
+        No file of it changes by that.
+        """
+        parent = os.path.dirname(path)
+        self._make(parent)
+        if parent not in self._times:
+            self._times[parent] = os.stat(parent or b".", dir_fd=self._root)
+        os.rename(path, path, src_dir_fd=self._root)
+        self.moved.add(path)
+        self._note_new(path)
+
+    def _note_new(self, folder: bytes) -> None:
+        with os.scandir(folder) as entries:
+            names = sorted(os.fsencode(entry.name) for entry in entries)
+        for path in (_join(folder, name) for name in names):
+            marks.refuse_reserved(path)
+            status = os.lstat(path)
+            is_folder = stat.S_ISDIR(status.st_mode)
+            self._count(status)
+            # Packing may give a folder other times, and a file gets and loses a name where it has
+            # one outside.
+            if is_folder or status.st_nlink > 1:
+                self._now.add_open(path)
+            else:
+                self._now.add(line_of(path, status))
+            if is_folder:
+                self._note_new(path)
+
+    def move_back(self) -> None:
+        """Make the tree what it was."""
+        for path in self.moved:
+            os.rename(path, path, dst_dir_fd=self._root)
+        for path, status in self._times.items():
+            times = (status.st_atime_ns, status.st_mtime_ns)
+            os.utime(path or b".", ns=times, dir_fd=self._root)
 
     def _make(self, path: bytes) -> None:
         """Make a folder, and those that it is in."""
@@ -127,7 +227,7 @@ class _Walk:
         """Give a folder the owner, mode, attributes and times that it has in the tree."""
         here = path or b"."
         with self._opened(path) as folder:
-            status = os.fstat(folder)
+            status = self._times.get(path) or os.fstat(folder)
             os.chown(here, status.st_uid, status.st_gid)
             os.chmod(here, stat.S_IMODE(status.st_mode))
             for name in marks.attributes(folder):

@@ -82,13 +82,13 @@ class Found:
         """Whether a driver may have got a path wrong.
 
         Overlays copy up one name of a file with several, and what is written to it is not in the
-        others. fuse-overlayfs 1.10 shows what a folder of a layer below had when another folder
-        was renamed to its place, though a layer between says that it is gone.
+        others; one that is renamed, alone or with its folder, becomes another file. fuse-overlayfs
+        1.10 shows what a folder of a layer below had when another folder was renamed to its place,
+        though a layer between says that it is gone.
         """
-        below = self._lower.get(node.path)
         if node.is_folder:
-            return below is None and self._lower.was_removed(node.path)
-        return not node.is_whiteout and below is not None and below.links > 0
+            return self._lower.get(node.path) is None and self._lower.was_removed(node.path)
+        return self._lower.has_links(node.path)
 
 
 def _taken(node: Node) -> int:

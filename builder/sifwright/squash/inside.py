@@ -27,7 +27,7 @@ from sifwright.squash.tidy import tidy
 from sifwright.squash.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from sifwright.squash.found import Found
@@ -84,8 +84,8 @@ def _do(request: Request) -> dict[str, object]:
     os.chdir(tree)
     lower = Tree(*map(Path, request.lower))
     exclude = [os.fsencode(path) for path in request.exclude]
-    with _changes(request, lower, exclude):
-        found = tidy(lower, exclude, is_linked=bool(request.live))
+    with _changes(request, lower, exclude) as moved:
+        found = tidy(lower, exclude, is_linked=bool(request.live), moved=moved)
         found.write(Path(request.listing))
         if request.squash:
             with _pseudo_files(found, Path(request.listing)) as words:
@@ -97,10 +97,10 @@ def _do(request: Request) -> dict[str, object]:
 
 def _changes(
     request: Request, lower: Tree, exclude: Sequence[bytes]
-) -> AbstractContextManager[None]:
-    """The current directory has them, if need be after it was filled."""
+) -> AbstractContextManager[Collection[bytes]]:
+    """The current directory has them, if need be after it was filled; yields what was moved."""
     if not request.live:
-        return nullcontext()
+        return nullcontext(())
     return collected(Path(request.live), Path(request.state), lower, exclude)
 
 

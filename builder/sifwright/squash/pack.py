@@ -34,7 +34,7 @@ __all__ = [
 
 SQUASHFS = "layer.sqfs"
 # To be raised when the same changes are packed into other bytes: cached results count no more.
-FORMAT = "3"
+FORMAT = "4"
 LISTING = "files.json.gz"
 # What a file takes on a disk beside its bytes: the rest of a block, and its inode.
 BYTES_PER_FILE = 4096

@@ -75,7 +75,9 @@ class Now:
         self._noted.seek(0)
         with self._state.open("wb") as file:
             file.writelines(self._closed(root))
-        while self._state.stat().st_ctime_ns <= self._newest:
+        # Where the clock was set back, files have times that it will not reach for long.
+        newest = min(self._newest, self._state.stat().st_ctime_ns)
+        while self._state.stat().st_ctime_ns <= newest:
             time.sleep(_TICK)
             os.utime(self._state)
 

@@ -26,20 +26,26 @@ if TYPE_CHECKING:
 __all__ = ["tidy"]
 
 
-def tidy(lower: Tree, exclude: Collection[bytes] = (), *, is_linked: bool = False) -> Found:
+def tidy(
+    lower: Tree,
+    exclude: Collection[bytes] = (),
+    *,
+    is_linked: bool = False,
+    moved: Collection[bytes] = (),
+) -> Found:
     """Leave in the current directory what it changes in `lower`, and say what that is.
 
     What the overlay's driver noted for itself goes. A folder that hides the one below becomes one
     whiteout for each name that is gone: squashfs files are mounted by whoever runs the image, and
     for them an opaque folder means nothing. A folder that holds no change and has the owner, mode
     and attributes it had goes, too, even if its time is new. With `is_linked`, each name of a file
-    here has one elsewhere. Raises `BuildError` and `OSError`.
+    here has one elsewhere, but in the folders `moved`. Raises `BuildError` and `OSError`.
     """
     if (root := lower.get(b"")) is not None:
         # The engine made the upper directory: its time is that of the build.
         os.utime(b".", (root.mtime, root.mtime))
     found = Found(lower)
-    walk = _Walk(lower, exclude, found, names=2 if is_linked else 1)
+    walk = _Walk(lower, exclude, found, moved, names=2 if is_linked else 1)
     walk.folder(b"", is_opaque=False)
     found.number_links()
     return found
@@ -49,11 +55,19 @@ class _Walk:
     """Finds the nodes, in the order of their keys."""
 
     def __init__(
-        self, lower: Tree, exclude: Collection[bytes], found: Found, *, names: int
+        self,
+        lower: Tree,
+        exclude: Collection[bytes],
+        found: Found,
+        moved: Collection[bytes],
+        *,
+        names: int,
     ) -> None:
         self._lower = lower
         self._exclude = frozenset(exclude)
         self._found = found
+        self._moved = frozenset(moved)
+        # What a file with one name has of them, where the walk is.
         self._names = names
         self._links: dict[int, int] = {}
         # Folders of which it is not known yet whether anything of them is left.
@@ -106,6 +120,10 @@ class _Walk:
         status = os.lstat(path)
         if path in self._exclude:
             remove(path)
+        elif path in self._moved:
+            names, self._names = self._names, 1
+            self.folder(path, is_opaque=is_opaque)
+            self._names = names
         elif stat.S_ISDIR(status.st_mode):
             self.folder(path, is_opaque=is_opaque)
         else:
@@ -147,7 +165,7 @@ class _Walk:
 
     def _group(self, status: os.stat_result) -> int:
         """The same for names of one file; 0 if there can be but one here."""
-        if stat.S_ISDIR(status.st_mode) or status.st_nlink < 2 * self._names:
+        if stat.S_ISDIR(status.st_mode) or status.st_nlink <= self._names:
             return 0
         key = status.st_dev << 64 | status.st_ino
         return self._links.setdefault(key, len(self._links) + 1)

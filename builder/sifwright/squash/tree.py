@@ -51,6 +51,17 @@ class Tree:
                 yield name
             last = name
 
+    def has_links(self, path: bytes) -> bool:
+        """Whether a file there, or one in a folder there, has several names."""
+        paths = [path]
+        while paths:
+            node = self.get(one := paths.pop())
+            if node is not None and node.links:
+                return True
+            if node is not None and node.is_folder:
+                paths.extend(one + b"/" + name for name in self.names(one))
+        return False
+
     def was_removed(self, path: bytes) -> bool:
         """Whether one of the layers says that it is gone, and none that it is there again."""
         # What a layer has and the stack has not, another removed.

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -99,9 +100,11 @@ def check_digests(entry: Entry) -> None:
 def _stored(path: Path) -> dict[str, object]:
     if not _NAME.fullmatch(path.name) or _size(path) < 0:
         raise ValueError(f"an entry holds regular files with plain names only: {path.name!r}")
-    with path.open("rb") as file:
+    # The disk writes while the processor reads what is in memory.
+    with path.open("rb") as file, ThreadPoolExecutor(1) as disk:
+        finished = disk.submit(_finish, file.fileno())
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        _finish(file.fileno())
+        finished.result()
         return {"bytes": file.tell(), "sha256": digest}
 
 

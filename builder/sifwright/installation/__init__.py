@@ -1,0 +1,1 @@
+"""What a centre installs: the image with its run scripts, an easyconfig, a modulefile."""

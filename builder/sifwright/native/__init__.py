@@ -1,0 +1,1 @@
+"""For PyTorch installed on the host itself: its modulefile, and environments that load it."""

@@ -1,0 +1,135 @@
+"""A native PyTorch that is none, its module by Lmod and Environment Modules, real environments."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright import cli
+from tests.conftest import ROOT, run
+
+if TYPE_CHECKING:
+    import subprocess
+
+MODULE = "pytorch/2.3.1-gpu"
+# What the site's module needs, and what a module of another version is.
+OTHERS = ("python/3.12.1-gpu", "nvidia/nvhpc/24.5", "other/1.0")
+LMOD = Path("/usr/share/lmod/lmod/init/bash")
+MODULECMD = next((ROOT / "build/environment-modules").glob("usr/lib/*/modulecmd.tcl"), None)
+# What bash changes by itself, and what Lmod and Environment Modules keep for themselves.
+OWN = (
+    r"_|LINENO|BASH_?[A-Z]*|RANDOM|SRANDOM|SECONDS|EPOCH[A-Z]+|FUNCNAME|PIPESTATUS|SHELLOPTS|OLDPWD",
+    r"_ModuleTable[0-9A-Za-z_]*|__LMOD_REF[A-Za-z_]*|__MODULES_[A-Z_]*|_LMFILES_|LOADEDMODULES|_mlstatus",
+)
+# All other variables, with their attributes, and the names of all functions.
+STATE = f"""
+state() {{
+  {{
+    declare -p | grep -vE '^declare -[-a-zA-Z]+ ({"|".join(OWN)})(=|$)'
+    declare -F
+  }} >"$1"
+}}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """`folder` has modules/, prefix/ and whatever a test makes; `tool` is a line of bash."""
+
+    folder: Path
+    tool: str
+
+    @property
+    def script(self) -> Path:
+        return self.folder / "prefix" / "bin" / "extend-venv-activate"
+
+    def bash(
+        self, script: str, start: str = ":", **preset: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a script, with `start` before the state that is compared.
+
+        By then the module was loaded and unloaded once: that leaves an empty variable or two.
+        """
+        once = f"module load {MODULE}; module unload {MODULE}" if self.tool else ":"
+        lines = ["set -eu", self.tool, once, STATE, start, "state before", script]
+        env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.folder), **preset}
+        env |= {"MODULEPATH": str(self.folder / "modules"), "LC_ALL": "C.UTF-8"}
+        return run(["bash", "-c", "\n".join(lines)], env=env, cwd=self.folder)
+
+    def checked(self, script: str, start: str = ":", **preset: str) -> list[str]:
+        """What a script printed; all variables are then as they were before."""
+        done = self.bash(f"{script}\nstate after", start, **preset)
+        assert done.returncode == 0, done.stderr
+        before, after = ((self.folder / name).read_text() for name in ("before", "after"))
+        assert after == before
+        return done.stdout.splitlines()
+
+    def extend(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return run([self.script, *words], cwd=self.folder)
+
+    def extended(self, venv: str = "my env") -> Path:
+        made = self.extend(venv)
+        assert made.returncode == 0, made.stderr
+        return self.folder / venv / "bin" / "activate"
+
+    def venv(self, name: str, *command: str) -> Path:
+        """Make an environment; returns its activate file."""
+        words = command or (sys.executable, "-m", "venv", "--without-pip")
+        made = run([*words, self.folder / name])
+        assert made.returncode == 0, made.stdout + made.stderr
+        return self.folder / name / "bin" / "activate"
+
+
+def _tools() -> dict[str, str]:
+    found = {"lmod": f"source {LMOD}", "modules": ""}
+    if MODULECMD is not None:
+        found["modules"] = f'eval "$(tclsh {MODULECMD} bash autoinit)"; module use "$MODULEPATH"'
+    return found
+
+
+def _is_there(name: str) -> bool:
+    return LMOD.exists() if name == "lmod" else bool(MODULECMD and shutil.which("tclsh"))
+
+
+def make_place(folder: Path, tool: str) -> Place:
+    """The files that `native` and `venvscript` write, and modules that they need."""
+    (folder / "prefix" / "bin").mkdir(parents=True)
+    packages = folder / "prefix" / "lib" / "python3.12" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "thing.py").write_text("whose = 'the module'\n")
+    for name in OTHERS:
+        file = folder / "modules" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"#%Module1.0\nprepend-path PATH /opt/{name}/bin\nsetenv A_{len(name)} x\n")
+    syntax, ending = ("lua", ".lua") if "lmod" in tool else ("tcl", "")
+    target = folder / "modules" / f"{MODULE}{ending}"
+    words = ("cirrus-epcc", "--module", MODULE)
+    native = ("--prefix", folder / "prefix", "--format", syntax, "--output", target)
+    script = folder / "prefix" / "bin" / "extend-venv-activate"
+    for command in (
+        ("native", *words, *native),
+        ("venvscript", *words, "--output", script),
+    ):
+        assert cli.main([str(word) for word in command]) == 0
+    return Place(folder=folder, tool=tool)
+
+
+@pytest.fixture(params=_tools())
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if not _is_there(request.param):
+        if os.environ.get("CI"):
+            pytest.fail(f"CI installs {request.param}, but it is not there")
+        pytest.skip(f"{request.param} is not installed: tools/install-modules")
+    return make_place(tmp_path, _tools()[request.param])
+
+
+@pytest.fixture
+def without_modules(tmp_path: Path) -> Place:
+    """Where there is no command `module`."""
+    return make_place(tmp_path, "")
