@@ -1,0 +1,89 @@
+"""Docker Engine, podman's service and the OCI registry of Debian, started on loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.cluster.slurm import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+START_SECONDS = 60
+# Podman raises limits by default, which needs a capability (CAP_SYS_RESOURCE) that root may lack.
+LIMITS = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
+REGISTRY = """version: 0.1
+storage:
+  filesystem:
+    rootdirectory: {folder}/data
+  delete:
+    enabled: true
+http:
+  addr: 127.0.0.1:{port}
+"""
+
+
+@contextmanager
+def _running(command: Sequence[str], log: Path, ready: Path | int, **env: str) -> Iterator[None]:
+    """Run a server until the end of the block; it is asked to end, by its id."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=os.environ | env
+        )
+    try:
+        up = wait_for(lambda: process.poll() is not None or _answers(ready), START_SECONDS)
+        assert up
+        assert process.poll() is None, log.read_text(errors="replace")
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=START_SECONDS)
+
+
+def _answers(place: Path | int) -> bool:
+    family = socket.AF_UNIX if isinstance(place, Path) else socket.AF_INET
+    target = str(place) if isinstance(place, Path) else ("127.0.0.1", place)
+    with socket.socket(family) as client:
+        return client.connect_ex(target) == 0
+
+
+@contextmanager
+def docker_engine(folder: Path, *options: str) -> Iterator[str]:
+    """Docker Engine without networks of its own; yields the address of its socket.
+
+    Builds and containers take `--network host`.
+    """
+    place = folder / "docker.sock"
+    command = ["dockerd", "--iptables=false", "--bridge=none", "--host", f"unix://{place}"]
+    command += ["--data-root", str(folder / "data"), "--exec-root", str(folder / "exec")]
+    command += ["--pidfile", str(folder / "pid"), *options]
+    with _running(command, folder / "log", place):
+        yield f"unix://{place}"
+
+
+@contextmanager
+def podman_service(folder: Path) -> Iterator[str]:
+    """Podman's Docker-compatible service; yields the address of its socket."""
+    place, settings = folder / "podman.sock", folder / "containers.conf"
+    settings.write_text(LIMITS)
+    command = ["podman", "--root", str(folder / "root"), "--runroot", str(folder / "run")]
+    command += ["system", "service", "--time=0", f"unix://{place}"]
+    with _running(command, folder / "log", place, CONTAINERS_CONF=str(settings)):
+        yield f"unix://{place}"
+
+
+@contextmanager
+def registry(folder: Path) -> Iterator[str]:
+    """The registry of Debian's docker-registry, without TLS; yields its host and port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    settings = folder / "registry.yaml"
+    settings.write_text(REGISTRY.format(folder=folder, port=port))
+    with _running(["docker-registry", "serve", str(settings)], folder / "log", port):
+        yield f"127.0.0.1:{port}"
