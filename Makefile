@@ -80,7 +80,7 @@ check-comm: venv-plot apptainer ## Time the collectives in the image, and prove 
 	@tools/run-sifwright check-comm
 
 test: venv-dev apptainer cluster modules lint ## Run all checks and tests (PYTEST="-k name": only these tests)
-	@xargs .venv/bin/python -m pytest <<<"$$PYTEST"
+	@xargs .venv/bin/python -m pytest -n 2 --no-loadscope-reorder <<<"$$PYTEST"
 
 test-slow: venv-dev apptainer ## Run the tests that take longer: whole stacks built from source
 	@xargs .venv/bin/python -m pytest -m slow <<<"$$PYTEST"

@@ -11,13 +11,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import scheduling
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from xdist.remote import Producer
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = shutil.which("apptainer") or shutil.which("singularity")
 # Of the checkout, so that tests neither profit from the user's own step cache nor fill it.
 os.environ["SIFWRIGHT_CACHE"] = str(ROOT / "build" / "cache")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: scheduling.turn(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> scheduling.Scheduling:
+    return scheduling.Scheduling(config, log)
 
 
 def run(command: Sequence[object], **options: object) -> subprocess.CompletedProcess[str]:

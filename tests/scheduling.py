@@ -1,0 +1,31 @@
+"""Which tests may run beside each other, in the processes of pytest-xdist."""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadScopeScheduling
+
+# What takes longest, to begin with: at the end, the other processes would wait for it.
+_FIRST = (
+    "tests/engine/test_mpi_images.py",
+    "tests/cluster/",
+    "tests/engine/test_by_hand.py",
+    "tests/engine/",
+)
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """One process runs the tests of a file, which share what takes long to make."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
+
+
+def group(name: str) -> str:
+    """What runs in one process: the tests of a file, and all that need the one cluster."""
+    file = name.partition("::")[0]
+    return "tests/cluster/" if file.startswith("tests/cluster/") else file
+
+
+def turn(name: str) -> int:
+    found = (number for number, start in enumerate(_FIRST) if name.startswith(start))
+    return next(found, len(_FIRST))
