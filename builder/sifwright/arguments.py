@@ -84,6 +84,15 @@ def _extend(command: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="show the plan only, as 'sifwright plan' does")
 
 
+def _recipe(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("recipe", metavar="FILE", help="a Dockerfile, or a definition file of Apptainer")
+    add("--name", default="", metavar="NAME", help="of the image; default: the file's or folder's")
+    add("--context", default="", metavar="DIR", help="where it copies from; default: its folder")
+    add("--output", default="", metavar="DIR", help="folder defs/ to write to (the project's)")
+    add("--dry-run", action="store_true", help="say what would be written, and write nothing")
+
+
 def _site_module(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("site", metavar="SITE", help="a site of 'sifwright list'")
@@ -235,6 +244,7 @@ ARGUMENTS = {
     "native": _native,
     "site_module": _site_module,
     "pins": _pins,
+    "recipe": _recipe,
     "folder": _folder,
     "sif": _sif,
 }

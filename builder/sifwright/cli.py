@@ -49,6 +49,11 @@ COMMANDS = (
         "build an image with packages of your own as its last layer",
         ("image", "extend", "set", "output", "talk", "force"),
     ),
+    (
+        "import",
+        "make an image with layers of a Dockerfile or a definition file",
+        ("recipe",),
+    ),
     ("test", "run the tests of all layers in the SIF that was built", ("image", "output", "talk")),
     ("check", "say what this machine lacks for building an image", ("image", "set", "output")),
     (

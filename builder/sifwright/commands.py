@@ -36,6 +36,7 @@ __all__ = [
     "easyconfig_command",
     "extend_command",
     "flatten_command",
+    "import_command",
     "jobscript_command",
     "labels_command",
     "lint_command",
@@ -140,6 +141,13 @@ def extend_command(arguments: Namespace) -> None:
     made = command.plan_catalog(arguments, catalog)
     plan = resolve(made, arguments.site, arguments.image, arguments.settings)
     _show_plan(plan, output_of(arguments, plan).folder, explain=False)
+
+
+def import_command(arguments: Namespace) -> None:
+    from sifwright.importing import command  # noqa: PLC0415  # the others need none of it
+
+    for line in command.run(arguments):
+        say(line)
 
 
 def jobscript_command(arguments: Namespace) -> None:

@@ -98,7 +98,7 @@ class EnvRule:
     """How a layer changes one environment variable, for later steps and in the image."""
 
     name: str
-    action: Literal["set", "default", "prepend"]
+    action: Literal["set", "default", "prepend", "append"]
     value: str
 
 

@@ -49,6 +49,8 @@ def export(rule: EnvRule) -> str:
     value = shlex.quote(rule.value)
     if rule.action == "prepend":
         return f'export {rule.name}={value}"${{{rule.name}:+:${rule.name}}}"'
+    if rule.action == "append":
+        return f'export {rule.name}="${{{rule.name}:+${rule.name}:}}"{value}'
     if rule.action == "default":
         return f'[ -n "${{{rule.name}+set}}" ] || export {rule.name}={value}'
     return f"export {rule.name}={value}"

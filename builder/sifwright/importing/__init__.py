@@ -1,0 +1,1 @@
+"""An existing recipe, a Dockerfile or a definition file, as an image with layers."""

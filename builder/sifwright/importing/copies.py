@@ -1,0 +1,177 @@
+"""COPY, ADD and %files as files of a layer and lines of its install.sh."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import stat
+import tarfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.importing.context import Context, ContextError, Entry
+from sifwright.model import LayerFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["Staged", "archive", "copied", "own_places", "staged_files"]
+
+# Folders that a step sees of the building machine, or that are gone after it.
+MACHINE_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # looked for, not written to
+_USUAL = {0o644, 0o755}
+
+
+@dataclass(kw_only=True, slots=True)
+class Staged:
+    """What one instruction copies: files of the layer, and lines of its install.sh."""
+
+    files: list[LayerFile]
+    code: list[str]
+
+
+def own_places(target: str) -> bool:
+    """Whether a target lies where the step sees the building machine's own files."""
+    return any(f"{target}/".startswith(f"{place}/") for place in MACHINE_PLACES)
+
+
+def copied(context: Context, found: Sequence[Path], target: str, line: int, mode: int) -> Staged:
+    """COPY: folders as what is in them; `mode` (0 for their own) is that of all files."""
+    taken = [(path, list(context.entries(path))) for path in found]
+    is_file = len(taken) == 1 and not taken[0][1][0].is_folder
+    if is_file and not target.endswith("/"):
+        return _one_file(taken[0][0].name, taken[0][1][0], target, line, mode)
+    if len(taken) > 1 and not target.endswith("/"):
+        raise ContextError(f"several files to '{target}'", "End the target with '/'.")
+    return _folder([_named(*item) for item in taken], target, line, mode)
+
+
+def _named(path: Path, entries: list[Entry]) -> list[Entry]:
+    """A file keeps its name in a folder; a folder itself is not copied, only what is in it."""
+    if entries[0].is_folder:
+        return entries[1:]
+    first = entries[0]
+    return [Entry(path=path.name, mode=first.mode, data=first.data)]
+
+
+def _one_file(name: str, entry: Entry, target: str, line: int, mode: int) -> Staged:
+    place = f"copy-{line}/{name}"
+    code = [_borrow([target])] if own_places(target) else []
+    code.append(f"copy_file {shlex.quote(place)} {shlex.quote(target)}")
+    bits = mode or stat.S_IMODE(entry.mode)
+    if bits != _carried_mode(entry):
+        code.append(f'chmod {bits:o} -- "$copied"')
+    return Staged(files=[_file(place, entry)], code=code)
+
+
+def _folder(groups: Sequence[list[Entry]], target: str, line: int, mode: int) -> Staged:
+    entries = {entry.path: entry for group in groups for entry in group}
+    top = target.rstrip("/") or "/"
+    code = []
+    if own_places(target):
+        names = sorted({path.split("/")[0] for path in entries})
+        outer = [] if top in MACHINE_PLACES else [top]
+        code.append(_borrow(outer or [f"{top}/{name}" for name in names]))
+    files = [_file(f"copy-{line}/{p}", e) for p, e in entries.items() if _is_file(e)]
+    code += list(_lines(entries.values(), top, line, mode))
+    return Staged(files=files, code=code)
+
+
+def _lines(entries: Iterable[Entry], top: str, line: int, mode: int) -> Iterator[str]:
+    """Folders first, so that empty ones are there; links and modes when all is in place."""
+    listed = list(entries)
+    yield f"folder {shlex.quote(top)}"
+    for entry in listed:
+        if entry.is_folder:
+            yield f"folder {shlex.quote(_join(top, entry.path))}"
+    if any(map(_is_file, listed)):
+        yield f"copy_into copy-{line} {shlex.quote(top)}"
+    for entry in listed:
+        if entry.link:
+            yield f"link {shlex.quote(entry.link)} {shlex.quote(_join(top, entry.path))}"
+    for entry in reversed(listed):
+        bits = mode if mode and _is_file(entry) else stat.S_IMODE(entry.mode)
+        if not entry.link and bits != _carried_mode(entry):
+            yield f"chmod {bits:o} -- {shlex.quote(_join(top, entry.path))}"
+
+
+def staged_files(context: Context, found: Sequence[Path], line: int) -> Staged:
+    """%files: what cp -L takes, a folder with its name; modes as cp gives them under umask 022."""
+    files, code = [], []
+    for path in found:
+        for entry in context.entries(path):
+            place = f"copy-{line}/{path.name}" + (f"/{entry.path}" if entry.path else "")
+            if _is_file(entry):
+                files.append(_file(place, entry))
+                if (bits := stat.S_IMODE(entry.mode) & ~0o022) not in _USUAL:
+                    code.append(f'chmod {bits:o} -- "$layer"/{shlex.quote(place)}')
+            else:
+                code.append(f'folder "$layer"/{shlex.quote(place)}')
+    return Staged(
+        files=files,
+        code=[c for c in code if c.startswith("folder")]
+        + [c for c in code if c.startswith("chmod")],
+    )
+
+
+def archive(entry: Entry, line: int, target: str) -> Staged | None:
+    """ADD of a local archive, which is carried uncompressed; None if it is not one."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(entry.data)) as found:
+            _refuse_members(found)
+            data = _plain(entry.data)
+    except tarfile.TarError:
+        return None
+    place = f"copy-{line}/archive.tar"
+    file = LayerFile(path=place, data=data, executable=False)
+    return Staged(files=[file], code=[f"unpack {place} {shlex.quote(target)}"])
+
+
+def _refuse_members(found: tarfile.TarFile) -> None:
+    for number, member in enumerate(found):
+        parts = member.name.split("/")
+        if ".." in parts or member.isdev():
+            raise ContextError(f"the archive holds {member.name!a}", "Make it again without it.")
+        if number > 10_000:  # noqa: PLR2004  # a bomb, or nothing for a layer
+            raise ContextError("the archive holds more than 10000 files", "Have it downloaded.")
+
+
+def _plain(data: bytes) -> bytes:
+    """The bytes of the archive without compression, for images without xz or bzip2."""
+    import bz2  # noqa: PLC0415  # hardly ever
+    import gzip  # noqa: PLC0415
+    import lzma  # noqa: PLC0415
+
+    for module in (gzip, bz2, lzma):
+        try:
+            with module.open(io.BytesIO(data)) as file:
+                plain: bytes = file.read((4 << 20) + 1)
+        except (OSError, EOFError, lzma.LZMAError):
+            continue
+        if len(plain) > 4 << 20:
+            raise ContextError("unpacked, the archive is larger than 4 MiB", "Have it downloaded.")
+        return plain
+    return data
+
+
+def _borrow(paths: Sequence[str]) -> str:
+    return "borrow " + " ".join(map(shlex.quote, paths))
+
+
+def _join(top: str, path: str) -> str:
+    return f"{top.rstrip('/')}/{path}" if path else top
+
+
+def _is_file(entry: Entry) -> bool:
+    return stat.S_ISREG(entry.mode)
+
+
+def _carried_mode(entry: Entry) -> int:
+    """The mode in which a layer's file arrives (git keeps no other)."""
+    return 0o755 if entry.is_folder or entry.mode & 0o111 else 0o644
+
+
+def _file(place: str, entry: Entry) -> LayerFile:
+    executable = bool(entry.mode & 0o111)
+    return LayerFile(path=place, data=entry.data, executable=executable)

@@ -1,0 +1,277 @@
+"""Read a definition file of Apptainer: its sections as pieces of one layer."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sifwright.importing import copies, dockerbase, environment, words
+from sifwright.importing.context import ContextError
+from sifwright.importing.draft import Draft, Piece
+from sifwright.importing.sections import header, sections
+from sifwright.model import LayerFile
+from sifwright.schema import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sifwright.importing.context import Context
+    from sifwright.importing.findings import Findings
+    from sifwright.importing.sections import Section
+    from sifwright.model import EnvRule
+
+__all__ = ["read"]
+
+# Bootstrap -> the further lines it may have, and whether it needs one of them.
+_BOOTSTRAPS = {
+    "docker": ("From",),
+    "library": ("From",),
+    "oras": ("From",),
+    "localimage": ("From",),
+    "debootstrap": ("OSVersion", "MirrorURL", "Include"),
+    "yum": ("OSVersion", "MirrorURL", "Include", "UpdateURL"),
+}
+_WITH_IMAGE = ("docker", "library", "oras", "localimage")
+_REFUSED = {
+    "setup": ("runs on the machine itself", "Do it in %files and %post."),
+    "pre": ("runs on the machine itself", "Do it in %files and %post."),
+    "arguments": ("{{ names }} are filled in by Apptainer", "Write the values themselves."),
+    **dict.fromkeys(
+        ("appinstall", "apprun", "appenv", "appfiles", "applabels", "apphelp", "apptest"),
+        ("is of SCIF apps, which images here do not have", "Make it a part of %post."),
+    ),
+}
+_KNOWN = ("environment", "files", "help", "labels", "post", "runscript", "startscript", "test")
+# What %post can do to the image beside changing its files.
+_OWN_VARIABLES = re.compile(
+    r"\b(?:APPTAINER|SINGULARITY)_(?:ENVIRONMENT|LABELS|ROOTFS|CONTAINER)\b|/\.singularity\.d\b"
+)
+_TEST = """\
+#!/bin/bash
+# %test of line {line} of the recipe.
+set -euo pipefail
+
+script=$(
+  cat <<'END_OF_RECIPE'
+{text}
+END_OF_RECIPE
+)
+exec {shell} -c "$script"
+"""
+_SHELL = re.compile(r"[`;&|<>()*?]|\$\(")
+
+
+def read(text: str, context: Context, findings: Findings) -> Draft:
+    """The recipe as a draft; what cannot be carried is among the findings."""
+    _refuse_lines(text, findings)
+    listed = sections(text)
+    reader = _Reader(context=context, findings=findings, draft=_start(text, findings))
+    for name in ("files", "post"):
+        for section in listed:
+            if section.name == name:
+                reader.take(section)
+    for section in listed:
+        if section.name not in {"files", "post"}:
+            reader.take(section)
+    return reader.draft
+
+
+def _refuse_lines(text: str, findings: Findings) -> None:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.endswith("\r"):
+            findings.refuse(number, "a line end of Windows", "Save it with Unix line ends.")
+            return
+        if match := re.search(r"\{\{\s*\w+\s*\}\}", line):
+            fix = "Write the value itself."
+            findings.refuse(number, f"{match[0]} is filled in by Apptainer", fix)
+
+
+def _start(text: str, findings: Findings) -> Draft:
+    found: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for number, line in header(text):
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        name = {"osversion": "OSVersion", "mirrorurl": "MirrorURL", "updateurl": "UpdateURL"}.get(
+            name.lower(), name.capitalize()
+        )
+        if not colon or not value:
+            findings.refuse(number, f"{line!a} is no line of a header", "Write 'Name: value'.")
+        elif name in found:
+            _second_stage(number, name, findings)
+        found[name], lines[name] = value, number
+    kind = found.get("Bootstrap", "").lower()
+    first = lines.get("Bootstrap", 1)
+    if kind not in _BOOTSTRAPS:
+        fix = did_you_mean(kind, _BOOTSTRAPS)
+        findings.refuse(first, f"Bootstrap: {kind or 'missing'} cannot be carried", fix)
+        return Draft(bootstrap={}, base_line=first, is_live=False)
+    _check_header(kind, found, lines, findings)
+    return Draft(bootstrap=found | {"Bootstrap": kind}, base_line=first, is_live=False)
+
+
+def _second_stage(line: int, name: str, findings: Findings) -> None:
+    what = f"a second {name}: only one stage can be carried"
+    findings.refuse(line, what, "Build what the other stages make in layers.")
+
+
+def _check_header(
+    kind: str, found: dict[str, str], lines: dict[str, int], findings: Findings
+) -> None:
+    for name in found.keys() - {"Bootstrap", *_BOOTSTRAPS[kind]}:
+        what = f"{name}: is not carried for Bootstrap: {kind}"
+        findings.refuse(lines[name], what, "Take the line out.")
+    image = found.get("From", "")
+    if kind in _WITH_IMAGE and not image:
+        findings.refuse(lines["Bootstrap"], f"Bootstrap: {kind} without From", "Name the image.")
+    elif kind == "docker":
+        dockerbase.check_image(lines["From"], image, findings)
+    elif kind == "localimage" and not image.startswith("/"):
+        fix = "Name the file from the root folder on, such as /images/base.sif."
+        findings.refuse(lines["From"], f"From: {image} depends on the current folder", fix)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Reader:
+    context: Context
+    findings: Findings
+    draft: Draft
+    env: dict[str, str | None] = field(default_factory=dict)
+
+    def take(self, section: Section) -> None:
+        known: dict[str, Callable[[Section], None]] = {
+            "environment": self._environment,
+            "files": self._files,
+            "help": self._help,
+            "labels": self._labels,
+            "post": self._post,
+            "runscript": self._runscript,
+            "startscript": self._startscript,
+            "test": self._test,
+        }
+        self._refuse_stage(section)
+        if section.name in _REFUSED:
+            why, fix = _REFUSED[section.name]
+            self.findings.refuse(section.line, f"%{section.name} {why}", fix)
+        elif section.name in known:
+            known[section.name](section)
+        else:
+            what = f"%{section.name[:40]} is no section that is known"
+            self.findings.refuse(section.line, what, did_you_mean(section.name, _KNOWN))
+
+    def _refuse_stage(self, section: Section) -> None:
+        for number, line in section.lines():
+            if re.match(r"bootstrap\s*:", line, re.IGNORECASE):
+                _second_stage(number, "Bootstrap", self.findings)
+
+    def _post(self, section: Section) -> None:
+        for number, line in section.lines():
+            if match := _OWN_VARIABLES.search(line):
+                what = f"%post changes what Apptainer keeps of an image ({match[0]})"
+                self.findings.refuse(number, what, "Say it in %environment.")
+        shell = self._shell(section)
+        name = f"post-{section.line}.sh"
+        file = LayerFile(path=name, data=f"{section.text}\n".encode(), executable=False)
+        says = f"%post {next((line for _, line in section.lines()), '')}"
+        code = (f"post {name} {shell}",)
+        self._add(Piece(line=section.line, says=says, code=code, files=(file,), is_run=True))
+
+    def _shell(self, section: Section) -> str:
+        """What runs a section: /bin/sh -e, or what its -c names, which is given no -e (tried)."""
+        if not section.words:
+            return "/bin/sh -e"
+        match = re.fullmatch(r"-c\s+(/\S+(?:\s+[A-Za-z0-9_-]+)*)", section.words)
+        if match is None or re.search(r"[^\w/. -]", match[1]):
+            what = f"%{section.name} {section.words}"
+            self.findings.refuse(section.line, what, "Only '-c /bin/bash' and the like are known.")
+            return ""
+        return match[1]
+
+    def _files(self, section: Section) -> None:
+        if section.words:
+            what = f"%files {section.words}: it takes files of another stage"
+            self.findings.refuse(section.line, what, "Build them in a layer.")
+            return
+        for number, line in section.lines():
+            try:
+                self._one_file(number, shlex.split(line, comments=True))
+            except (ContextError, ValueError) as error:
+                fix = getattr(error, "fix", "Write: source target")
+                self.findings.refuse(number, f"%files: {error}", fix)
+
+    def _one_file(self, line: int, found: list[str]) -> None:
+        if len(found) not in {1, 2}:
+            raise ValueError(f"{' '.join(found)}: not a source and a target")
+        if found[0].startswith("/"):
+            raise ContextError(
+                f"'{found[0]}' is a file of this machine, not of the recipe",
+                "Put it beside the recipe, and name it from there.",
+            )
+        target = found[1] if len(found) > 1 else f"/{found[0]}"
+        if not target.startswith("/") or ".." in target.split("/") or not target.isprintable():
+            raise ContextError(f"{target!a} is no target", "Name it from the root folder on.")
+        staged = copies.staged_files(self.context, self.context.find(found[0]), line)
+        code = [*staged.code, f"copy_files copy-{line} {shlex.quote(target)}"]
+        if copies.own_places(target):
+            code.insert(0, f"borrow {shlex.quote(target.rstrip('/'))}")
+        says = f"%files {' '.join(found)}"
+        self._add(Piece(line=line, says=says, code=tuple(code), files=tuple(staged.files)))
+
+    def _environment(self, section: Section) -> None:
+        if section.words:
+            self.findings.refuse(section.line, f"%environment {section.words}", "Take them out.")
+        rules: list[EnvRule] = []
+        for number, line in section.lines():
+            try:
+                rules += self._assignments(line)
+            except words.WordError as error:
+                fix = "Only NAME=value and export NAME=value can be carried."
+                self.findings.refuse(number, f"%environment: {error}", fix)
+        self._add(Piece(line=section.line, says="%environment", rules=tuple(rules)))
+
+    def _assignments(self, line: str) -> list[EnvRule]:
+        bare = re.sub(r"'[^']*'", "", line).rstrip(";")
+        if _SHELL.search(re.sub(r"\$\{[^}]*\}", "", bare)):
+            raise words.WordError(f"'{line}' is more than an assignment")
+        found = words.split(re.sub(r"\s#.*$", "", line).rstrip("; "))
+        if found and found[0] == "export":
+            found = found[1:]
+        rules: list[EnvRule] = []
+        for word in found:
+            name, given, raw = word.partition("=")
+            if given:
+                rules += environment.rules(name, raw, self.env.get)
+            elif not re.fullmatch(r"[A-Za-z_]\w*", name) or name not in self.env:
+                raise words.WordError(f"'{line}' is more than an assignment")
+            for rule in rules:
+                self.env[rule.name] = rule.value if rule.action == "set" else None
+        return rules
+
+    def _test(self, section: Section) -> None:
+        shell = self._shell(section)
+        self.draft.test = _TEST.format(
+            line=section.line, text=section.text.strip("\n"), shell=shell or "/bin/sh -e"
+        )
+
+    def _runscript(self, section: Section) -> None:
+        first = "#!/bin/sh" if not section.words else f"#!{self._shell(section)}"
+        self.draft.runscript = f"{first}\n{section.text.strip()}\n"
+
+    def _startscript(self, section: Section) -> None:
+        text = "%startscript is not carried: jobs start programs, not instances"
+        self.findings.note(section.line, text)
+
+    def _labels(self, section: Section) -> None:
+        for _, line in section.lines():
+            self.draft.remarks.append(f"label {line}")
+            name, _, value = line.partition(" ")
+            if name.lower().endswith("description") and value.strip():
+                self.draft.description = value.strip().strip("\"'")
+
+    def _help(self, section: Section) -> None:
+        self.draft.remarks += [f"help: {line}" for _, line in section.lines()]
+
+    def _add(self, piece: Piece) -> None:
+        """In one layer: what %post does is one script, and %files is there before it."""
+        self.draft.pieces.append(replace(piece, uses=frozenset({"definition"})))

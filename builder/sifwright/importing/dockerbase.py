@@ -1,0 +1,112 @@
+"""What a Dockerfile starts from: its directives, the arguments before FROM, and FROM."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sifwright.importing import words
+from sifwright.importing.draft import Draft
+from sifwright.importing.refused import KNOWN
+from sifwright.schema import did_you_mean
+
+if TYPE_CHECKING:
+    from sifwright.importing.findings import Findings
+    from sifwright.importing.instructions import Instruction
+
+__all__ = ["BUILDER_ARGUMENTS", "arguments", "check_directive", "check_image", "read"]
+
+BUILDER_ARGUMENTS = {
+    *("TARGETPLATFORM", "TARGETOS", "TARGETARCH", "TARGETVARIANT"),
+    *("BUILDPLATFORM", "BUILDOS", "BUILDARCH", "BUILDVARIANT"),
+}
+_PLATFORM = "linux/amd64"
+_IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:-]*(@sha256:[0-9a-f]{64})?")
+_WITHOUT_BASH = re.compile(
+    r"(^|/)(alpine|busybox|distroless|static|wolfi-base)\b|[:-]alpine|busybox"
+)
+
+
+def check_directive(line: int, name: str, value: str, findings: Findings) -> None:
+    if name == "escape" and value != "\\":
+        findings.refuse(line, f"# escape={value}", "Use backslashes, and take the line out.")
+    if name == "syntax" and not value.startswith("docker/dockerfile:1"):
+        what = f"# syntax={value}: another language than Dockerfiles have"
+        findings.refuse(line, what, "Take the line out if it is a Dockerfile.")
+
+
+def read(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Instruction]]:
+    """The start of a draft, and the instructions after FROM."""
+    _check_names(listed, findings)
+    places = [number for number, item in enumerate(listed) if item.name == "FROM"]
+    if not places:
+        first = listed[0].line if listed else 1
+        findings.refuse(first, "no FROM", "Name the image that it starts from.")
+        return Draft(bootstrap={}, base_line=first, is_live=True), []
+    for number in places[1:]:
+        what = "a second FROM: only one stage can be carried"
+        fix = "Build what the other stages make in layers, or start from an image that has it."
+        findings.refuse(listed[number].line, what, fix)
+    start = listed[places[0]]
+    image = _image(start, arguments(listed), findings)
+    header = {"Bootstrap": "docker", "From": image}
+    # Of several stages nothing more is said: their files are not where they seem to be.
+    rest = listed[places[0] + 1 : places[1] if len(places) > 1 else None]
+    return Draft(bootstrap=header, base_line=start.line, is_live=True), rest
+
+
+def arguments(listed: list[Instruction]) -> dict[str, str]:
+    """The arguments before FROM, with their defaults; those that cannot be read are left out."""
+    found: dict[str, str] = {}
+    for item in listed:
+        if item.name == "FROM":
+            break
+        for word in item.text.split() if item.name == "ARG" else ():
+            name, given, raw = word.partition("=")
+            try:
+                found |= {name: words.expand(raw, found.get)} if given else {}
+            except words.WordError:
+                continue
+    return found
+
+
+def _check_names(listed: list[Instruction], findings: Findings) -> None:
+    for number, item in enumerate(listed):
+        if item.name not in KNOWN:
+            what = f"{item.name[:40]!a} is no instruction of Dockerfiles"
+            findings.refuse(item.line, what, did_you_mean(item.name, sorted(KNOWN)))
+        elif number == 0 and item.name not in {"ARG", "FROM"}:
+            findings.refuse(item.line, f"{item.name} before FROM", "Put it behind FROM.")
+
+
+def _image(item: Instruction, known: dict[str, str], findings: Findings) -> str:
+    platform = dict(item.flags).get("platform", _PLATFORM)
+    if platform != _PLATFORM or len(item.flags) != ("platform" in dict(item.flags)):
+        what = f"FROM with {' '.join(f'--{n}={v}' for n, v in item.flags)}"
+        findings.refuse(item.line, what, f"Only --platform={_PLATFORM} is known here.")
+    parts = item.text.split()
+    if len(parts) != 1 and not (len(parts) == 3 and parts[1].lower() == "as"):  # noqa: PLR2004
+        findings.refuse(
+            item.line, f"FROM {item.text!a}", "Write FROM IMAGE, or FROM IMAGE AS NAME."
+        )
+        return ""
+    try:
+        image = words.expand(parts[0], known.get)
+    except words.WordError as error:
+        findings.refuse(item.line, f"FROM: {error}", "Give the ARG a value before FROM.")
+        return ""
+    check_image(item.line, image, findings)
+    return image
+
+
+def check_image(line: int, image: str, findings: Findings) -> None:
+    if image == "scratch":
+        findings.refuse(line, "FROM scratch has no system to run steps in", "Start from an image.")
+    elif not _IMAGE.fullmatch(image):
+        findings.refuse(line, f"FROM {image!a} is not the name of an image", "As in debian:12.")
+    elif _WITHOUT_BASH.search(image):
+        what = f"FROM {image}: such images have no bash, which runs the steps"
+        findings.refuse(line, what, "Start from Debian, Ubuntu, Rocky Linux or the like.")
+    elif "@" not in image:
+        text = f"FROM {image} has no digest, so it is another image tomorrow"
+        findings.note(line, f"{text}: skopeo inspect docker://{image}")

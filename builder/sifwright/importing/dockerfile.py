@@ -1,0 +1,244 @@
+"""Read a Dockerfile: its instructions one after the other, as pieces of layers."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sifwright.importing import addresses, copies, dockerbase, environment, hints, words
+from sifwright.importing.context import ContextError
+from sifwright.importing.draft import Argument, Draft, Piece
+from sifwright.importing.instructions import directives, instructions
+from sifwright.importing.refused import REFUSED, refused_flags
+from sifwright.model import LayerFile
+from sifwright.render import shell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sifwright.importing.context import Context
+    from sifwright.importing.findings import Findings
+    from sifwright.importing.instructions import Instruction
+    from sifwright.model import EnvRule
+
+__all__ = ["read"]
+
+# Filled in by whoever builds; the machine's own proxies reach every step here (machine.py).
+_PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"}
+_OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_FIX = "Write it in another way; docs/import.md has the list."
+
+
+def read(text: str, context: Context, findings: Findings) -> Draft:
+    """The recipe as a draft; what cannot be carried is among the findings."""
+    for line, name, value in directives(text):
+        dockerbase.check_directive(line, name, value, findings)
+    listed = list(instructions(text))
+    base, rest = dockerbase.read(listed, findings)
+    reader = _Reader(context=context, findings=findings, draft=base, frozen=_frozen(rest))
+    reader.global_arguments = dockerbase.arguments(listed)
+    for instruction in rest:
+        reader.take(instruction)
+    hints.metadata(listed, reader.draft, findings)
+    return reader.draft
+
+
+def _frozen(listed: list[Instruction]) -> set[str]:
+    """The variables whose values are needed when the layers are written, not when they run."""
+    names = ("ENV", "ARG", "COPY", "ADD", "WORKDIR", "USER")
+    return {name for item in listed if item.name in names for name in words.named(item.text)}
+
+
+@dataclass(kw_only=True, slots=True)
+class _Reader:
+    context: Context
+    findings: Findings
+    draft: Draft
+    frozen: set[str]
+    global_arguments: dict[str, str] = field(default_factory=dict)
+    # What the recipe has said so far; an ARG without a value is None.
+    env: dict[str, str | None] = field(default_factory=dict)
+    fixed: dict[str, str] = field(default_factory=dict)
+    folder: str = ""
+    user: str = ""
+
+    def take(self, item: Instruction) -> None:
+        known: dict[str, Callable[[Instruction], None]] = {
+            "RUN": self._run,
+            "ENV": self._env,
+            "ARG": self._arg,
+            "COPY": self._copy,
+            "ADD": self._add,
+            "WORKDIR": self._workdir,
+            "USER": self._user,
+        }
+        if item.name in known and not refused_flags(item, self.findings):
+            try:
+                known[item.name](item)
+            except words.WordError as error:
+                self.findings.refuse(item.line, f"{item.name}: {error}", _FIX)
+            except ContextError as error:
+                self.findings.refuse(item.line, f"{item.name}: {error}", error.fix)
+        elif item.name in REFUSED:
+            self.findings.refuse(item.line, *REFUSED[item.name])
+
+    def _lookup(self, name: str) -> str | None:
+        return self.env.get(name) if name in self.env else self.fixed.get(name)
+
+    def _run(self, item: Instruction) -> None:
+        self._note_start(item)
+        if self.user:
+            what = f"RUN as user {self.user}: steps run as root"
+            self.findings.refuse(item.line, what, "Put USER behind the last RUN.")
+            return
+        folder = shlex.quote(self.folder or "/")
+        exact = words.json_words(item.text)
+        files: tuple[LayerFile, ...] = ()
+        if exact is None:
+            name = f"run-{item.line}.sh"
+            text = "\n".join(item.lines) + "\n"
+            files = (LayerFile(path=name, data=text.encode(), executable=False),)
+            code = f"run {folder} {name}"
+        else:
+            code = f"run_words {folder} {shlex.join(exact)}"
+        uses = hints.places(item.text)
+        self._add_piece(item, code, files=files, uses=uses, is_run=True)
+
+    def _note_start(self, item: Instruction) -> None:
+        if not self.folder and not any(piece.is_run for piece in self.draft.pieces):
+            text = "what the base image says of WORKDIR, USER and SHELL is not read: RUN starts in"
+            self.findings.note(item.line, f"{text} / as root, with /bin/sh")
+
+    def _env(self, item: Instruction) -> None:
+        found: list[EnvRule] = []
+        for name, raw in environment.pairs(item.text):
+            found += environment.rules(name, raw, self._lookup)
+        for rule in found:
+            self.env[rule.name] = rule.value if rule.action == "set" else None
+        code = [shell.export(rule) for rule in found]
+        self._add_piece(item, *code, rules=tuple(found))
+
+    def _arg(self, item: Instruction) -> None:
+        for word in words.split(item.text):
+            name, given, raw = word.partition("=")
+            value = words.expand(raw, self._lookup) if given else self.global_arguments.get(name)
+            if name.upper() in _PROXIES:
+                self.findings.note(item.line, f"ARG {name}: this machine's proxies are handed on")
+            elif name in self.env:
+                self.findings.note(item.line, f"ARG {name}: ENV {name} before it decides")
+            elif name in dockerbase.BUILDER_ARGUMENTS and value is None:
+                what = f"ARG {name}: the builder fills it in"
+                self.findings.refuse(item.line, what, "Give it a value.")
+            else:
+                self._argument(item, name, value)
+
+    def _argument(self, item: Instruction, name: str, value: str | None) -> None:
+        option = name.lower().replace("_", "-")
+        if name in self.frozen:
+            self.fixed[name] = value or ""
+            if value is None:
+                self.fixed.pop(name)
+            elif value:
+                self._add_piece(item, f"export {name}={shlex.quote(value)}")
+            self.findings.note(item.line, f"ARG {name} is fixed: ENV, ARG, COPY or WORKDIR need it")
+        elif not _OPTION.fullmatch(option) or name not in {name.upper(), name.lower()}:
+            what = f"ARG {name!a}: no option can have that name"
+            self.findings.refuse(item.line, what, "Use words joined by '_'.")
+        else:
+            argument = Argument(name=name, option=option, default=value or "", line=item.line)
+            code = f"[[ -z $OPT_{option.upper().replace('-', '_')} ]] || export {name}="
+            code += f"$OPT_{option.upper().replace('-', '_')}"
+            self._add_piece(item, code, argument=argument)
+
+    def _copy(self, item: Instruction) -> None:
+        *sources, target = self._words(item)
+        for source in sources:
+            if re.match(r"[a-z]+://", source):
+                raise ContextError(f"'{source}' is an address", "Use ADD for it.")
+        found = [path for source in sources for path in self.context.find(source)]
+        mode = int(dict(item.flags).get("chmod") or "0", 8)
+        self._stage(item, copies.copied(self.context, found, target, item.line, mode), target)
+
+    def _add(self, item: Instruction) -> None:
+        *sources, target = self._words(item)
+        for number, source in enumerate(sources):
+            if addresses.is_address(source):
+                download, code = addresses.download(item, number, source, target)
+                self._add_piece(item, *code, download=download, uses=_uses(target))
+            else:
+                several = len(sources) > 1 and not target.endswith("/")
+                if several:
+                    raise ContextError(f"several files to '{target}'", "End the target with '/'.")
+                self._add_local(item, source, target)
+
+    def _add_local(self, item: Instruction, source: str, target: str) -> None:
+        mode = int(dict(item.flags).get("chmod") or "0", 8)
+        plain = []
+        for path in self.context.find(source):
+            first = next(self.context.entries(path))
+            staged = copies.archive(first, item.line, target) if not first.is_folder else None
+            if staged:
+                self._stage(item, staged, target)
+            else:
+                plain.append(path)
+        if plain:
+            self._stage(item, copies.copied(self.context, plain, target, item.line, mode), target)
+
+    def _stage(self, item: Instruction, staged: copies.Staged, target: str) -> None:
+        self._add_piece(item, *staged.code, files=tuple(staged.files), uses=_uses(target))
+
+    def _words(self, item: Instruction) -> list[str]:
+        """The words of COPY and ADD; the last one, the target, as a whole path."""
+        raw = words.json_words(item.text)
+        found = raw or [words.expand(word, self._lookup) for word in words.split(item.text)]
+        if len(found) < 2 or not all(found):  # noqa: PLR2004  # a source and a target
+            raise words.WordError("needs a source and a target")
+        return [*found[:-1], self._absolute(found[-1])]
+
+    def _absolute(self, path: str) -> str:
+        if path.startswith("/"):
+            joined = path
+        elif self.folder:
+            joined = f"{self.folder.rstrip('/')}/{path}"
+        else:
+            raise words.WordError(f"'{path}' starts in the base image's WORKDIR, which is not read")
+        if ".." in joined.split("/") or not joined.isprintable():
+            raise words.WordError(
+                f"{joined!a}: '..' and what cannot be printed are not for targets"
+            )
+        ends = joined.endswith(("/", "/."))
+        parts = [part for part in joined.split("/") if part not in {"", "."}]
+        return "/" + "/".join(parts) + ("/" if ends and parts else "")
+
+    def _workdir(self, item: Instruction) -> None:
+        raw = item.text.strip()
+        path = self._absolute(words.expand(raw, self._lookup)).rstrip("/") or "/"
+        self.folder = path
+        code = [f"folder {shlex.quote(path)}"]
+        if copies.own_places(path) and path not in copies.MACHINE_PLACES:
+            code.insert(0, f"borrow {shlex.quote(path)}")
+        self._add_piece(item, *code, uses=_uses(path))
+
+    def _user(self, item: Instruction) -> None:
+        name = words.expand(item.text, self._lookup)
+        self.user = "" if name.split(":")[0] in {"root", "0"} else name
+        if self.user:
+            text = f"USER {name} is not carried: an image runs as whoever starts it"
+            self.findings.note(item.line, text)
+
+    def _add_piece(
+        self,
+        item: Instruction,
+        *code: str,
+        files: tuple[LayerFile, ...] = (),
+        **more: object,
+    ) -> None:
+        says = f"{item.name} {item.text}"
+        piece = Piece(line=item.line, says=says, code=code, files=files, **more)  # type: ignore[arg-type]
+        self.draft.pieces.append(piece)
+
+
+def _uses(target: str) -> frozenset[str]:
+    return frozenset({"tmp"} if copies.own_places(target) else ())

@@ -1,0 +1,79 @@
+"""ENV and %environment as rules of a layer's header."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sifwright.importing import words
+from sifwright.model import EnvRule
+from sifwright.scripts import refuse_text
+
+if TYPE_CHECKING:
+    from sifwright.importing.words import Lookup
+
+__all__ = ["merged", "pairs", "rules"]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    """The names and raw values of an ENV or ARG: NAME=VALUE …, or the older NAME VALUE."""
+    found = words.split(text)
+    if found and "=" not in found[0]:
+        name, _, value = text.partition(" ")
+        if not value.strip():
+            raise words.WordError(f"{name} has no value")
+        return [(name, value.strip())]
+    for word in found:
+        if "=" not in word:
+            raise words.WordError(f"'{word}' is not NAME=VALUE")
+    return [(name, value) for name, _, value in (word.partition("=") for word in found)]
+
+
+def rules(name: str, raw: str, lookup: Lookup) -> list[EnvRule]:
+    """What a value comes to; one that names its own variable is put before or behind it."""
+    if not _NAME.fullmatch(name):
+        raise words.WordError(f"'{name}' is not the name of a variable")
+    before, after = _around_itself(name, raw, lookup)
+    if before is None and after is None:
+        return [_rule(name, "set", words.expand(raw, lookup))]
+    found = []
+    if before:
+        found.append(_rule(name, "prepend", words.expand(before, lookup)))
+    if after:
+        found.append(_rule(name, "append", words.expand(after, lookup)))
+    return found
+
+
+def _rule(name: str, action: str, value: str) -> EnvRule:
+    if problem := refuse_text(value):
+        raise words.WordError(f"{name}: {problem.what}")
+    if action == "prepend":
+        return EnvRule(name=name, action="prepend", value=value)
+    return EnvRule(name=name, action="append" if action == "append" else "set", value=value)
+
+
+def _around_itself(name: str, raw: str, lookup: Lookup) -> tuple[str | None, str | None]:
+    """What stands before and behind the variable's own value, if that is not known."""
+    if name not in words.named(raw) or lookup(name) is not None:
+        return None, None
+    text = raw[1:-1] if re.fullmatch(r'"[^"]*"', raw) else raw
+    own = rf"\$(?:{name}|\{{{name}\}})(?![A-Za-z0-9_])"
+    match = re.fullmatch(rf"(?:(?P<a>[^:].*?):)?{own}(?::(?P<b>.+))?", text)
+    match = match or re.fullmatch(rf"(?P<a>.+?)\$\{{{name}:\+:{own}\}}(?P<b>)", text)
+    match = match or re.fullmatch(rf"(?P<a>)\$\{{{name}:\+{own}:\}}(?P<b>.+)", text)
+    if match is None or name in words.named(f"{match['a']} {match['b']}"):
+        raise words.Unknown(name)
+    return match["a"] or "", match["b"] or ""
+
+
+def merged(old: EnvRule | None, new: EnvRule) -> EnvRule | None:
+    """Two rules of one variable as one; None if it takes two layers."""
+    if old is None or new.action == "set":
+        return new
+    if old.action not in {new.action, "set"}:
+        return None
+    first, second = (new, old) if new.action == "prepend" else (old, new)
+    value = f"{first.value}:{second.value}" if old.value else new.value
+    return EnvRule(name=new.name, action=old.action, value=value)

@@ -1,0 +1,38 @@
+"""What reading a recipe brings to light: what cannot be carried, and what need not be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sifwright.errors import Problem
+
+__all__ = ["Findings"]
+
+# Of a file full of mistakes, the first.
+MAX_PROBLEMS = 50
+
+
+@dataclass(kw_only=True, slots=True)
+class Findings:
+    """`problems` refuse the recipe, all at once; `notes` are said and change nothing."""
+
+    file: str
+    problems: list[Problem] = field(default_factory=list)
+    _notes: list[tuple[int, str]] = field(default_factory=list)
+
+    def place(self, line: int) -> str:
+        return f"{self.file}:{line}"
+
+    def refuse(self, line: int, what: str, fix: str) -> None:
+        problem = Problem(where=self.place(line), what=what, fix=fix)
+        if problem not in self.problems and len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem)
+
+    def note(self, line: int, text: str) -> None:
+        if (line, text) not in self._notes:
+            self._notes.append((line, text))
+
+    @property
+    def notes(self) -> list[str]:
+        """In the order of the file."""
+        return [f"{self.place(line)}: {text}" for line, text in sorted(self._notes)]

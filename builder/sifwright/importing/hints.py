@@ -1,0 +1,81 @@
+"""What is said about a recipe beside what it does: metadata, places that do not last, torch."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from sifwright.importing import copies, spython_recipe
+
+if TYPE_CHECKING:
+    from sifwright.importing.draft import Draft
+    from sifwright.importing.findings import Findings
+    from sifwright.importing.instructions import Instruction
+
+__all__ = ["metadata", "places", "runscript", "torch"]
+
+_HARMLESS = {
+    "EXPOSE": "ports are those of the machine",
+    "VOLUME": "folders are bound when the image is started (--bind)",
+    "STOPSIGNAL": "jobs are ended by the scheduler",
+    "HEALTHCHECK": "nothing asks for it; 'sifwright test' runs test.sh",
+}
+_APT = re.compile(r"\bapt(-get)?\b")
+_TORCH = re.compile(
+    r"\b(pip3?|uv|conda|mamba|micromamba)\b[^\n]*?[\s\"'](torch|pytorch)(?=[\s\"'=<>~!\[;&]|$)"
+)
+
+
+def metadata(listed: list[Instruction], draft: Draft, findings: Findings) -> None:
+    """Carry ENTRYPOINT and CMD as a script; say what becomes of the rest."""
+    chosen = [item for item in listed if item.name in spython_recipe.METADATA]
+    found = spython_recipe.metadata((item.name, item.text) for item in chosen)
+    for item in listed:
+        if item.name in _HARMLESS:
+            findings.note(item.line, f"{item.name} is not carried: {_HARMLESS[item.name]}")
+    draft.remarks += [f"LABEL {label}" for label in found.labels]
+    draft.description = _described(found.labels)
+    shown = {item.name: item for item in chosen}
+    if "ENTRYPOINT" in shown or "CMD" in shown:
+        entry = _program(found.entrypoint, shown.get("ENTRYPOINT"))
+        command = _program(found.command, shown.get("CMD"))
+        draft.runscript = runscript(entry, command)
+
+
+def _program(found: list[str] | str, item: Instruction | None) -> list[str] | str:
+    """The words, or the text as it stands: spython takes quotes off a text."""
+    return found if isinstance(found, list) or item is None else item.text
+
+
+def runscript(entry: list[str] | str, command: list[str] | str) -> str:
+    """The script that does what `docker run` does with its further words."""
+    if isinstance(entry, str) and entry:
+        return f"#!/bin/sh\nexec /bin/sh -c {shlex.quote(entry)}\n"
+    words_ = command if isinstance(command, list) else ["/bin/sh", "-c", command] * bool(command)
+    lines = ["#!/bin/sh"]
+    if words_:
+        lines.append(f'[ "$#" -gt 0 ] || set -- {shlex.join(words_)}')
+    start = f"{shlex.join(entry)} " if entry else ""
+    return "\n".join([*lines, f'exec {start}"$@"', ""])
+
+
+def _described(labels: tuple[str, ...]) -> str:
+    for label in labels:
+        match = re.search(r'(?:^|[\s.])description=(?:"([^"\\]+)"|(\S+))', label)
+        if match:
+            return match[1] or match[2]
+    return ""
+
+
+def places(text: str) -> frozenset[str]:
+    """What a command leaves to a later one, or takes from an earlier one, and no step keeps."""
+    found = {"tmp"} if any(place in text for place in copies.MACHINE_PLACES) else set()
+    if _APT.search(text) and ("update" in text) != ("install" in text):
+        found.add("apt")
+    return frozenset(found)
+
+
+def torch(text: str) -> bool:
+    """Whether a command installs torch."""
+    return _TORCH.search(text) is not None

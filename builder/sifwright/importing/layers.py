@@ -1,0 +1,220 @@
+"""A draft as the files below defs/ that make an image of it: pure, path -> bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from sifwright.importing import hints
+from sifwright.importing.grouping import groups, header_rules
+from sifwright.model import LayerFile
+from sifwright.render.buildfiles import package_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sifwright.importing.draft import Argument, Download, Draft, Piece
+
+__all__ = ["Writing", "files"]
+
+_LINE = 100
+_VERSION = "as-imported"
+_UNCHECKED = "the recipe names no sum; the first build keeps what it got, and later ones compare"
+# The base's own line, in the terms of a layer's option.
+_IMAGE = {
+    "type": "string",
+    "description": "What the recipe starts from; a digest after @ pins it",
+    "pattern": "[^\\s#]+",
+}
+
+
+class Writing:
+    """What is written for one recipe: `name` is the image's, `recipe` the file's."""
+
+    def __init__(self, draft: Draft, name: str, recipe: str, notes: Sequence[str]) -> None:
+        self.draft = draft
+        self.name = name
+        self.recipe = recipe
+        self.notes = notes
+        self.groups = groups(draft.pieces)
+
+    def layer(self, number: int) -> str:
+        return f"{self.name}-{number}" if number else f"{self.name}-base"
+
+    def files(self) -> Iterator[LayerFile]:
+        """Everything, by its path below defs/."""
+        yield _text(f"images/{self.name}.yaml", self._image())
+        yield from self._base()
+        for number, pieces in enumerate(self.groups, start=1):
+            yield from self._layer(number, pieces)
+        if self.draft.test:
+            yield _text(f"layers/{self.layer(len(self.groups))}/test.sh", self.draft.test)
+
+    def base(self) -> str:
+        """What the base layer starts from, in one line."""
+        return f"{self.recipe}:{self.draft.base_line}: {' '.join(self.draft.bootstrap.values())}"
+
+    def summary(self, number: int) -> str:
+        """What a layer does, in one line."""
+        pieces = self.groups[number - 1]
+        shown = next((piece for piece in pieces if piece.is_run), pieces[0])
+        text = " ".join(f"{self.recipe}:{shown.line}: {shown.says}".split())
+        text = text.replace("{{", "{ {")
+        return text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
+
+    def _image(self) -> str:
+        entries = [{"layer": self.layer(n)} for n in range(len(self.groups) + 1)]
+        description = self.draft.description or f"Imported from {self.recipe}"
+        said = [*self.notes, *(f"Not carried: {_plain(line)}" for line in self.draft.remarks)]
+        return _yaml({"description": _plain(description), "layers": entries}, said)
+
+    def _base(self) -> Iterator[LayerFile]:
+        folder = f"layers/{self.layer(0)}"
+        bootstrap: dict[str, Any] = dict(self.draft.bootstrap)
+        header: dict[str, Any] = {
+            "summary": f"{self.recipe}:{self.draft.base_line}: what the recipe starts from"
+        }
+        if "From" in bootstrap:
+            header["options"] = {"image": {**_IMAGE, "default": bootstrap["From"]}}
+            bootstrap["From"] = {"option": "image"}
+        header |= {"provides": ["base"], "bootstrap": bootstrap}
+        yield _text(f"{folder}/layer.yaml", _yaml(header))
+        yield _text(f"{folder}/install.sh", "#!/bin/bash\nset -euo pipefail\n\nbash --version\n")
+
+    def _layer(self, number: int, pieces: Sequence[Piece]) -> Iterator[LayerFile]:
+        folder = f"layers/{self.layer(number)}"
+        yield _text(f"{folder}/layer.yaml", _yaml(self._header(number, pieces)))
+        yield _text(f"{folder}/install.sh", self._install(number, pieces))
+        yield _text(f"{folder}/files/recipe.sh", package_text("templates/recipe.sh"))
+        for file in (file for piece in pieces for file in piece.files):
+            path = f"{folder}/files/{file.path}"
+            yield LayerFile(path=path, data=file.data, executable=file.executable)
+        if number == len(self.groups) and self.draft.runscript:
+            yield _text(f"{folder}/files/runscript", self.draft.runscript)
+        downloads = [piece.download for piece in pieces if piece.download]
+        if downloads:
+            pins = {one.name: _pin(one) for one in downloads}
+            yield _text(f"{folder}/pins.yaml", _yaml(pins))
+
+    def _header(self, number: int, pieces: Sequence[Piece]) -> dict[str, Any]:
+        header: dict[str, Any] = {"summary": self.summary(number), "requires": ["base"]}
+        options = {
+            one.option: self._option(one, one in _own(pieces)) for one in self._known(number)
+        }
+        for download in (piece.download for piece in pieces if piece.download):
+            options[download.name] = _version(download)
+        facts = {self._fact(one): {"option": one.option} for one in _own(pieces)}
+        rules = header_rules(pieces) or []
+        env = {rule.name: {rule.action: rule.value} for rule in rules}
+        return header | {
+            key: value
+            for key, value in (("options", options), ("facts", facts), ("env", env))
+            if value
+        }
+
+    def _known(self, number: int) -> list[Argument]:
+        """The arguments up to and with a layer; of one that is said twice the last counts."""
+        found: dict[str, Argument] = {}
+        for piece in (piece for group in self.groups[:number] for piece in group):
+            if piece.argument:
+                found[piece.argument.option] = piece.argument
+        return list(found.values())
+
+    def _fact(self, argument: Argument) -> str:
+        return f"{self.name.replace('.', '-')}-{argument.option}-given"
+
+    def _option(self, argument: Argument, is_own: bool) -> dict[str, Any]:  # noqa: FBT001
+        default: Any = argument.default if is_own else {"fact": self._fact(argument)}
+        what = f"ARG {argument.name} of {self.recipe}:{argument.line}"
+        return {"type": "string", "description": what, "default": default}
+
+    def _install(self, number: int, pieces: Sequence[Piece]) -> str:
+        lines = [
+            "#!/bin/bash",
+            f"# {self.recipe}:{pieces[0].line} to {pieces[-1].line}, by 'sifwright import'.",
+            "set -euo pipefail",
+            "",
+            "cd files",
+            "# shellcheck source=/dev/null",
+            ". ./recipe.sh",
+            f"as_recipe {' '.join(self._changed(number))}".rstrip(),
+            *self._before(number),
+        ]
+        for piece in pieces:
+            lines += [f"# {self.recipe}:{piece.line}", *piece.code] if piece.code else []
+        if number == len(self.groups) and self.draft.runscript:
+            target = f"/opt/sifwright/run/{self.name}"
+            lines += [
+                "# What 'docker run' or 'apptainer run' would start.",
+                f"copy_file runscript {target}",
+            ]
+            lines.append(f"chmod 755 {target}")
+        return "\n".join(lines) + "\n"
+
+    def _changed(self, number: int) -> list[str]:
+        """The variables that headers of layers before have changed, and that begin anew."""
+        earlier = [piece for group in self.groups[: number - 1] for piece in group]
+        names = {rule.name for piece in earlier for rule in piece.rules}
+        return sorted(names - {"PATH"}) if self.draft.is_live else []
+
+    def _before(self, number: int) -> list[str]:
+        """The environment that the layers before have made, as a build of the recipe has it."""
+        earlier = [piece for group in self.groups[: number - 1] for piece in group]
+        kept = ("export ", "[[ -z $OPT_")
+        return [
+            line
+            for piece in earlier
+            for line in piece.code
+            if self.draft.is_live and line.startswith(kept)
+        ]
+
+
+def files(writing: Writing) -> dict[str, LayerFile]:
+    return {file.path: file for file in writing.files()}
+
+
+def _own(pieces: Sequence[Piece]) -> list[Argument]:
+    found = {piece.argument.option: piece.argument for piece in pieces if piece.argument}
+    return list(found.values())
+
+
+def _pin(download: Download) -> dict[str, Any]:
+    pin = {"sha256": download.sha256} if download.sha256 else {"unchecked": _UNCHECKED}
+    return {"archive": download.url, "option": download.name, "versions": {_VERSION: pin}}
+
+
+def _version(download: Download) -> dict[str, Any]:
+    what = f"Which pin of {download.url} is meant"
+    return {"type": "string", "description": what, "default": _VERSION}
+
+
+def _plain(text: str) -> str:
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return shown.replace("{{", "{ {").strip() or "-"
+
+
+def _yaml(data: dict[str, Any], comments: Sequence[str] = ()) -> str:
+    said = "".join(f"# {_plain(line)}\n" for line in comments)
+    return said + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=10_000)
+
+
+def _text(path: str, text: str) -> LayerFile:
+    return LayerFile(path=path, data=text.encode(), executable=False)
+
+
+def installs_torch(draft: Draft) -> list[int]:
+    """The lines that install torch."""
+    return [
+        piece.line
+        for piece in draft.pieces
+        if any(hints.torch(_read(file)) for file in piece.files if _is_script(piece, file))
+    ]
+
+
+def _is_script(piece: Piece, file: LayerFile) -> bool:
+    return piece.is_run or file.path.endswith((".txt", ".yml", ".yaml"))
+
+
+def _read(file: LayerFile) -> str:
+    return file.data.decode(errors="replace")

@@ -1,0 +1,61 @@
+"""Read a recipe's file, or refuse it: it may be anything."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+from sifwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["MAX_BYTES", "read"]
+
+MAX_BYTES = 1 << 20
+_FIX = "Name a Dockerfile or a definition file."
+
+
+def read(path: Path) -> str:
+    """The text, with Unix line ends; every mistake is a `UsageError` with the file and line."""
+    data = _bytes(path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _refused(f"{path}:{line}", "not UTF-8 text", "Save it as UTF-8.") from None
+    if not text.strip():
+        raise _refused(str(path), "an empty file", _FIX)
+    for number, said in enumerate(text.split("\n"), start=1):
+        _refuse_control(f"{path}:{number}", said)
+    return text
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise _refused(str(path), "not a regular file", _FIX)
+        if status.st_size > MAX_BYTES:
+            what = f"{status.st_size} bytes, larger than a recipe is ({MAX_BYTES})"
+            raise _refused(str(path), what, _FIX)
+        return path.read_bytes()
+    except OSError as error:
+        what = f"cannot be read: {error.strerror}"
+        raise _refused(str(path), what, _FIX) from None
+    except ValueError:
+        # The name has a NUL byte.
+        raise _refused(ascii(str(path)), "not the name of a file", _FIX) from None
+
+
+def _refuse_control(where: str, line: str) -> None:
+    # A carriage return ends lines of files from Windows; Docker takes them so.
+    text = line.removesuffix("\r").replace("\t", " ")
+    found = next((c for c in text if not c.isprintable() and not c.isspace()), "")
+    if found or any(c in text for c in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"):
+        what = f"a character that cannot be printed: {(found or 'a line end of another kind')!a}"
+        raise _refused(where, what, "Take it out: what a reader does not see may be run.")
+
+
+def _refused(where: str, what: str, fix: str) -> UsageError:
+    return UsageError.of(what, where=where, fix=fix)

@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# What the install.sh of an imported recipe is made of; 'sifwright import' puts it into its layers.
+
+layer=$PWD
+# What was put into a folder that is the building machine's own (/tmp): it goes when the step ends.
+borrowed=()
+trap '((${#borrowed[@]} == 0)) || rm -rf -- "${borrowed[@]}"' EXIT
+
+# What a build of the recipe finds around it: the base image's environment, and root's home.
+# Of the variables that are named, it begins with those of the base image.
+as_recipe() { # NAME…
+  local -r image=/.singularity.d/env/10-docker2singularity.sh
+  export GIT_CONFIG_SYSTEM=$HOME/.gitconfig HOME=/root
+  export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+  unset BASH_ENV LC_ALL "$@"
+  [[ ! -f $image ]] || {
+    set +u
+    # shellcheck source=/dev/null
+    . "$image"
+    set -u
+  }
+}
+
+# RUN as Docker does it: by sh, which does not stop at the first error by itself.
+run() { # FOLDER FILE
+  (cd "$1" && exec /bin/sh -c "$(<"$layer/$2")" </dev/null)
+}
+
+# RUN ["program", "word"]: without a shell.
+run_words() { # FOLDER WORD…
+  (cd "$1" && exec "${@:2}" </dev/null)
+}
+
+# %post as Apptainer does it.
+post() { # FILE SHELL…
+  (cd / && exec "${@:2}" "$layer/$1" </dev/null)
+}
+
+# Refuse to replace what is somebody else's.
+borrow() { # PATH…
+  local path
+  for path; do
+    if [[ -e $path || -L $path ]]; then
+      printf '%s is there already: the steps see the /tmp of the building machine\n' "$path" >&2
+      exit 1
+    fi
+    borrowed+=("$path")
+  done
+}
+
+folder() { # PATH
+  mkdir -p -- "$1"
+}
+
+# COPY to a folder: what lies in a folder of this one.
+copy_into() { # FOLDER TARGET
+  mkdir -p -- "$2"
+  cp -R --remove-destination -- "$layer/$1/." "$2"
+}
+
+# COPY of a file to another name, or into the folder of that name; 'copied' is where it is.
+copy_file() { # FILE TARGET
+  copied=$2
+  [[ ! -d $copied ]] || copied=${copied%/}/${1##*/}
+  mkdir -p -- "${copied%/*}/"
+  cp --remove-destination -- "$layer/$1" "$copied"
+}
+
+# %files: by cp, into a folder if the target is one.
+copy_files() { # FOLDER TARGET
+  case $2 in
+    */) mkdir -p -- "$2" ;;
+    */*) mkdir -p -- "${2%/*}/" ;;
+  esac
+  cp -R -- "$layer/$1/"* "$2"
+}
+
+link() { # TARGET PATH
+  rm -f -- "$2"
+  ln -s -- "$1" "$2"
+}
+
+# ADD of a local archive.
+unpack() { # FILE TARGET
+  mkdir -p -- "$2"
+  tar -x --numeric-owner -p -f "$layer/$1" -C "$2"
+}
+
+# ADD of an address; its pin is in pins.yaml.
+download() { # SOURCE NAME TARGET
+  "$SIFWRIGHT_BUILD/bin/fetch-source" "$1" "$layer/downloads/$1"
+  copied=$3
+  [[ $copied != */ && ! -d $copied ]] || copied=${copied%/}/$2
+  mkdir -p -- "${copied%/*}/"
+  mv -- "$layer/downloads/$1"/* "$copied"
+  chmod 600 -- "$copied"
+}
