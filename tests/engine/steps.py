@@ -124,13 +124,13 @@ def make_root(folder: Path) -> Path:
     for name in PROGRAMS:
         found = shutil.which(name, path=namespace.environment()["PATH"])
         assert found, name
-        _copy_program(Path(found).resolve(), folder / "usr" / "bin" / name, folder)
-    _copy_program(PYTHON.resolve(), folder / "usr" / "bin" / "python3", folder)
+        copy_program(Path(found).resolve(), folder / "usr" / "bin" / name, folder)
+    copy_program(PYTHON.resolve(), folder / "usr" / "bin" / "python3", folder)
     _copy_library(folder)
     return folder
 
 
-def _copy_program(program: Path, target: Path, root: Path) -> None:
+def copy_program(program: Path, target: Path, root: Path) -> None:
     shutil.copy(program, target)
     for library in re.findall(r"/\S+", _output(["ldd", str(program)])):
         place = root / library.removeprefix("/").removesuffix(":")

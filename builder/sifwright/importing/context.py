@@ -141,7 +141,7 @@ class Context:
     def _is_ignored(self, path: Path) -> bool:
         if self._matcher is None:
             self._matcher = PatternMatcher(list(self.ignored))
-        return bool(self.ignored) and path != Path() and bool(self._matcher.matches(path))
+        return bool(self.ignored) and path != Path() and bool(self._matcher.matches(str(path)))  # type: ignore[arg-type]  # splits it at '/'
 
 
 def _regex(match: re.Match[str]) -> str:

@@ -1,0 +1,22 @@
+"""What is built from our layers is what the recipe's own builder makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.importing.building import unlike
+
+if TYPE_CHECKING:
+    from tests.importing.building import Workshop
+
+RECIPES = Path(__file__).parent / "recipes"
+pytestmark = pytest.mark.build
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in RECIPES.iterdir()))
+def test_equivalent(workshop: Workshop, name: str) -> None:
+    recipe = workshop.copy(next((RECIPES / name).glob("[Dr]*e*")), name)
+    assert unlike(workshop.original(recipe), workshop.ours(recipe)) == {}
