@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.importing import spython_recipe
@@ -20,6 +19,7 @@ from tests.engine.toys import make_toy
 
 if TYPE_CHECKING:
     import subprocess
+    from pathlib import Path
 
 # What either engine adds, and where what runs leaves things that no image is used for.
 FOLDERS = ("dev", "proc", "sys", "tmp", "var/tmp", ".singularity.d", "opt/sifwright", "mnt", "run")
@@ -73,7 +73,7 @@ class Workshop:
         if recipe.suffix == ".def":
             return self.by_apptainer(recipe)
         tag = f"original-{recipe.parent.parent.name}"
-        options = ["--isolation", "chroot", "--network", "host", "--tls-verify=false", "--layers"]
+        options = ["--isolation", "chroot", "--network", "host", "--tls-verify=false"]
         context = recipe.parent
         self.buildah("bud", *options, "--file", recipe, "--tag", tag, context)
         container = self.buildah("from", tag)
@@ -128,7 +128,8 @@ class Workshop:
         self, *words: object, cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         env = os.environ | {"APPTAINER_NOHTTPS": "true"}
-        return run([self.engine, "--quiet", *words], env=env, cwd=cwd or self.folder)
+        place = cwd or self.folder
+        return run([self.engine, "--quiet", *words], env=env, cwd=place, umask=0o022)
 
 
 def _timeless(tree: Tree) -> Tree:
@@ -144,8 +145,15 @@ def unlike(one: Built, other: Built) -> dict[str, object]:
     """What is not the same: files, and the variables that the first one sets."""
     found = differences(one.tree, other.tree)
     for name, value in one.environment.items():
-        there = other.environment.get(name)
-        # Apptainer puts the usual folders behind those of the image.
-        if there != value and not (name == "PATH" and f"{there}:".startswith(f"{value}:")):
+        there = other.environment.get(name, "")
+        if not _same(name, value, there) and not name.startswith(("APPTAINER_", "SINGULARITY_")):
             found[f"${name}"] = (value, there)
     return found
+
+
+def _same(name: str, one: str, other: str) -> bool:
+    """Apptainer adds the usual folders to PATH; a list without its other half has no colon here."""
+    if name != "PATH":
+        return one.rstrip(":") == other
+    wanted = one.split(":")
+    return [folder for folder in other.split(":") if folder in wanted] == wanted

@@ -31,6 +31,7 @@ def workshop(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     root = steps.make_root(folder / "base" / "root")
     program = Path(shutil.which("tar") or "")
     steps.copy_program(program, root / "usr" / "bin" / "tar", root)
+    (root / "opt").mkdir()
     (folder / "base" / "Dockerfile").write_text(DOCKERFILE)
     (folder / "containers.conf").write_text(LIMITS)
     made = run([engine, "--quiet", "build", folder / "tiny.sif", root])

@@ -20,7 +20,8 @@ __all__ = ["Staged", "archive", "copied", "own_places", "staged_files"]
 
 # Folders that a step sees of the building machine, or that are gone after it.
 MACHINE_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # looked for, not written to
-_USUAL = {0o644, 0o755}
+# What Apptainer builds with (tried).
+_UMASK = 0o002
 
 
 @dataclass(kw_only=True, slots=True)
@@ -97,22 +98,19 @@ def _lines(entries: Iterable[Entry], top: str, line: int, mode: int) -> Iterator
 
 
 def staged_files(context: Context, found: Sequence[Path], line: int) -> Staged:
-    """%files: what cp -L takes, a folder with its name; modes as cp gives them under umask 022."""
-    files, code = [], []
+    """%files: what cp -L takes, a folder with its name; modes as cp gives them."""
+    files, folders, modes = [], [], []
     for path in found:
         for entry in context.entries(path):
             place = f"copy-{line}/{path.name}" + (f"/{entry.path}" if entry.path else "")
+            shown = f'"$layer"/{shlex.quote(place)}'
             if _is_file(entry):
                 files.append(_file(place, entry))
-                if (bits := stat.S_IMODE(entry.mode) & ~0o022) not in _USUAL:
-                    code.append(f'chmod {bits:o} -- "$layer"/{shlex.quote(place)}')
             else:
-                code.append(f'folder "$layer"/{shlex.quote(place)}')
-    return Staged(
-        files=files,
-        code=[c for c in code if c.startswith("folder")]
-        + [c for c in code if c.startswith("chmod")],
-    )
+                folders.append(f"folder {shown}")
+            if (bits := stat.S_IMODE(entry.mode) & ~_UMASK) != _carried_mode(entry):
+                modes.append(f"chmod {bits:o} -- {shown}")
+    return Staged(files=files, code=[*folders, *modes])
 
 
 def archive(entry: Entry, line: int, target: str) -> Staged | None:

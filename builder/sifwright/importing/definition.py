@@ -178,9 +178,9 @@ class _Reader:
         self._add(Piece(line=section.line, says=says, code=code, files=(file,), is_run=True))
 
     def _shell(self, section: Section) -> str:
-        """What runs a section: /bin/sh -e, or what its -c names, which is given no -e (tried)."""
+        """What runs a section: /bin/sh -ex, or what its -c names, which is given no -e (tried)."""
         if not section.words:
-            return "/bin/sh -e"
+            return "/bin/sh -ex"
         match = re.fullmatch(r"-c\s+(/\S+(?:\s+[A-Za-z0-9_-]+)*)", section.words)
         if match is None or re.search(r"[^\w/. -]", match[1]):
             what = f"%{section.name} {section.words}"
@@ -251,7 +251,7 @@ class _Reader:
     def _test(self, section: Section) -> None:
         shell = self._shell(section)
         self.draft.test = _TEST.format(
-            line=section.line, text=section.text.strip("\n"), shell=shell or "/bin/sh -e"
+            line=section.line, text=section.text.strip("\n"), shell=shell or "/bin/sh -ex"
         )
 
     def _runscript(self, section: Section) -> None:

@@ -31,9 +31,13 @@ run_words() { # FOLDER WORD…
   (cd "$1" && exec "${@:2}" </dev/null)
 }
 
-# %post as Apptainer does it.
+# %post as Apptainer 1.4 does it: with this umask, and the usual folders on PATH (tried).
 post() { # FILE SHELL…
-  (cd / && exec "${@:2}" "$layer/$1" </dev/null)
+  local place
+  for place in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
+    [[ :$PATH: == *:$place:* ]] || PATH+=:$place
+  done
+  (cd / && umask 002 && exec "${@:2}" "$layer/$1" </dev/null)
 }
 
 # Refuse to replace what is somebody else's.
@@ -72,7 +76,7 @@ copy_files() { # FOLDER TARGET
     */) mkdir -p -- "$2" ;;
     */*) mkdir -p -- "${2%/*}/" ;;
   esac
-  cp -R -- "$layer/$1/"* "$2"
+  (umask 002 && cp -R -- "$layer/$1/"* "$2")
 }
 
 link() { # TARGET PATH
