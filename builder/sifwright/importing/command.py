@@ -80,7 +80,7 @@ def _ignored(recipe: Path, folder: Path) -> tuple[str, ...]:
 
 
 def _name(recipe: Path, wanted: str) -> str:
-    plain = recipe.stem if recipe.suffix == ".def" else recipe.resolve().parent.name
+    plain = recipe.stem if recipe.suffix == ".def" else recipe.absolute().parent.name
     name = wanted or re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
     if not _NAME.fullmatch(name):
         fix = "Choose one with --name: lower-case words joined by '-'."

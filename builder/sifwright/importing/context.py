@@ -90,6 +90,8 @@ class Context:
             if not self._is_ignored(shown / name):
                 yield self._entry(place, path, status, shown / name)
             if stat.S_ISDIR(status.st_mode):
+                if folder.resolve().is_relative_to(real):
+                    raise ContextError(f"'{shown / name}' leads round in a circle", "Remove it.")
                 yield from self._below(real, shown / name, f"{place}/")
 
     def _entry(self, place: str, path: Path, status: os.stat_result, shown: Path) -> Entry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -222,7 +223,9 @@ class _Reader:
         self._add_piece(item, *code, uses=_uses(path))
 
     def _user(self, item: Instruction) -> None:
-        name = words.expand(item.text, self._lookup)
+        name = item.text
+        with contextlib.suppress(words.Unknown):
+            name = words.expand(item.text, self._lookup)
         self.user = "" if name.split(":")[0] in {"root", "0"} else name
         if self.user:
             text = f"USER {name} is not carried: an image runs as whoever starts it"

@@ -1,0 +1,2 @@
+FROM debian:12
+ADD https://github.com/example/tool.git /src

@@ -1,0 +1,4 @@
+FROM debian:12
+COPY <<EOF /etc/motd
+hello
+EOF

@@ -1,0 +1,2 @@
+FROM python:3.12-alpine
+RUN pip install flask

@@ -1,0 +1,3 @@
+FROM scratch
+ADD packed.tar.gz /
+CMD ["/hello"]

@@ -1,0 +1,3 @@
+FROM debian:12
+RUM echo hi
+COPPY a b

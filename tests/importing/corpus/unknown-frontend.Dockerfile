@@ -1,0 +1,2 @@
+# syntax=example/other-language
+FROM debian:12

@@ -1,0 +1,4 @@
+# escape=`
+FROM debian:12
+RUN echo a `
+    && echo b
