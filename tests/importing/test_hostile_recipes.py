@@ -43,6 +43,8 @@ RECIPES = {
     "copy-large": (f"{BASE}COPY large /x\n".encode(), ":2: COPY: 'large' is larger than 4 MiB"),
     "copy-new-line": (f"{BASE}COPY folder /x\n".encode(), ":2: COPY: the file name"),
     "copy-to-up": (f"{BASE}COPY good /x/../../y\n".encode(), ":2: COPY: '/x/../../y': '..'"),
+    "copy-to-build": (f"{BASE}COPY good /.sifwright/step\n".encode(), ":2: COPY: '/.sifwright/step'"),  # noqa: E501
+    "copy-to-engine": (f"{BASE}COPY good //./.singularity.d/x\n".encode(), ":2: COPY: "),
     "copy-one-word": (f"{BASE}COPY good\n".encode(), ":2: COPY: needs a source and a target"),
     "open-quote": (f'{BASE}ENV A="b\n'.encode(), ":2: ENV: a quote or backslash that leads"),
     "bad-name": (f"{BASE}ENV 'A;x'=b\n".encode(), ":2: ENV: ''A;x'' is not the name of a variable"),
@@ -52,11 +54,11 @@ RECIPES = {
     "post-setup": (b"Bootstrap: docker\nFrom: debian:12\n%post\n true\n # x\n %setup\n rm -rf /\n",
                    ":6: %setup runs on the machine itself"),
     "post-argument": (b"Bootstrap: docker\nFrom: debian:12\n%post\n echo {{ x }}\n", ":4: {{ x }}"),
-    "from-second": (b"Bootstrap: docker\nFrom: debian:12\nFrom: other\n%post\n", ":3: a second From"),
-    "files-round": (b"Bootstrap: docker\nFrom: debian:12\n%files\n round /x\n", ":4: %files: 'round"),
-    "def-windows": (b"Bootstrap: docker\r\nFrom: debian:12\r\n%post\r\n", ":1: a line end of Windows"),
-    "def-shell": (b"Bootstrap: docker\nFrom: debian:12\n%post -c /bin/sh;x\n true\n", ":3: %post -c"),
-    "def-unknown": (b"Bootstrap: docker\nFrom: debian:12\n%posst\n true\n", ":3: %posst is no secti"),
+    "from-second": (b"Bootstrap: docker\nFrom: debian:12\nFrom: other\n%post\n", ":3: a second From"),  # noqa: E501
+    "files-round": (b"Bootstrap: docker\nFrom: debian:12\n%files\n round /x\n", ":4: %files: 'round"),  # noqa: E501
+    "def-windows": (b"Bootstrap: docker\r\nFrom: debian:12\r\n%post\r\n", ":1: a line end of Windows"),  # noqa: E501
+    "def-shell": (b"Bootstrap: docker\nFrom: debian:12\n%post -c /bin/sh;x\n true\n", ":3: %post -c"),  # noqa: E501
+    "def-unknown": (b"Bootstrap: docker\nFrom: debian:12\n%posst\n true\n", ":3: %posst is no secti"),  # noqa: E501
 }  # fmt: skip
 
 
@@ -104,7 +106,7 @@ def test_refused(project: Path, name: str, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda path: path.mkdir(), "not a regular file"),
+        (Path.mkdir, "not a regular file"),
         (lambda path: os.mkfifo(path), "not a regular file"),
         (lambda path: path.symlink_to("nowhere"), "cannot be read: No such file"),
         (lambda path: path.symlink_to(path), "cannot be read: Too many levels"),
@@ -175,7 +177,7 @@ def test_labels_and_scripts_of_any_kind_load(project: Path) -> None:
     """What looks like a section, a build argument or YAML is data."""
     recipe = project / "recipe" / "Dockerfile"
     recipe.write_text(
-        f"{BASE}LABEL description=\"{{{{ x }}}} %post: [a\" n=\"a: b\"\n"
+        'FROM debian:12\nLABEL description="{{ x }} %post: [a" n="a: b"\n'
         "RUN echo '%post'; echo {{ x }}\nRUN printf SIFWRIGHT_EOF\n"
         'CMD ["%post", "{{ x }}", "\\n%setup\\n"]\n'
     )  # fmt: skip

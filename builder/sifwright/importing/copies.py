@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Staged", "archive", "copied", "own_places", "staged_files"]
+__all__ = ["Staged", "archive", "copied", "is_kept", "own_places", "staged_files"]
 
 # Folders that a step sees of the building machine, or that are gone after it.
 MACHINE_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # looked for, not written to
@@ -35,6 +35,11 @@ class Staged:
 def own_places(target: str) -> bool:
     """Whether a target lies where the step sees the building machine's own files."""
     return any(f"{target}/".startswith(f"{place}/") for place in MACHINE_PLACES)
+
+
+def is_kept(target: str) -> bool:
+    """Whether a target lies in a folder that is the build's or the engine's own."""
+    return f"{target}/".startswith(("/.sifwright/", "/.singularity.d/"))
 
 
 def copied(context: Context, found: Sequence[Path], target: str, line: int, mode: int) -> Staged:

@@ -211,6 +211,8 @@ class _Reader:
         target = found[1] if len(found) > 1 else f"/{found[0]}"
         if not target.startswith("/") or ".." in target.split("/") or not target.isprintable():
             raise ContextError(f"{target!a} is no target", "Name it from the root folder on.")
+        if copies.is_kept(target):
+            raise ContextError(f"'{target}' is not for recipes", "Choose another folder.")
         staged = copies.staged_files(self.context, self.context.find(found[0]), line)
         code = [*staged.code, f"copy_files copy-{line} {shlex.quote(target)}"]
         if copies.own_places(target):

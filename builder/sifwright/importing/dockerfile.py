@@ -211,7 +211,10 @@ class _Reader:
             )
         ends = joined.endswith(("/", "/."))
         parts = [part for part in joined.split("/") if part not in {"", "."}]
-        return "/" + "/".join(parts) + ("/" if ends and parts else "")
+        whole = "/" + "/".join(parts)
+        if copies.is_kept(whole):
+            raise words.WordError(f"'{whole}' is in a folder of the build's or the engine's own")
+        return f"{whole}/" if ends and parts else whole
 
     def _workdir(self, item: Instruction) -> None:
         raw = item.text.strip()

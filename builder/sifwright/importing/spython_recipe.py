@@ -75,10 +75,16 @@ def _program(found: object) -> list[str] | str:
 @contextlib.contextmanager
 def _guarded(where: str) -> Iterator[None]:
     """Whatever spython does when it does not understand, say one thing."""
+    from spython.logger import bot  # noqa: PLC0415  # loads slowly
+
     said = io.StringIO()
+    streams = bot.errorStream, bot.outputStream
+    bot.errorStream = bot.outputStream = said
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             yield
     except (SystemExit, Exception) as error:  # noqa: BLE001  # whatever it is
         what = f"spython cannot parse it: {error!a}"
         raise UsageError.of(what, where=where, fix="Write it more simply.") from None
+    finally:
+        bot.errorStream, bot.outputStream = streams

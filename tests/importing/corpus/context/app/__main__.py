@@ -1,1 +1,1 @@
-print("app")
+"""A program that recipes copy."""

@@ -1,0 +1,35 @@
+"""What 'sifwright import' makes of the corpus in tests/importing: python benchmarks/import_corpus.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.importing.corpus import Verdict, verdicts  # noqa: E402  # the checkout's
+
+
+def state(verdict: Verdict) -> str:
+    if not verdict.is_right:
+        return "WRONG"
+    lines = ", ".join(map(str, verdict.refused))
+    return f"refused at line {lines}" if verdict.refused else "imported"
+
+
+def main() -> int:
+    found = verdicts()
+    for verdict in found:
+        print(f"{verdict.name:36} {state(verdict):32} {verdict.spython[:40]}".rstrip())
+    wrong = [verdict for verdict in found if not verdict.is_right]
+    refused = [verdict for verdict in found if verdict.refused and verdict.is_right]
+    silent = [verdict for verdict in refused if verdict.spython == "converted"]
+    dockerfiles = [verdict for verdict in refused if verdict.spython]
+    print(f"{len(found)} recipes: {len(found) - len(refused) - len(wrong)} imported, ", end="")
+    print(f"{len(refused)} refused rightly, {len(wrong)} wrong")
+    print(f"of {len(dockerfiles)} refused Dockerfiles, spython converts {len(silent)}")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
