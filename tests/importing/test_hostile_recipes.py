@@ -107,7 +107,7 @@ def test_refused(project: Path, name: str, capsys: pytest.CaptureFixture[str]) -
     ("make", "said"),
     [
         (Path.mkdir, "not a regular file"),
-        (lambda path: os.mkfifo(path), "not a regular file"),
+        (os.mkfifo, "not a regular file"),
         (lambda path: path.symlink_to("nowhere"), "cannot be read: No such file"),
         (lambda path: path.symlink_to(path), "cannot be read: Too many levels"),
     ],

@@ -50,7 +50,7 @@ def imported(recipe: Path, name: str, context: str = "") -> layers.Writing:
     findings = Findings(file=str(recipe))
     draft = _read(recipe, said, Path(context) if context else recipe.parent, findings)
     if findings.problems:
-        raise UsageError(*findings.problems)
+        raise UsageError(*findings.in_order())
     for line in layers.installs_torch(draft):
         findings.note(line, _TORCH)
     return layers.Writing(draft, name, recipe.name, findings.notes)

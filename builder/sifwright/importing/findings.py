@@ -28,6 +28,10 @@ class Findings:
         if problem not in self.problems and len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
+    def in_order(self) -> list[Problem]:
+        """The problems as their lines stand in the file."""
+        return sorted(self.problems, key=lambda found: int(found.where.rpartition(":")[2]))
+
     def note(self, line: int, text: str) -> None:
         if (line, text) not in self._notes:
             self._notes.append((line, text))
