@@ -160,6 +160,17 @@ def _sif(command: argparse.ArgumentParser) -> None:
     command.add_argument("sif", metavar="SIF", help="the image file")
 
 
+def _any_image(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "image",
+        metavar="IMAGE",
+        help="docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE,"
+        " docker-daemon:NAME, or a SIF",
+    )
+    add("--processor", default="", metavar="NAME", help="as in aarch64; default: this machine's")
+
+
 def _comm(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--nodes", type=int, default=0, help="nodes to use (all of the allocation)")
@@ -222,6 +233,7 @@ def _module(command: argparse.ArgumentParser) -> None:
 
 
 ARGUMENTS = {
+    "any_image": _any_image,
     "installed": _installed,
     "module": _module,
     "at": _at,

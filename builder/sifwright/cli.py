@@ -68,6 +68,11 @@ COMMANDS = (
     ("flatten", "write a layered SIF as one with a single partition", ("flatten",)),
     ("shell", "open a shell in the state before a layer", ("image", "set", "output", "talk", "at")),
     ("machine", "write this machine's settings for a build by hand", ("folder",)),
+    (
+        "inspect",
+        "say what an image is: of a registry, an archive, an engine, or a SIF",
+        ("any_image", "json"),
+    ),
     ("labels", "print the labels of a SIF", ("sif", "json")),
     (
         "easyconfig",

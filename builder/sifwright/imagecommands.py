@@ -20,6 +20,7 @@ __all__ = [
     "check_comm_command",
     "check_command",
     "flatten_command",
+    "inspect_command",
     "labels_command",
     "report_command",
     "shell_command",
@@ -108,6 +109,17 @@ def flatten_command(arguments: Namespace) -> None:
     target = Path(arguments.target)
     count = flatten_sif(Path(arguments.sif), target, arguments.compression)
     say(f"flattened: {target} ({target.stat().st_size / 1e6:.0f} MB, {count} partitions into 1)")
+
+
+def inspect_command(arguments: Namespace) -> None:
+    from sifwright.imagesource import command  # noqa: PLC0415  # the others need none of it
+
+    facts = command.run(arguments)
+    if arguments.json:
+        print_json(command.document(facts))
+    else:
+        for line in command.lines(facts):
+            say(line)
 
 
 def labels_command(arguments: Namespace) -> None:

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import os
 import re
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright import web
+from sifwright import logins, web
 from sifwright.schema import did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
+
     from requests import Response
 
-__all__ = ["DOCKER_HUB", "LOGIN", "Reference", "RegistryError", "Unreachable", "digest", "parse"]
+__all__ = [
+    "ACCEPT",
+    "DOCKER_HUB",
+    "LOGIN",
+    "PARTIAL",
+    "Client",
+    "Reference",
+    "RegistryError",
+    "Unreachable",
+    "digest",
+    "digest_header",
+    "parse",
+    "refuse",
+]
 
 DOCKER_HUB = "docker.io"
 # Where the engine looks for name and password, and so do we.
@@ -29,7 +44,10 @@ _MANIFESTS = (
 )
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _MAX_TAGS = 1000
-_OK, _UNAUTHORIZED, _NOT_FOUND, _TOO_MANY, _SERVER_ERROR = 200, 401, 404, 429, 500
+_OK, PARTIAL, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 200, 206, 401, 403, 404
+_TOO_MANY, _SERVER_ERROR = 429, 500
+ACCEPT = {"Accept": ", ".join(_MANIFESTS)}
+_PLAIN = web.Way()
 
 
 class RegistryError(Exception):
@@ -84,68 +102,113 @@ def _tag(name: str) -> tuple[str, str]:
     return (before, tag) if colon and "/" not in tag else (name, "")
 
 
+class Client:
+    """Asks a registry about one image: as anybody, then as the registry wants it.
+
+    That is with a token, which ends after minutes and is then had anew, or with name and password.
+    """
+
+    def __init__(self, reference: Reference, way: web.Way = _PLAIN) -> None:
+        self.reference, self._way = reference, way
+        self._authorization = ""
+
+    @contextmanager
+    def opened(
+        self, path: str, *, method: str = "GET", headers: Mapping[str, str] | None = None
+    ) -> Iterator[Response]:
+        """The answer to a path below the image's address. Raises `OSError` if there is none."""
+        with ExitStack() as stack:
+            answer = stack.enter_context(self._once(path, method, headers or {}))
+            if answer.status_code == _UNAUTHORIZED and self._authorize(answer):
+                answer = stack.enter_context(self._once(path, method, headers or {}))
+            yield answer
+
+    def ask(self, path: str, *, method: str = "GET") -> Response:
+        """A whole answer."""
+        with self.opened(path, method=method, headers=ACCEPT) as answer:
+            answer.content  # noqa: B018  # read before the connection closes
+            return answer
+
+    def _once(
+        self, path: str, method: str, headers: Mapping[str, str]
+    ) -> AbstractContextManager[Response]:
+        own = {"Authorization": self._authorization} if self._authorization else {}
+        url = f"{self.reference.api}/{path}"
+        return web.opened(url, method=method, headers={**headers, **own}, way=self._way)
+
+    def _authorize(self, answer: Response) -> bool:
+        """Whether there is anything else to try."""
+        before, challenge = self._authorization, answer.headers.get("WWW-Authenticate", "")
+        self._authorization = _authorization(challenge, self.reference)
+        return bool(self._authorization) and self._authorization != before
+
+
 def digest(reference: Reference) -> str:
     """The digest of the image, or of the index if there is one for several processors."""
-    url = f"{reference.api}/manifests/{reference.digest or reference.tag}"
+    client, path = Client(reference), f"manifests/{reference.digest or reference.tag}"
     try:
-        answer = _ask("HEAD", url)
-        if answer.status_code == _OK and not _digest_header(answer):
-            answer = _ask("GET", url)
+        answer = client.ask(path, method="HEAD")
+        if answer.status_code == _OK and not digest_header(answer):
+            answer = client.ask(path)
+        refuse(answer, client)
     except OSError as error:
         raise Unreachable(web.reason(error)) from None
+    return digest_header(answer) or f"sha256:{hashlib.sha256(answer.content).hexdigest()}"
+
+
+def refuse(answer: Response, client: Client) -> None:
+    """Raise `RegistryError` for an answer that is not what was asked for."""
     if answer.status_code == _TOO_MANY or answer.status_code >= _SERVER_ERROR:
-        raise Unreachable(f"HTTP {answer.status_code} {answer.reason}")
+        raise Unreachable(f"HTTP {answer.status_code} {answer.reason}{_waiting(answer)}")
     if answer.status_code == _NOT_FOUND:
-        raise RegistryError(_not_found(reference))
-    if answer.status_code != _OK:
-        raise RegistryError(f"HTTP {answer.status_code} {answer.reason}{_login(answer)}")
-    return _digest_header(answer) or f"sha256:{hashlib.sha256(answer.content).hexdigest()}"
+        raise RegistryError(_not_found(client))
+    if answer.status_code not in {_OK, PARTIAL}:
+        raise RegistryError(
+            f"HTTP {answer.status_code} {answer.reason}{_login(answer, client.reference)}"
+        )
 
 
-def _digest_header(answer: Response) -> str:
+def digest_header(answer: Response) -> str:
     value = answer.headers.get("Docker-Content-Digest", "")
     return value if _DIGEST.fullmatch(value) else ""
 
 
-def _not_found(reference: Reference) -> str:
+def _waiting(answer: Response) -> str:
+    seconds = answer.headers.get("Retry-After", "")
+    return f" (it asks to wait {seconds[:40]} s)" if seconds.isdecimal() else ""
+
+
+def _not_found(client: Client) -> str:
     """No such tag or no such image: say which, and what there is."""
-    wanted = reference.digest or reference.tag
+    wanted = client.reference.digest or client.reference.tag
     try:
-        answer = _ask("GET", f"{reference.api}/tags/list?n={_MAX_TAGS}")
+        answer = client.ask(f"tags/list?n={_MAX_TAGS}")
         tags = answer.json().get("tags") or [] if answer.status_code == _OK else []
     except (OSError, ValueError, AttributeError):
         tags = []
     if not tags:
-        return f"there is no image {reference}"
+        return f"there is no image {client.reference}"
     return f"there is no {wanted}. {did_you_mean(wanted, map(str, tags))}"
 
 
-def _login(answer: Response) -> str:
-    hint = f"; log in with {LOGIN}"
-    return hint if answer.status_code == _UNAUTHORIZED else ""
+def _login(answer: Response, reference: Reference) -> str:
+    if answer.status_code not in {_UNAUTHORIZED, _FORBIDDEN}:
+        return ""
+    name = reference.registry
+    return f"; log in with {LOGIN}, or by 'apptainer registry login -u NAME docker://{name}'"
 
 
-def _ask(method: str, url: str) -> Response:
-    """Ask as anybody, then as the registry wants it: with a token, or with name and password."""
-    headers = {"Accept": ", ".join(_MANIFESTS)}
-    answer = web.ask(url, method=method, headers=headers)
-    challenge = answer.headers.get("WWW-Authenticate", "")
-    if answer.status_code != _UNAUTHORIZED:
-        return answer
-    if authorization := _authorization(challenge):
-        answer = web.ask(url, method=method, headers=headers | {"Authorization": authorization})
-    return answer
-
-
-def _authorization(challenge: str) -> str:
+def _authorization(challenge: str, reference: Reference) -> str:
     """The answer to a challenge (RFC 9110, 11.6.1; the token flow is Docker's)."""
     scheme, _, rest = challenge.partition(" ")
     values = dict(re.findall(r'([a-z]+)="([^"]*)"', rest))
-    login = _basic()
+    login = logins.basic(reference.registry)
     if scheme.lower() == "basic":
         return login
     realm = values.pop("realm", "")
-    if scheme.lower() != "bearer" or not realm.startswith(("https://", "http://")):
+    # A password that is asked for with TLS goes nowhere without.
+    places = ("https://", "http://") if reference.http else ("https://",)
+    if scheme.lower() != "bearer" or not realm.startswith(places):
         return ""
     query = "&".join(f"{name}={value}" for name, value in values.items() if name != "error")
     answer = web.ask(f"{realm}?{query}", headers={"Authorization": login} if login else {})
@@ -154,11 +217,3 @@ def _authorization(challenge: str) -> str:
         return f"Bearer {found.get('token') or found['access_token']}"
     except (ValueError, KeyError, AttributeError):
         return ""
-
-
-def _basic() -> str:
-    """Name and password as Apptainer takes them."""
-    user = os.environ.get("APPTAINER_DOCKER_USERNAME", "")
-    password = os.environ.get("APPTAINER_DOCKER_PASSWORD", "")
-    encoded = base64.b64encode(f"{user}:{password}".encode()).decode()
-    return f"Basic {encoded}" if user else ""

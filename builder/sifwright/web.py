@@ -14,14 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from requests import Response
+    from requests.adapters import Retry
+    from urllib3.response import BaseHTTPResponse
 
-__all__ = ["Way", "anonymous", "ask", "opened", "reason", "unreachable"]
+__all__ = ["LONGEST_WAIT", "Way", "anonymous", "ask", "opened", "reason", "unreachable"]
 
 # To connect, and between two pieces of an answer.
 _SECONDS = (10.0, 30.0)
 _TRIES = 3
 # Servers that are asked too often, and gateways that have no answer yet.
 _PASSING = (429, 502, 503, 504)
+_FAILED = (500,)
+# In seconds, whatever a server asks for.
+LONGEST_WAIT = 30.0
 _REFUSES_HEAD = (403, 405, 501)
 
 
@@ -29,11 +34,13 @@ _REFUSES_HEAD = (403, 405, 501)
 class Way:
     """How to get to a server, where that is not left to the environment.
 
-    `proxy` is for all addresses. `trusted`: whatever certificate it shows will do.
+    `proxy` is for all addresses. `trusted`: whatever certificate it shows will do. `patient`: a
+    server that fails is asked again as well, and one that says how long to wait is believed.
     """
 
     proxy: str = ""
     trusted: bool = False
+    patient: bool = False
 
 
 def ask(url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> Response:
@@ -53,20 +60,14 @@ def opened(
 ) -> Iterator[Response]:
     """An answer whose body is read when it is used."""
     import requests  # noqa: PLC0415  # 70 ms that other commands need not pay
-    from requests.adapters import HTTPAdapter, Retry  # noqa: PLC0415
+    from requests.adapters import HTTPAdapter  # noqa: PLC0415
     from urllib3 import disable_warnings, exceptions  # noqa: PLC0415
 
     if way.trusted:
         # It is the user who trusts it, in pip's settings.
         disable_warnings(exceptions.InsecureRequestWarning)
 
-    retry = Retry(
-        total=_TRIES - 1,
-        backoff_factor=0.5,
-        status_forcelist=_PASSING,
-        raise_on_status=False,
-        respect_retry_after_header=False,
-    )
+    retry = _retry(patient=way.patient)
     with requests.Session() as session:
         for scheme in ("http://", "https://"):
             session.mount(scheme, HTTPAdapter(max_retries=retry))
@@ -82,6 +83,23 @@ def opened(
         )
         with answer:
             yield answer
+
+
+def _retry(*, patient: bool) -> Retry:
+    from requests.adapters import Retry  # noqa: PLC0415  # as above
+
+    class Bounded(Retry):
+        def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
+            seconds = super().get_retry_after(response)
+            return None if seconds is None else min(seconds, LONGEST_WAIT)
+
+    return Bounded(
+        total=_TRIES - 1,
+        backoff_factor=0.5,
+        status_forcelist=(*_PASSING, *(_FAILED if patient else ())),
+        raise_on_status=False,
+        respect_retry_after_header=patient,
+    )
 
 
 def unreachable(url: str, headers: Mapping[str, str] | None = None) -> str:

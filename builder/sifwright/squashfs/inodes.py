@@ -25,6 +25,7 @@ __all__ = [
     "CHARACTER_DEVICE",
     "DIRECTORY",
     "FILE",
+    "SYMLINK",
     "Directory",
     "Inode",
     "Span",
@@ -33,7 +34,7 @@ __all__ = [
     "parse",
 ]
 
-DIRECTORY, FILE, _SYMLINK, _BLOCK_DEVICE, CHARACTER_DEVICE, _FIFO, _SOCKET = range(1, 8)
+DIRECTORY, FILE, SYMLINK, _BLOCK_DEVICE, CHARACTER_DEVICE, _FIFO, _SOCKET = range(1, 8)
 _DEVICES = {_BLOCK_DEVICE, CHARACTER_DEVICE}
 _LONG = 7
 _Numbers = tuple[int, int, int, int, int, int]
@@ -113,14 +114,14 @@ def parse(read: Callable[[int], bytes], block_size: int) -> Inode:
         return _file(read, common, block_size, is_long=is_long)
     if kind == DIRECTORY:
         return _directory(read, common, is_long=is_long)
-    if kind == _SYMLINK:
+    if kind == SYMLINK:
         links, size = _TARGET.unpack(read(_TARGET.size))
         if size > _MAXIMUM_TARGET:
             raise BadSquashfs("is damaged: the target of a symbolic link is too long")
         target = read(size)
         xattrs = _xattrs(read, is_long=is_long)
         return Inode(*common, xattrs=xattrs, target=target, links=links)
-    if not _SYMLINK < kind <= _SOCKET:
+    if not SYMLINK < kind <= _SOCKET:
         raise BadSquashfs(f"is damaged: no path is of the kind {form}")
     (links,) = _LINKS.unpack(read(_LINKS.size))
     device = _LINKS.unpack(read(_LINKS.size))[0] if kind in _DEVICES else 0
@@ -164,7 +165,7 @@ def pack(inode: Inode, links: int) -> bytes:
     if inode.span is not None:
         return _packed_file(inode, inode.span, links)
     body = _LINKS.pack(links)
-    if inode.kind == _SYMLINK:
+    if inode.kind == SYMLINK:
         body = _TARGET.pack(links, len(inode.target)) + inode.target
     elif inode.kind in _DEVICES:
         body += _LINKS.pack(inode.device)

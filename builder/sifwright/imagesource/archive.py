@@ -1,0 +1,203 @@
+"""Images in tar files, read in one pass, in whatever order they have their parts.
+
+`docker save` writes to a pipe, and what says which parts there are comes last.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import tarfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from sifwright import digests
+from sifwright.imagesource import documents, layers, oci
+from sifwright.imagesource.contents import Contents, Found
+from sifwright.imagesource.model import BadImage, SourceError
+from sifwright.imagesource.streams import Checked, Unpacked
+from sifwright.inspection.kept import Layer, stacked
+from sifwright.registry import parse
+
+if TYPE_CHECKING:
+    from sifwright.imagesource.model import Config, Source
+    from sifwright.inspection.wanted import Readable
+    from sifwright.progress import Timer
+
+__all__ = ["find", "read_docker"]
+
+_MOST_PARTS, _MOST_DOCUMENT_BYTES = 20_000, 64 << 20
+_HEAD = 512
+_MAGIC = slice(257, 262)
+
+
+def find(source: Source, processor: str) -> Found:
+    """A file with an image. Raises `SourceError` or `BadImage`."""
+    path = Path(source.name)
+    try:
+        identity = digests.identity(path.stat())
+        path.open("rb").close()
+    except OSError as error:
+        fix = f"Name a file, as 'skopeo copy … {source.kind}:FILE' makes it."
+        what = error.strerror or str(error)
+        raise SourceError.of(what, where=str(path), fix=fix) from None
+
+    def read(timer: Timer) -> Contents:
+        timer.start(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
+        with path.open("rb") as file:
+            if source.kind == "docker-archive":
+                return read_docker(file, source.tag, processor)
+            return _read_oci(file, source.tag, processor)
+
+    return Found(key=f"{identity} {processor} {source.kind} {source.tag}", read=read)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Read:
+    """A layer as it stood in the archive: its digest and size there."""
+
+    layer: Layer
+    digest: str
+    size: int
+
+
+@dataclass(kw_only=True, slots=True)
+class _Parts:
+    documents: dict[str, bytes] = field(default_factory=dict)
+    layers: dict[str, _Read] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    size: int = 0
+
+    def layer(self, name: str) -> _Read:
+        """By its name; an archive may have a layer once and links to it."""
+        name = posixpath.normpath(name)
+        found = self.layers.get(self.links.get(name, name))
+        if found is None:
+            raise BadImage(f"has no layer {name[:100]!r}, which it names")
+        return found
+
+    def document(self, name: str) -> bytes:
+        if name not in self.documents:
+            raise BadImage(
+                f"has no {name[:100]!r}: it is an archive of another kind, or not all of one"
+            )
+        return self.documents[name]
+
+    def blob(self, digest: str) -> tuple[dict[str, Any], str]:
+        """A document of an OCI archive."""
+        data = self.document(_blob_name(digest))
+        return documents.document(_Bytes(data), digest)
+
+
+class _Bytes:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read(self, size: int, /) -> bytes:
+        data, self._data = self._data[:size], self._data[size:]
+        return data
+
+
+def read_docker(stream: Readable, tag: str, processor: str) -> Contents:
+    """What `docker save` and `podman save` write; an image is named by a tag, or its place."""
+    parts = _parts(stream, unpack=True)
+    entry = _entry(documents.parsed_list(parts.document("manifest.json")), tag)
+    name = str(entry.get("Config"))
+    value, digest = documents.document(_Bytes(parts.document(name)))
+    config = documents.config(value, processor)
+    found = [parts.layer(one) for one in documents.strings(entry.get("Layers"), "Layers")]
+    _compare(found, config)
+    tree = stacked(one.layer for one in found)
+    size = sum(one.size for one in found)
+    return Contents(digest=digest, config=config, tree=tree, bytes=size)
+
+
+def _entry(entries: list[dict[str, Any]], tag: str) -> dict[str, Any]:
+    names = {
+        name: one for one in entries for name in documents.strings(one.get("RepoTags"), "tags")
+    }
+    if not tag and len(entries) == 1:
+        return entries[0]
+    wanted = str(parse(tag)) if tag else ""
+    for name, entry in names.items():
+        if wanted == str(parse(name)):
+            return entry
+    raise oci.no_such(tag, list(names))
+
+
+def _compare(found: list[_Read], config: Config) -> None:
+    """The configuration, whose digest is the image's, says what its layers are."""
+    expected = [one for one in config.layers if one]
+    if expected and expected != [one.digest for one in found]:
+        raise BadImage("has other layers than its configuration says")
+
+
+def _read_oci(stream: Readable, tag: str, processor: str) -> Contents:
+    parts = _parts(stream, unpack=False)
+    first = oci.tagged(documents.parsed(parts.document("index.json")), tag, processor)
+    value, digest = parts.blob(first.digest)
+    manifest = oci.resolved(value, digest, processor, parts.blob)
+    config = documents.config(parts.blob(manifest.config.digest)[0], processor)
+    found = [parts.layer(_blob_name(blob.digest)) for blob in manifest.layers]
+    for blob, one in zip(manifest.layers, found, strict=True):
+        if blob.digest != one.digest:
+            raise BadImage(f"what it has for {blob.digest} has the digest {one.digest}")
+    tree = stacked(one.layer for one in found)
+    return Contents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
+
+
+def _blob_name(digest: str) -> str:
+    return f"blobs/{digest.replace(':', '/')}"
+
+
+def _parts(stream: Readable, *, unpack: bool) -> _Parts:
+    """All layers and documents. `unpack`: the digest is that of a layer as it is unpacked."""
+    parts = _Parts()
+    try:
+        with tarfile.open(
+            fileobj=cast("IO[bytes]", Unpacked(stream)),  # only its read() is used
+            mode="r|",
+            bufsize=1 << 16,
+            tarinfo=layers.Member,
+            errorlevel=2,
+        ) as tar:
+            while (member := tar.next()) is not None:
+                tar.members.clear()  # type: ignore[attr-defined]  # typeshed lacks it
+                _add(parts, tar, member, unpack=unpack)
+    except (tarfile.TarError, ValueError, OverflowError) as error:
+        raise BadImage(f"is no archive of an image, or not all of one: {error}") from error
+    return parts
+
+
+def _add(parts: _Parts, tar: tarfile.TarFile, member: tarfile.TarInfo, *, unpack: bool) -> None:
+    name = posixpath.normpath(member.name)
+    if len(parts.documents) + len(parts.layers) + len(parts.links) > _MOST_PARTS:
+        raise BadImage(f"has more than {_MOST_PARTS} parts")
+    if member.issym():
+        parts.links[name] = posixpath.normpath(
+            posixpath.join(posixpath.dirname(name), member.linkname)
+        )
+    elif member.islnk():
+        parts.links[name] = posixpath.normpath(member.linkname)
+    elif member.isreg() and (file := tar.extractfile(member)):
+        _add_file(parts, name, member.size, file, unpack=unpack)
+
+
+def _add_file(parts: _Parts, name: str, size: int, file: IO[bytes], *, unpack: bool) -> None:
+    head = file.peek(_HEAD)[:_HEAD]  # type: ignore[attr-defined]  # it is a BufferedReader
+    if head[:1] in {b"{", b"["} and head[_MAGIC] != b"ustar":
+        if size > documents.MOST_BYTES or parts.size + size > _MOST_DOCUMENT_BYTES:
+            raise BadImage(f"{name[:100]!r} in it is longer than descriptions are")
+        parts.documents[name] = file.read()
+        parts.size += size
+    elif _is_layer(head):
+        whole = Checked(Unpacked(file) if unpack else file, "")
+        layer = layers.read(whole)
+        whole.finish()
+        parts.layers[name] = _Read(layer=layer, digest=whole.digest, size=size)
+
+
+def _is_layer(head: bytes) -> bool:
+    """A tar file, one without any path, or one that is packed."""
+    packed = head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))
+    return packed or head[_MAGIC] == b"ustar" or head == bytes(_HEAD)

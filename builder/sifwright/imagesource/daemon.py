@@ -1,0 +1,91 @@
+"""An image of Docker Engine, or of podman's service: it streams the image, nothing is stored."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifwright import web
+from sifwright.errors import MachineError
+from sifwright.imagesource import archive
+from sifwright.imagesource.contents import Contents, Found
+from sifwright.imagesource.model import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.imagesource.model import Source
+    from sifwright.progress import Timer
+
+__all__ = ["find"]
+
+_SECONDS = 120
+_PIECE = 1 << 20
+_FIX = (
+    "Start Docker Engine, or 'podman system service --time=0' and set DOCKER_HOST to its socket;"
+    " your user must be allowed to use it."
+)
+
+
+def find(source: Source, processor: str) -> Found:
+    """Ask the engine. Raises `SifwrightError`."""
+    with _connected(source.name) as client:
+        identity = str(client.inspect_image(source.name)["Id"])
+    if not identity.startswith("sha256:"):
+        identity = f"sha256:{identity}"
+
+    def read(timer: Timer) -> Contents:
+        timer.start(f"{source.name} from the engine")
+        with _connected(source.name) as client:
+            stream = _Stream(client.get_image(source.name, chunk_size=_PIECE))
+            return archive.read_docker(stream, "", processor)
+
+    return Found(key=f"{identity} {processor}", read=read)
+
+
+class _Stream:
+    """Pieces as they come, in the sizes that are asked for."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._rest = pieces, b""
+
+    def read(self, size: int, /) -> bytes:
+        if not self._rest:
+            self._rest = next(self._pieces, b"")
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
+
+
+def sockets() -> Iterator[str]:
+    """Where an engine may be: what DOCKER_HOST names, else Docker's place and podman's."""
+    if named := os.environ.get("DOCKER_HOST"):
+        yield named
+        return
+    folders = (os.environ.get("XDG_RUNTIME_DIR", ""), "/run")
+    places = ["/var/run/docker.sock"]
+    places += [f"{folder}/podman/podman.sock" for folder in folders if folder]
+    yield from (f"unix://{place}" for place in places if Path(place).exists())
+
+
+@contextmanager
+def _connected(name: str) -> Iterator[Any]:
+    """A client of the first engine, and its errors in our words."""
+    import docker  # noqa: PLC0415  # 150 ms that other sources need not pay
+    from docker.errors import DockerException, ImageNotFound  # noqa: PLC0415
+
+    address = next(sockets(), "")
+    if not address:
+        raise MachineError.of("there is no engine to ask", where=f"docker-daemon:{name}", fix=_FIX)
+    try:
+        client: Any = docker.APIClient(base_url=address, version="auto", timeout=_SECONDS)
+        try:
+            yield client
+        finally:
+            client.close()
+    except ImageNotFound:
+        fix = "See 'docker images' for what it has, or name one of a registry by docker://."
+        raise SourceError.of("the engine has no such image", where=name, fix=fix) from None
+    except (DockerException, OSError) as error:
+        raise MachineError.of(web.reason(error), where=address, fix=_FIX) from None

@@ -1,0 +1,87 @@
+"""The facts of an image, wherever it is: found, read unless it was before, and told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sifwright.imagesource import names, remembered
+from sifwright.imagesource.model import BadImage, SourceError
+from sifwright.inspection import pythons, systems
+from sifwright.inspection.imagefacts import ImageFacts
+from sifwright.progress import Timer
+
+if TYPE_CHECKING:
+    from sifwright.imagesource.contents import Contents, Found
+    from sifwright.imagesource.model import Source
+    from sifwright.progress import Progress
+
+__all__ = ["facts_of"]
+
+_FIX = "Copy or build the image again; nothing was kept of this one."
+
+
+def facts_of(source: str, *, processor: str, progress: Progress) -> ImageFacts:
+    """What an image is, without starting or unpacking it.
+
+    An image that was looked at before is not read again; one named by its digest is not even asked
+    for. Raises `SifwrightError`: no such image, no answer, or nothing that can be believed.
+    """
+    found = names.parse(source)
+    try:
+        with Timer(progress) as timer:
+            facts = _facts(found, processor, timer)
+    except BadImage as error:
+        raise SourceError.of(str(error), where=source, fix=error.fix or _FIX) from error
+    return replace(facts, source=source)
+
+
+def _facts(source: Source, processor: str, timer: Timer) -> ImageFacts:
+    from sifwright.imagesource import remote  # noqa: PLC0415  # files need no ssl
+
+    asked = remote.key(source, processor) if source.kind == "docker" else ""
+    if known := remembered.facts(asked):
+        return known
+    found = _found(source, processor)
+    if known := remembered.facts(found.key):
+        return known
+    facts = _told(source, found.read(timer))
+    remembered.remember(facts, asked, found.key)
+    return facts
+
+
+def _found(source: Source, processor: str) -> Found:
+    # Each needs libraries that the others have no use for.
+    from sifwright.imagesource import archive, daemon, oci, remote, sif  # noqa: PLC0415
+
+    finders = {
+        "docker": remote.find,
+        "oci": oci.find,
+        "oci-archive": archive.find,
+        "docker-archive": archive.find,
+        "docker-daemon": daemon.find,
+        "sif": sif.find,
+    }
+    return finders[source.kind](source, processor)
+
+
+def _told(source: Source, contents: Contents) -> ImageFacts:
+    tree, config = contents.tree, contents.config
+    system, version = systems.operating_system(tree)
+    return ImageFacts(
+        source=str(source),
+        digest=contents.digest,
+        processor=config.processor,
+        os=system,
+        os_version=version,
+        libc=systems.libc(tree),
+        environment=dict(config.environment),
+        user=config.user,
+        labels=dict(config.labels),
+        pythons=pythons.pythons(tree, config.environment),
+        plugins=systems.plugins(tree, config.environment),
+        cuda=systems.cuda(tree, config.environment),
+        rocm=systems.rocm(tree, config.environment),
+        mpi=systems.mpi(tree),
+        bytes=contents.bytes,
+    )

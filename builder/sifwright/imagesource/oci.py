@@ -1,0 +1,105 @@
+"""The OCI image layout (image-layout.md): a folder, and what it shares with registries."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifwright.imagesource import documents, layers
+from sifwright.imagesource.contents import Contents, Found
+from sifwright.imagesource.model import BadImage, SourceError
+from sifwright.inspection.kept import stacked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sifwright.imagesource.documents import Blob, Manifest
+    from sifwright.imagesource.model import Source
+    from sifwright.inspection.kept import Layer
+    from sifwright.progress import Timer
+
+    Fetch = Callable[[str], tuple[dict[str, Any], str]]
+
+__all__ = ["find", "resolved", "tagged"]
+
+# An index may list an index.
+_DEEPEST = 3
+
+
+def resolved(value: dict[str, Any], digest: str, processor: str, fetch: Fetch) -> Manifest:
+    """The manifest for a processor, from a manifest or an index; `fetch` takes a digest."""
+    for _ in range(_DEEPEST):
+        if not documents.is_index(value):
+            return documents.manifest(value, digest)
+        value, digest = fetch(documents.choose(documents.entries(value), processor).digest)
+    raise BadImage("is an index of indexes of indexes")
+
+
+def tagged(index: dict[str, Any], tag: str, processor: str) -> Blob:
+    """The image of a layout that has this tag, which may be left out if there is one only."""
+    found = documents.entries(index)
+    fitting = [one for one in found if tag in {"", one.name}]
+    if len({one.name for one in fitting}) == 1:
+        return fitting[0] if len(fitting) == 1 else documents.choose(fitting, processor)
+    raise no_such(tag, [one.name for one in found])
+
+
+def no_such(tag: str, names: Sequence[str]) -> BadImage:
+    """None of several images is meant."""
+    known = ", ".join(sorted(filter(None, names))[:20]) or "one without a name"
+    what = f"has no image '{tag}'" if tag else f"has {len(names)} images"
+    return BadImage(what, f"Name one of them behind the file and a colon: {known}.")
+
+
+def find(source: Source, processor: str) -> Found:
+    """Look into a layout. Raises `SourceError` or `BadImage`."""
+    folder = Path(source.name)
+    with _named(folder):
+        index = _document(folder / "index.json")
+        first = tagged(index, source.tag, processor)
+        value, digest = _blob(folder, first.digest)
+        found = resolved(value, digest, processor, lambda name: _blob(folder, name))
+
+    def read(timer: Timer) -> Contents:
+        with _named(folder):
+            return _read(folder, found, processor, timer)
+
+    return Found(key=f"{found.digest} {processor}", read=read)
+
+
+def _read(folder: Path, manifest: Manifest, processor: str, timer: Timer) -> Contents:
+    config = documents.config(_blob(folder, manifest.config.digest)[0], processor)
+    timer.start(f"{len(manifest.layers)} layers, {manifest.bytes / 1e6:.1f} MB")
+    tree = stacked(_layers(folder, manifest))
+    return Contents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
+
+
+def _layers(folder: Path, manifest: Manifest) -> Iterator[Layer]:
+    for blob in manifest.layers:
+        with _path(folder, blob.digest).open("rb") as file:
+            yield layers.checked(file, blob.digest, blob.size)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return documents.document(file)[0]
+
+
+def _blob(folder: Path, digest: str) -> tuple[dict[str, Any], str]:
+    with _path(folder, digest).open("rb") as file:
+        return documents.document(file, digest)
+
+
+def _path(folder: Path, digest: str) -> Path:
+    return folder / "blobs" / Path(*digest.split(":"))
+
+
+@contextmanager
+def _named(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what = f"is no folder of an OCI image: {error.filename}: {error.strerror}"
+        fix = "Name the folder with index.json and blobs/, as 'skopeo copy … oci:FOLDER' makes it."
+        raise SourceError.of(what, where=str(folder), fix=fix) from None

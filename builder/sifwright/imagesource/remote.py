@@ -1,0 +1,184 @@
+"""An image in a registry: its layers pass through once, compared with their digests."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from sifwright import mirrors, registry, web
+from sifwright.errors import MachineError
+from sifwright.imagesource import documents, layers
+from sifwright.imagesource.contents import Contents, Found
+from sifwright.imagesource.model import BadImage, SourceError
+from sifwright.imagesource.oci import resolved
+from sifwright.inspection.kept import stacked
+from sifwright.registry import ACCEPT, PARTIAL, Client
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from sifwright.imagesource.documents import Blob, Manifest
+    from sifwright.imagesource.model import Source
+    from sifwright.inspection.kept import Layer
+    from sifwright.inspection.wanted import Readable
+    from sifwright.progress import Timer
+    from sifwright.registry import Reference
+
+__all__ = ["find", "key"]
+
+_PATIENT = web.Way(patient=True)
+# Without a byte in between, and at all.
+_MOST_FAILURES, _MOST_DROPS = 5, 100
+_PAUSE = 0.25
+_NOT_FOUND = 404
+
+
+def key(source: Source, processor: str) -> str:
+    """Tells an image that is named by its digest; it needs no asking."""
+    digest = located(source.name).digest
+    return f"{digest} {processor}" if digest else ""
+
+
+def located(name: str) -> Reference:
+    """Where the mirrors file leads to."""
+    plain = registry.parse(name)
+    found = mirrors.redirect(mirrors.load().of("oci"), str(plain))
+    return plain if found == str(plain) else registry.parse(found)
+
+
+def find(source: Source, processor: str) -> Found:
+    """Ask what the name stands for. Raises `SifwrightError` or `BadImage`."""
+    remote = Remote(located(source.name))
+    with _named(remote.reference):
+        value, digest = remote.manifest(remote.reference.digest or remote.reference.tag)
+        found = resolved(value, digest, processor, remote.manifest)
+
+    def read(timer: Timer) -> Contents:
+        with _named(remote.reference):
+            return remote.read(found, processor, timer)
+
+    return Found(key=f"{found.digest} {processor}", read=read)
+
+
+class Remote:
+    """A registry's side of one image."""
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+        self._client = Client(reference, _PATIENT)
+
+    def manifest(self, name: str) -> tuple[dict[str, Any], str]:
+        """A manifest or an index, by tag or digest, and its digest."""
+        with self._client.opened(f"manifests/{name}", headers=ACCEPT) as answer:
+            registry.refuse(answer, self._client)
+            asked = name if name.startswith("sha256:") else registry.digest_header(answer)
+            return documents.document(answer.raw, asked)
+
+    def read(self, manifest: Manifest, processor: str, timer: Timer) -> Contents:
+        blob = manifest.config
+        value, _ = documents.document(Resumed(self._client, blob), blob.digest)
+        config = documents.config(value, processor)
+        tree = stacked(self._layers(manifest, timer))
+        return Contents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
+
+    def _layers(self, manifest: Manifest, timer: Timer) -> Iterator[Layer]:
+        for number, blob in enumerate(manifest.layers, 1):
+            size = f"{blob.size / 1e6:.1f} MB"
+            timer.start(f"layer {number} of {len(manifest.layers)}, {size}")
+            yield layers.checked(Resumed(self._client, blob), blob.digest, blob.size)
+
+
+class Resumed:
+    """A blob, asked for again from where the connection dropped."""
+
+    def __init__(self, client: Client, blob: Blob) -> None:
+        self._client, self._blob = client, blob
+        self._stack = ExitStack()
+        self._source: Readable | None = None
+        self._at = self._failures = self._drops = 0
+
+    def read(self, size: int, /) -> bytes:
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415  # as in web.py
+
+        while True:
+            try:
+                source = self._opened()
+                data = source.read(size)
+            except (OSError, HTTPError) as error:
+                self._again(web.reason(error))
+                continue
+            if not data and self._at < self._blob.size:
+                self._again("the connection ended early")
+                continue
+            return self._took(data)
+
+    def _took(self, data: bytes) -> bytes:
+        self._at += len(data)
+        if data:
+            self._failures = 0
+        else:
+            self._stack.close()
+        return data
+
+    def _opened(self) -> Readable:
+        if self._source is None:
+            self._source = self._open()
+        return self._source
+
+    def _open(self) -> Readable:
+        headers = {"Accept-Encoding": "identity"}
+        if self._at:
+            headers["Range"] = f"bytes={self._at}-"
+        path = f"blobs/{self._blob.digest}"
+        answer = self._stack.enter_context(self._client.opened(path, headers=headers))
+        if answer.status_code == _NOT_FOUND:
+            raise _absent(self._blob)
+        registry.refuse(answer, self._client)
+        if self._at and answer.status_code != PARTIAL:
+            # It sends all of it again.
+            _skip(answer.raw, self._at)
+        return answer.raw
+
+    def _again(self, why: str) -> None:
+        self._stack.close()
+        self._source = None
+        self._failures += 1
+        self._drops += 1
+        if self._failures >= _MOST_FAILURES or self._drops >= _MOST_DROPS:
+            raise registry.Unreachable(
+                f"{self._blob.digest} dropped {self._drops} times: {why},"
+                f" after {self._at} of {self._blob.size} bytes"
+            )
+        if self._failures > 1:
+            time.sleep(_PAUSE * 2**self._failures)
+
+
+def _skip(stream: Readable, count: int) -> None:
+    while count and (data := stream.read(min(count, 1 << 18))):
+        count -= len(data)
+
+
+def _absent(blob: Blob) -> BadImage:
+    if blob.foreign:
+        return BadImage(
+            f"{blob.digest} is kept elsewhere than the image (a foreign layer)",
+            "Push the image with all its layers (skopeo copy, podman push) and name that one.",
+        )
+    return BadImage(f"{blob.digest} of it is not there", "Push the image again.")
+
+
+@contextmanager
+def _named(reference: Reference) -> Iterator[None]:
+    """Errors of the registry, with where it is."""
+    try:
+        yield
+    except registry.Unreachable as error:
+        raise MachineError.of(str(error), where=str(reference), fix=mirrors.NETWORK_FIX) from None
+    except registry.RegistryError as error:
+        fix = f"Name an image that is there, or log in: {registry.LOGIN}."
+        raise SourceError.of(str(error), where=str(reference), fix=fix) from None
+    except OSError as error:
+        what = web.reason(error)
+        raise MachineError.of(what, where=str(reference), fix=mirrors.NETWORK_FIX) from None

@@ -1,0 +1,59 @@
+"""Names and passwords for registries: where Apptainer, Docker and podman keep them."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["basic"]
+
+
+def basic(registry: str) -> str:
+    """What the header Authorization takes; empty without a login for this registry.
+
+    The environment's, as Apptainer takes it, is for any registry.
+    """
+    user = os.environ.get("APPTAINER_DOCKER_USERNAME", "")
+    if user:
+        return _encoded(user, os.environ.get("APPTAINER_DOCKER_PASSWORD", ""))
+    found = (_kept(path, registry) for path in _files() if path.is_file())
+    return next(filter(None, found), "")
+
+
+def _files() -> Iterator[Path]:
+    """Where logins are kept, as config.json(5) of Docker and containers-auth.json(5) say."""
+    if named := os.environ.get("REGISTRY_AUTH_FILE"):
+        yield Path(named)
+    home = Path(os.environ.get("HOME") or "/")
+    yield home / ".apptainer" / "docker-config.json"
+    yield Path(os.environ.get("DOCKER_CONFIG") or home / ".docker") / "config.json"
+    if folder := os.environ.get("XDG_RUNTIME_DIR"):
+        yield Path(folder) / "containers" / "auth.json"
+    config = os.environ.get("XDG_CONFIG_HOME") or home / ".config"
+    yield Path(config) / "containers" / "auth.json"
+
+
+def _kept(path: Path, registry: str) -> str:
+    """The login in one file, or that its credential helper gives.
+
+    A file that cannot be read is as good as none: the registry says whether one is needed.
+    """
+    from docker import auth  # noqa: PLC0415  # 100 ms, and only needed where one is asked for
+    from docker.errors import DockerException  # noqa: PLC0415
+
+    try:
+        found = auth.load_config(str(path)).resolve_authconfig(registry) or {}
+    except (DockerException, OSError, ValueError, TypeError, AttributeError):
+        return ""
+    known = {key.lower(): str(value) for key, value in found.items()}
+    user, password = known.get("username", ""), known.get("password", "")
+    return _encoded(user, password) if user else ""
+
+
+def _encoded(user: str, password: str) -> str:
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
