@@ -27,10 +27,17 @@ def _digest(data: bytes) -> str:
 @dataclass(kw_only=True)
 class Registry:
     """`login`: user:password, which a token must be fetched with. Without `names_digest` the
-    answers do not say the digest."""
+    answers do not say the digest.
+
+    Blobs: the connection drops after `drop` bytes of each answer, and without `ranges` they come
+    from the beginning again. `failures` are the headers of answers that come first, by status.
+    """
 
     login: str = ""
     names_digest: bool = True
+    drop: int = 0
+    ranges: bool = True
+    failures: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     url: str = ""
     blobs: dict[str, bytes] = field(default_factory=dict)
     manifests: dict[str, dict[str, tuple[str, bytes]]] = field(default_factory=dict)
@@ -45,28 +52,28 @@ class Registry:
         packed = gzip.compress(layer, 1, mtime=0)
         history = {"type": "layers", "diff_ids": [_digest(layer)]}
         config = {"architecture": processor, "os": "linux", "config": {}, "rootfs": history}
-        parts = [self._blob(json.dumps(config).encode(), "config.v1+json")]
-        parts.append(self._blob(packed, "layer.v1.tar+gzip"))
+        parts = [self.blob(json.dumps(config).encode(), "config.v1+json")]
+        parts.append(self.blob(packed, "layer.v1.tar+gzip"))
         manifest = {
             "schemaVersion": 2,
             "mediaType": MANIFEST,
             "config": parts[0],
             "layers": parts[1:],
         }
-        found = self._manifest(name, MANIFEST, manifest)
+        found = self.manifest(name, MANIFEST, manifest)
         platform = {"architecture": processor, "os": "linux"}
         entry = {"mediaType": MANIFEST, **found, "platform": platform}
         index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [entry]}
-        digest = str(self._manifest(name, INDEX, index)["digest"])
+        digest = str(self.manifest(name, INDEX, index)["digest"])
         self.manifests[name][tag] = self.manifests[name][digest]
         return digest
 
-    def _blob(self, data: bytes, kind: str) -> dict[str, object]:
+    def blob(self, data: bytes, kind: str) -> dict[str, object]:
         self.blobs[_digest(data)] = data
         media = f"application/vnd.oci.image.{kind}"
         return {"mediaType": media, "digest": _digest(data), "size": len(data)}
 
-    def _manifest(self, name: str, media: str, document: object) -> dict[str, object]:
+    def manifest(self, name: str, media: str, document: object) -> dict[str, object]:
         data = json.dumps(document).encode()
         self.manifests.setdefault(name, {})[_digest(data)] = (media, data)
         return {"digest": _digest(data), "size": len(data)}
@@ -74,7 +81,10 @@ class Registry:
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         path = handler.path.partition("?")[0]
         self.asked.append(f"{handler.command} {path}")
-        if path == "/token":
+        if self.failures:
+            status, headers = self.failures.pop(0)
+            send(handler, status, **headers)
+        elif path == "/token":
             self._token(handler)
         elif self.login and handler.headers.get("Authorization") != "Bearer opened":
             challenge = f'Bearer realm="{self.url}/token",service="toy",scope="pull"'
@@ -98,13 +108,25 @@ class Registry:
             headers = {"Docker_Content_Digest": _digest(data)} if self.names_digest else {}
             send(handler, 200, data, Content_Type=media, **headers)
         elif kind == "blobs" and what in self.blobs:
-            send(handler, 200, self.blobs[what], Content_Type="application/octet-stream")
+            self._send_blob(handler, self.blobs[what])
         elif (kind, what) == ("tags", "list") and known:
             tags = sorted(tag for tag in known if ":" not in tag)
             body = json.dumps({"name": name, "tags": tags}).encode()
             send(handler, 200, body, Content_Type="application/json")
         else:
             send(handler, 404, b'{"errors": [{"code": "MANIFEST_UNKNOWN"}]}')
+
+    def _send_blob(self, handler: BaseHTTPRequestHandler, data: bytes) -> None:
+        asked = handler.headers.get("Range", "")
+        start = int(asked.removeprefix("bytes=").partition("-")[0] or 0) if self.ranges else 0
+        left = data[start:]
+        handler.send_response(206 if start else 200)
+        if start:
+            handler.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        handler.send_header("Content-Length", str(len(left)))
+        handler.end_headers()
+        handler.wfile.write(left[: self.drop] if self.drop else left)
+        handler.close_connection = bool(self.drop)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from sifwright import digests
 from sifwright.imagesource import documents, layers, oci
 from sifwright.imagesource.contents import Contents, Found
 from sifwright.imagesource.model import BadImage, SourceError
-from sifwright.imagesource.streams import Checked, Unpacked
+from sifwright.imagesource.streams import Checked, Unpacked, drain
 from sifwright.inspection.kept import Layer, stacked
 from sifwright.registry import parse
 
@@ -152,10 +152,10 @@ def _blob_name(digest: str) -> str:
 
 def _parts(stream: Readable, *, unpack: bool) -> _Parts:
     """All layers and documents. `unpack`: the digest is that of a layer as it is unpacked."""
-    parts = _Parts()
+    parts, unpacked = _Parts(), Unpacked(stream)
     try:
         with tarfile.open(
-            fileobj=cast("IO[bytes]", Unpacked(stream)),  # only its read() is used
+            fileobj=cast("IO[bytes]", unpacked),  # only its read() is used
             mode="r|",
             bufsize=1 << 16,
             tarinfo=layers.Member,
@@ -166,6 +166,7 @@ def _parts(stream: Readable, *, unpack: bool) -> _Parts:
                 _add(parts, tar, member, unpack=unpack)
     except (tarfile.TarError, ValueError, OverflowError) as error:
         raise BadImage(f"is no archive of an image, or not all of one: {error}") from error
+    drain(unpacked)
     return parts
 
 

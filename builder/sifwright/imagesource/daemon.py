@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sifwright.imagesource.model import Source
     from sifwright.progress import Timer
 
-__all__ = ["find"]
+__all__ = ["connected", "find"]
 
 _SECONDS = 120
 _PIECE = 1 << 20
@@ -31,14 +31,14 @@ _FIX = (
 
 def find(source: Source, processor: str) -> Found:
     """Ask the engine. Raises `SifwrightError`."""
-    with _connected(source.name) as client:
+    with connected(source.name) as client:
         identity = str(client.inspect_image(source.name)["Id"])
     if not identity.startswith("sha256:"):
         identity = f"sha256:{identity}"
 
     def read(timer: Timer) -> Contents:
         timer.start(f"{source.name} from the engine")
-        with _connected(source.name) as client:
+        with connected(source.name) as client:
             stream = _Stream(client.get_image(source.name, chunk_size=_PIECE))
             return archive.read_docker(stream, "", processor)
 
@@ -70,7 +70,7 @@ def sockets() -> Iterator[str]:
 
 
 @contextmanager
-def _connected(name: str) -> Iterator[Any]:
+def connected(name: str) -> Iterator[Any]:
     """A client of the first engine, and its errors in our words."""
     import docker  # noqa: PLC0415  # 150 ms that other sources need not pay
     from docker.errors import DockerException, ImageNotFound  # noqa: PLC0415
