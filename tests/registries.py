@@ -83,7 +83,7 @@ class Registry:
         self.asked.append(f"{handler.command} {path}")
         if self.failures:
             status, headers = self.failures.pop(0)
-            send(handler, status, **headers)
+            send(handler, status, b"", **headers)
         elif path == "/token":
             self._token(handler)
         elif self.login and handler.headers.get("Authorization") != "Bearer opened":

@@ -73,8 +73,14 @@ def podman_service(folder: Path) -> Iterator[str]:
     settings.write_text(LIMITS)
     command = ["podman", "--root", str(folder / "root"), "--runroot", str(folder / "run")]
     command += ["system", "service", "--time=0", f"unix://{place}"]
-    with _running(command, folder / "log", place, CONTAINERS_CONF=str(settings)):
-        yield f"unix://{place}"
+    try:
+        with _running(command, folder / "log", place, CONTAINERS_CONF=str(settings)):
+            yield f"unix://{place}"
+    finally:
+        # It leaves its store mounted on itself, which nobody could remove.
+        store = folder / "root" / "overlay"
+        if store.is_mount():
+            subprocess.run(["umount", store], check=True)  # noqa: S607
 
 
 @contextmanager

@@ -180,7 +180,12 @@ def test_our_own_image_says_the_same_when_it_runs(image: Path, engine: str) -> N
     done = run([engine, "exec", "--cleanenv", image, "python", "-c", script])
     first = found.pythons[0]
     assert first.torch is not None
-    said = [first.prefix, found.environment["PATH"], first.version, first.torch.version]
+    said: list[object] = [
+        first.prefix,
+        found.environment["PATH"],
+        first.version,
+        first.torch.version,
+    ]
     said += [first.torch.cuda or None, found.os_version, found.libc]
     assert said == json.loads(done.stdout), done.stderr
 

@@ -101,9 +101,9 @@ class Tree:
             return
         self._remove_one(path)
         where[path] = value
-        while path and path not in self._parents:
+        self._known[hash(path)] = path
+        while (path := posixpath.dirname(path)) and path not in self._parents:
             self._known[hash(path)] = path
-            path = posixpath.dirname(path)
             self._parents.add(path)
 
     def _placed(self, path: str) -> str:
