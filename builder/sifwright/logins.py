@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,10 @@ def _kept(path: Path, registry: str) -> str:
     from docker.errors import DockerException  # noqa: PLC0415
 
     try:
-        found = auth.load_config(str(path)).resolve_authconfig(registry) or {}
+        with warnings.catch_warnings():
+            # That a helper is not installed.
+            warnings.simplefilter("ignore")
+            found = auth.load_config(str(path)).resolve_authconfig(registry) or {}
     except (DockerException, OSError, ValueError, TypeError, AttributeError):
         return ""
     known = {key.lower(): str(value) for key, value in found.items()}

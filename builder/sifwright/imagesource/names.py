@@ -20,9 +20,12 @@ _REFUSED = {
     "containers-storage": "podman push IMAGE oci-archive:x.tar, and name oci-archive:x.tar",
     "dir": "skopeo copy {name} oci-archive:x.tar, and name oci-archive:x.tar",
 }
+# The distribution's grammar (reference.go of github.com/distribution/reference).
+_HOST = r"[A-Za-z0-9]+(?:[.-]+[A-Za-z0-9]+)*(?::\d+)?"
+_PART = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
 _NAME = re.compile(
-    r"([a-z0-9.:-]+(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?",
-    re.IGNORECASE,
+    rf"(?:{_HOST}/)?{_PART}(?:/{_PART})*(?::\w[\w.-]{{0,127}})?(?:@sha256:[0-9a-f]{{64}})?",
+    re.ASCII,
 )
 
 
