@@ -39,9 +39,10 @@ class Plugin:
 class ImageFacts:
     """Facts read from an image's own files and configuration, without starting it.
 
-    `digest` is that of the manifest of one processor (sha256:…), or of a SIF's fingerprint; it is
-    empty where the source has none. `pythons` stand in the order in which the image's own PATH
-    finds them; the first is its `python`.
+    `digest` is that of the manifest of one processor (sha256:…), of a SIF's fingerprint, or of the
+    configuration (the image ID) where an engine has or wrote it. `pythons` stand in the order in
+    which the image's own PATH finds them; the first is its `python`. Those that it does not find
+    come last.
     """
 
     source: str
