@@ -148,7 +148,7 @@ def test_an_engine(
 
 def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
-    with pytest.raises(MachineError, match="No such file"):
+    with pytest.raises(MachineError, match="there is no such socket"):
         facts("docker-daemon:toy:1")
 
 

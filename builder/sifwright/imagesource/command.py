@@ -88,13 +88,13 @@ def _short(text: str) -> str:
 
 def _as_base(facts: ImageFacts) -> str:
     """What a plan that starts from it does."""
+    if facts.libc.startswith("musl"):
+        return "no plan starts from it: there are no wheels of torch for musl"
     if not facts.pythons:
-        return "it has no Python: a plan on it installs one, and torch"
-    first = facts.pythons[0]
-    uses = f"a plan on it uses {first.path} {first.version}".rstrip()
-    if first.torch is not None:
-        return f"{uses} and its torch {first.torch.version}"
-    others = [one for one in facts.pythons if one.torch]
-    if others:
-        return f"{uses}, which has no torch; {others[0].path}, which has, is not first on PATH"
-    return f"{uses}, and installs torch"
+        return "no plan of layer base-image starts from it: it has no Python"
+    with_torch = (one for one in facts.pythons if one.torch)
+    used = next(with_torch, facts.pythons[0])
+    uses = f"a plan on it uses {used.path} {used.version}".rstrip()
+    if used.torch is None:
+        return f"{uses}, and installs torch"
+    return f"{uses} and its torch {used.torch.version}"

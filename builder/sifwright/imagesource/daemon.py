@@ -78,6 +78,8 @@ def connected(name: str) -> Iterator[Any]:
     address = next(sockets(), "")
     if not address:
         raise MachineError.of("there is no engine to ask", where=f"docker-daemon:{name}", fix=_FIX)
+    if address.startswith("unix://") and not Path(address.removeprefix("unix://")).is_socket():
+        raise MachineError.of("there is no such socket", where=address, fix=_FIX)
     try:
         client: Any = docker.APIClient(base_url=address, version="auto", timeout=_SECONDS)
         try:
