@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright import localbase, mirrors, registry
+from sifwright import imagename, localbase, mirrors, registry
 from sifwright.mirrors import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sifwright.model import Plan, Step
+    from sifwright.model import Bootstrap, Plan, Site, Step
     from sifwright.registry import Reference
 
-__all__ = ["BaseImage", "header", "local_digest", "local_name", "of"]
+__all__ = ["BaseImage", "header", "local_digest", "local_name", "located", "of", "text"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,25 +43,37 @@ def of(plan: Plan) -> BaseImage | None:
     """
     base = plan.steps[0]
     lines = header(base)
-    if lines.get("Bootstrap") != "docker" or not lines.get("From"):
+    if lines.get("Bootstrap") != imagename.REGISTRY or not lines.get("From"):
         return None
-    plain = str(registry.parse(lines["From"]))
+    reference = located(lines["From"], plan.site)
+    return BaseImage(layer=base.layer.name, name=lines["From"], reference=reference)
+
+
+def located(name: str, site: Site) -> Reference:
+    """Where an image of a registry is found; see `of`."""
+    plain = str(registry.parse(name))
     rules = mirrors.load().of("oci")
     found = mirrors.redirect(rules, plain)
-    if found == plain and plan.site.registry_mirror:
-        hub = Rule(kind="oci", source=registry.DOCKER_HUB, target=plan.site.registry_mirror)
+    if found == plain and site.registry_mirror:
+        hub = Rule(kind="oci", source=registry.DOCKER_HUB, target=site.registry_mirror)
         found = mirrors.redirect((hub,), plain)
-    return BaseImage(layer=base.layer.name, name=lines["From"], reference=registry.parse(found))
+    return registry.parse(found)
 
 
 def local_name(plan: Plan) -> str:
-    """The file of this machine that a plan starts from; empty if it starts from something else."""
+    """What of this machine a plan starts from; empty if it starts from something else.
+
+    A SIF by its path, anything else with its kind before it: see `localbase`.
+    """
     lines = header(plan.steps[0])
-    return lines.get("From", "") if lines.get("Bootstrap") == "localimage" else ""
+    kind, name = lines.get("Bootstrap", ""), lines.get("From", "")
+    if kind == "localimage":
+        return name
+    return f"{kind}:{name}" if kind in imagename.LOCAL else ""
 
 
 def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
-    """The sha256 of a SIF that a plan starts from; empty if it starts from something else.
+    """Which one it is: `localbase.digest`; empty if a plan starts from something else.
 
     `from_disk`: of its bytes as they are now, whatever is remembered.
     """
@@ -70,7 +82,13 @@ def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
 
 def header(base: Step) -> dict[str, str]:
     """The header's lines as layer and options give them; empty where the machine must."""
-    return {
-        line.keyword: line.literal or (base.options[line.option].text if line.option else "")
-        for line in base.layer.bootstrap
-    }
+    return {line.keyword: text(base, line) for line in base.layer.bootstrap}
+
+
+def text(base: Step, line: Bootstrap) -> str:
+    """A line of the header as layer and options give it."""
+    if line.literal or not line.option:
+        return line.literal or ""
+    value = base.options[line.option].text
+    kind, name = imagename.split(value) if line.part else ("", "")
+    return {"kind": kind, "name": name}.get(line.part, value)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright import machine
-from sifwright.context import load, output_of, resolve_plan, with_extension
+from sifwright.context import load, output_of, resolve_plan, with_extension, with_image
 from sifwright.errors import Different
 from sifwright.imagecommands import (
     check_comm_command,
@@ -219,7 +219,8 @@ def diff_command(arguments: Namespace) -> None:
     from sifwright.diff import command  # noqa: PLC0415  # the others need none of it
 
     def catalog(site: str, image: str) -> Catalog:
-        return with_extension(load(arguments), arguments, site, image)
+        extended = with_extension(load(arguments), arguments, site, image)
+        return with_image(extended, arguments, site, image)
 
     found = command.run(arguments, catalog)
     command.show(found, as_json=arguments.json)

@@ -38,6 +38,7 @@ class Resolver:
         for option in layer.options.values():
             options[option.name] = given.get(option.name) or self.default(layer, option, options)
             self.check_needed(layer, option, options[option.name])
+            self.check_held(layer, option, options)
         for name, origin in layer.facts.items():
             text = self.trace(origin, layer, options)
             if text is not None:
@@ -70,6 +71,24 @@ class Resolver:
         fix = f"Give one: --set {layer.name}.{option.name}=… ({option.description})"
         self.problems.append(Problem(where=f"{layer.name}.{option.name}", what=what, fix=fix))
 
+    def check_held(self, layer: Layer, option: Option, options: Mapping[str, Value]) -> None:
+        """A value that somebody gives, of what was found in an image, must be what was found."""
+        held, value = layer.inspects, options[option.name]
+        if held is None or option.name not in held.holds:
+            return
+        name = options[held.option].text
+        cell = self.catalog.versions[held.table].get(name, {}).get(option.name)
+        if name not in self.catalog.inspected or cell is None or value.text == "".join(cell):
+            return
+        self.problems.append(
+            Problem(
+                where=f"{layer.name}.{option.name}={value.text} ({value.origin})",
+                what=f"the image has {option.name} {''.join(cell) or '(none)'}"
+                f" ({self.catalog.inspected[name]})",
+                fix="Leave it out, and what the image has is taken; or start from another image.",
+            )
+        )
+
     def trace(self, origin: Origin, layer: Layer, options: Mapping[str, Value]) -> str | None:
         """The text that an origin leads to; None if it is not known."""
         if isinstance(origin, str):
@@ -82,6 +101,8 @@ class Resolver:
         if isinstance(origin, Lookup):
             row = self.text(origin.row, options) or "unknown"
             column = self.column(origin, options) or "unknown"
+            if inspected := self.catalog.inspected.get(row):
+                return inspected
             return f"versions.yaml: {column} of {origin.table} {row}"
         kind, _, name = origin.partition(".")
         return f"site {self.site.name} ({name})" if kind == "site" else f"{kind} {name}"
@@ -105,14 +126,19 @@ class Resolver:
             return None
         if row := _row(table, wanted):
             return table[row].get(self.column(lookup, options), ())
-        problem = Problem(
-            where=_where(layer, lookup.row, options),
-            what=f"{wanted!r} is not in the table '{lookup.table}' of versions.yaml",
-            fix=did_you_mean(wanted, table),
-        )
-        if problem not in self.problems:
+        if (problem := self.unknown_row(lookup, options, layer, wanted)) not in self.problems:
             self.problems.append(problem)
         return None
+
+    def unknown_row(
+        self, lookup: Lookup, options: Mapping[str, Value], layer: Layer, wanted: str
+    ) -> Problem:
+        what = f"{wanted!r} is not in the table '{lookup.table}' of versions.yaml"
+        fix = did_you_mean(wanted, self.catalog.versions[lookup.table])
+        if layer.inspects and layer.inspects.table == lookup.table:
+            what = "what is in that image is not known before it is inspected"
+            fix = "'sifwright plan SITE IMAGE' inspects it."
+        return Problem(where=_where(layer, lookup.row, options), what=what, fix=fix)
 
     def column(self, lookup: Lookup, options: Mapping[str, Value]) -> str:
         """The name of the column, which may itself be looked up."""

@@ -25,6 +25,7 @@ __all__ = [
     "progress_of",
     "resolve_plan",
     "with_extension",
+    "with_image",
 ]
 
 _BUILD = "build"
@@ -35,7 +36,29 @@ def load(arguments: Namespace) -> Catalog:
 
     project = project_folder(arguments.project)
     found = catalog.load(project / "defs", project)
-    return with_extension(found, arguments, getattr(arguments, "site", ""))
+    found = with_extension(found, arguments, getattr(arguments, "site", ""))
+    return with_image(found, arguments)
+
+
+def with_image(found: Catalog, arguments: Namespace, *names: str) -> Catalog:
+    """The definitions with what is in the image that a plan starts from, if a plan is made.
+
+    `names` are those of the site and the image, unless the arguments have them.
+    """
+    settings = getattr(arguments, "settings", None)
+    site, image = names or (getattr(arguments, "site", ""), getattr(arguments, "image", ""))
+    if settings is None or not site:
+        return found
+    from sifwright.baseasking import with_base  # noqa: PLC0415  # most start from none
+
+    folder = Path(getattr(arguments, "output", "") or _BUILD)
+    return with_base(found, (site, image), settings, folder, _progress(arguments))
+
+
+def _progress(arguments: Namespace) -> Progress:
+    """Of commands that build nothing: what they print is the answer."""
+    building = all(hasattr(arguments, name) for name in ("quiet", "json", "verbose"))
+    return progress_of(arguments) if building else QuietProgress()
 
 
 def with_extension(found: Catalog, arguments: Namespace, site: str, image: str = "") -> Catalog:

@@ -11,6 +11,7 @@ from sifwright.model import (
     EnvRule,
     Image,
     ImageLayer,
+    Inspects,
     Layer,
     LayerFile,
     Lookup,
@@ -34,6 +35,7 @@ def image(name: str, data: dict[str, Any]) -> Image:
             choices=tuple(entry.get("one-of", ())) or (entry["layer"],),
             options=entry.get("options", {}),
             optional=entry.get("optional", False),
+            unless=tuple(entry.get("unless", ())),
             suits=_suits(entry),
         )
         for entry in data["layers"]
@@ -65,6 +67,7 @@ def layer(
         facts={key: _origin(value) for key, value in data.get("facts", {}).items()},
         compatible=tuple(_rule(rule) for rule in rules),
         bootstrap=tuple(_bootstrap(*item) for item in data.get("bootstrap", {}).items()),
+        inspects=_inspects(data["inspects"]) if "inspects" in data else None,
         programs=tuple(data.get("programs", ())),
         downloads=tuple(Download(**item) for item in data.get("downloads", ())),
         disk_mb=data.get("disk_mb", 0),
@@ -147,7 +150,11 @@ def _rule(data: dict[str, str]) -> VersionRule:
 def _bootstrap(keyword: str, value: str | dict[str, str]) -> Bootstrap:
     if isinstance(value, str):
         return Bootstrap(keyword=keyword, literal=value)
-    return Bootstrap(keyword=keyword, **value)
+    return Bootstrap(keyword=keyword, **cast("Any", value))
+
+
+def _inspects(data: dict[str, Any]) -> Inspects:
+    return Inspects(**{**data, "holds": tuple(data.get("holds", ()))})
 
 
 def _env_rule(name: str, data: dict[str, Any]) -> EnvRule:

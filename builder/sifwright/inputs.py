@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, firstuse, mirrors, registry
+from sifwright import baseimage, firstuse, imagename, localbase, mirrors, registry
 from sifwright.errors import MachineError
 from sifwright.firstuse import Used
 from sifwright.store import location
@@ -23,9 +23,13 @@ __all__ = ["Inputs"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Inputs:
-    """`record` is what was used by earlier builds; `digest` says which base image it is now."""
+    """`record` is what was used by earlier builds; `digest` says which base image it is now.
+
+    `local` is what of this machine the plan starts from, if it does: `baseimage.local_name`.
+    """
 
     record: dict[str, str]
+    local: str = ""
     base: BaseImage | None = None
     digest: str = ""
 
@@ -59,7 +63,7 @@ class Inputs:
         The last build into this folder, else of this first step anywhere.
         """
         record, base = firstuse.read(folder), baseimage.of(plan)
-        found = cls(record=record, base=base)
+        found = cls(record=record, base=base, local=baseimage.local_name(plan))
         if base is None:
             return found
         known = base.reference.digest or record.get(found.used[0].key) or _cached_digest(plan)
@@ -68,6 +72,8 @@ class Inputs:
     @property
     def header(self) -> Mapping[str, str]:
         """What is checked is what is built: by its digest a base image cannot change in between."""
+        if imagename.split(self.local)[0] == imagename.DAEMON:
+            return {"From": localbase.digest(self.local)}
         return {"From": str(self.base.reference.at(self.digest))} if self.base else {}
 
     @property

@@ -1,11 +1,11 @@
-"""A SIF of this machine that an image starts from: what the engine would leave out of it."""
+"""What of this machine an image starts from: which one it is, and what the engine leaves out."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import digests
+from sifwright import daemon, digests, imagename
 from sifwright.errors import MachineError, Problem
 
 if TYPE_CHECKING:
@@ -17,16 +17,25 @@ __all__ = ["digest", "file", "problems", "refuse"]
 
 
 def file(name: str) -> Path | None:
-    """The file of that name, if it is there; no image starts from an empty name."""
-    path = Path(name)
+    """The file of that name that says which image it is, if it is there.
+
+    `name` is the path of a SIF, else it has the kind before it: see `imagename`.
+    """
+    kind, place = imagename.split(name)
+    path = Path(name if kind == imagename.REGISTRY else place)
+    # It names all else in the folder by digests, which the engine compares.
+    path = path / "index.json" if kind == "oci" else path
     return path if name and path.is_file() else None
 
 
 def digest(name: str, *, from_disk: bool = False) -> str:
-    """Its sha256; empty if there is no such file.
+    """Its sha256, or the id that Docker Engine gives it; empty if there is no such thing.
 
     `from_disk`: of its bytes as they are now, whatever is remembered.
     """
+    kind, place = imagename.split(name)
+    if kind == imagename.DAEMON:
+        return daemon.image_id(place)
     path = file(name)
     if path is None:
         return ""

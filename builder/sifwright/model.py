@@ -6,6 +6,7 @@ from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sifwright.headermodel import Bootstrap, Inspects
 from sifwright.sitemodel import (
     SITE_FACTS,
     Driver,
@@ -29,6 +30,7 @@ __all__ = [
     "Environment",
     "Image",
     "ImageLayer",
+    "Inspects",
     "JobFacts",
     "LauncherOptions",
     "Layer",
@@ -100,16 +102,6 @@ class EnvRule:
     name: str
     action: Literal["set", "default", "prepend", "append"]
     value: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Bootstrap:
-    """A header line of the definition file: a literal, or an option that the machine can fill."""
-
-    keyword: str
-    literal: str | None = None
-    option: str | None = None
-    machine: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -188,6 +180,7 @@ class Layer:
     facts: Mapping[str, Origin] = field(default_factory=dict)
     compatible: tuple[VersionRule, ...] = ()
     bootstrap: tuple[Bootstrap, ...] = ()
+    inspects: Inspects | None = None
     programs: tuple[str, ...] = ()
     downloads: tuple[Download, ...] = ()
     disk_mb: int = 0
@@ -203,11 +196,13 @@ class ImageLayer:
     """A place in an image: the first of `choices` that suits the site, with these options.
 
     Where none does, an `optional` place stays empty. `suits` narrows down what the layers suit.
+    `unless` names things: the place stays empty if a layer before it provides one of them.
     """
 
     choices: tuple[str, ...]
     options: Mapping[str, OptionValue]
     optional: bool = False
+    unless: tuple[str, ...] = ()
     suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -224,7 +219,8 @@ class Image:
 class Catalog:
     """Everything under `defs/`, checked. `versions` is table -> row -> column -> values.
 
-    `included`: the folders beside `defs/` that layers include, as often as they do.
+    `included`: the folders beside `defs/` that layers include, as often as they do. `inspected`:
+    rows of versions that are no file's, but were found in an image -> where they come from.
     """
 
     sites: Mapping[str, Site]
@@ -232,6 +228,7 @@ class Catalog:
     layers: Mapping[str, Layer]
     versions: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]]
     included: tuple[tuple[str, tuple[LayerFile, ...]], ...]
+    inspected: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

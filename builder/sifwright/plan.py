@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from sifwright import siteenvironment, sources
+from sifwright import basing, siteenvironment, sources
 from sifwright.compatibility import Resolver
 from sifwright.errors import PlanError, Problem, UsageError, quoted
 from sifwright.model import LayerFile, Plan, Step, Value
@@ -37,6 +37,7 @@ def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequenc
     """
     site = choose(catalog.sites, site_name, "site")
     image = choose(catalog.images, image_name or site.image, "image")
+    catalog = basing.settled(catalog, site, image, settings)
     selection = select(catalog, site, image)
     overrides = _parse_settings(selection, image, settings)
     resolver = Resolver(catalog, site)

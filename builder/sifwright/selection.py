@@ -68,6 +68,9 @@ def _unsuited(entry: ImageLayer, layer: Layer, site: Site) -> str:
 def _fill(
     catalog: Catalog, site: Site, entry: ImageLayer, selection: Selection
 ) -> Iterator[Problem]:
+    if there := _there(entry, selection):
+        selection.left_out += (LeftOut(layer=name, reason=there) for name in entry.choices)
+        return
     candidates = [catalog.layers[name] for name in entry.choices]
     reasons = {layer.name: _unsuited(entry, layer, site) for layer in candidates}
     suited = next((layer for layer in candidates if not reasons[layer.name]), None)
@@ -80,6 +83,17 @@ def _fill(
         else:
             what = f"layer '{name}' does not suit: {reason}"
             yield Problem(what=what, fix="Use another image, or another layer in this one.")
+
+
+def _there(entry: ImageLayer, selection: Selection) -> str:
+    """What of that which the place is for an earlier layer provides; empty for nothing."""
+    found = (
+        f"'{layer.name}' provides '{thing}'"
+        for layer in selection.layers
+        for thing in entry.unless
+        if thing in layer.provides
+    )
+    return next(found, "")
 
 
 def _order_problems(

@@ -108,6 +108,9 @@ def _lookups(real: Catalog) -> Iterator[Lookup]:
         origins = [option.derived for option in layer.options.values()]
         yield from (x for x in (*origins, *layer.facts.values()) if isinstance(x, Lookup))
         yield from (rule.lookup for rule in layer.compatible)
+        if layer.inspects:
+            row, columns = f"option.{layer.inspects.option}", layer.inspects.provides.values()
+            yield from (Lookup(table=layer.inspects.table, row=row, column=x) for x in columns)
 
 
 # Told to people, in versions.yaml and in findings, and asked by no layer.

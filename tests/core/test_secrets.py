@@ -65,9 +65,11 @@ BAD_IMAGES = (
 )
 
 
-@pytest.mark.parametrize("layer", ["base-image", "base-cuda", "base-rocm"])
-def test_the_name_of_an_image_has_no_login(real: Catalog, layer: str) -> None:
-    pattern = real.layers[layer].options["image"].pattern or ""
+@pytest.mark.parametrize(
+    ("layer", "option"), [("base-image", "from"), ("base-cuda", "image"), ("base-rocm", "image")]
+)
+def test_the_name_of_an_image_has_no_login(real: Catalog, layer: str, option: str) -> None:
+    pattern = real.layers[layer].options[option].pattern or ""
     assert [name for name in GOOD_IMAGES if not re.fullmatch(pattern, name)] == []
     assert [name for name in BAD_IMAGES if re.fullmatch(pattern, name)] == []
 

@@ -1,13 +1,14 @@
 #!/bin/bash
-# Find the image's Python and torch, compare them with what was said about them, and take out what
-# would keep NCCL from the site's network.
+# Find the image's Python and torch, compare them with what the plan says about them, and take out
+# what would keep NCCL from the site's network.
 set -euo pipefail
 
 # Where Apptainer keeps the environment of an image from a registry.
 readonly docker_env=/.singularity.d/env/10-docker2singularity.sh
+readonly own=/opt/base-image
 
 die() {
-  printf '%s: %s\n' "$OPT_IMAGE" "$1" >&2
+  printf '%s: %s\n' "$OPT_FROM" "$1" >&2
   exit 1
 }
 
@@ -16,58 +17,110 @@ if [[ -f $docker_env ]]; then
   # shellcheck source=/dev/null
   image_path=$(set +u && unset PATH && . "$docker_env" >/dev/null && printf '%s' "${PATH:-}")
 fi
+image_path=${image_path:-/usr/local/bin:/usr/bin:/bin}
 find_python() {
   local PATH=$image_path:/usr/local/bin:/usr/bin:/bin
   command -v python || command -v python3
 }
-python=$(find_python) || die "no Python on its path"
-"$python" -c 'import torch' || die "its Python, $python, cannot import torch"
+python=${OPT_PROGRAM:-$(find_python)} || die "no Python on its path"
+[[ -x $python ]] || die "there is no $python"
+# As its name on the path: a Python of conda or of a virtual environment is a link in there.
+folder=${python%/*}
+case :$image_path: in
+  *":$folder:"*) ;;
+  *) image_path=$folder:$image_path ;;
+esac
 
-read -r found_python found_torch full_torch toolkit < <("$python" - <<'PYTHON'
+# The toolkit only where torch says it: without, nothing else in the image is asked.
+read -r found_python found_torch full_torch found_toolkit < <("$python" - <<'PYTHON'
 import re
 import sys
 
-import torch
-
-public = re.match(r"\d+\.\d+\.\d+", torch.__version__)
-toolkit = torch.version.cuda or torch.version.hip or "none"
-print(
-    f"{sys.version_info.major}.{sys.version_info.minor}",
-    public[0] if public else torch.__version__,
-    torch.__version__,
-    ".".join(toolkit.split(".")[:2]),
-)
+python = "%d.%d" % sys.version_info[:2]
+try:
+    import torch
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    print(python, "none", "none", "none")
+else:
+    public = re.match(r"\d+\.\d+\.\d+", torch.__version__)
+    toolkit = torch.version.cuda or torch.version.hip or "none"
+    release = public.group(0) if public else torch.__version__
+    print(python, release, torch.__version__, ".".join(toolkit.split(".")[:2]))
 PYTHON
-)
+) || die "its Python, $python, does not run, or its torch cannot be imported"
 same() { [[ $2 == "$3" ]] || die "has $1 $3, not $2: set base-image.$1=$3"; }
-same torch "$OPT_TORCH" "$found_torch"
 same python "$OPT_PYTHON" "$found_python"
-same toolkit "${OPT_CUDA:-$OPT_ROCM}" "$toolkit"
+same torch "${OPT_TORCH:-none}" "$found_torch"
+if [[ -n $OPT_TORCH ]]; then
+  toolkit=${OPT_CUDA:-$OPT_ROCM}
+  same toolkit "${toolkit:-none}" "$found_toolkit"
+fi
+
+mkdir -p "$own/bin"
+# Where later layers install: in that Python itself, unless its distribution keeps it for itself
+# (PEP 668) or it came without pip.
+may_install() {
+  "$python" -m pip --version && ! "$python" - <<'PYTHON'
+import os
+import sys
+import sysconfig
+
+marked = os.path.exists(os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED"))
+sys.exit(not (marked and sys.prefix == sys.base_prefix))
+PYTHON
+}
+make_environment() { "$python" -m venv --system-site-packages "$own/venv"; }
+if ! may_install >/dev/null 2>&1; then
+  if ! make_environment >/dev/null 2>&1; then
+    rm -rf "$own/venv"
+    { command -v apt-get && apt-install python3-venv && make_environment; } >/dev/null || rm -rf "$own/venv"
+  fi
+  if [[ -d $own/venv ]]; then
+    python=$own/venv/bin/python
+    image_path=$own/venv/bin:$image_path
+  elif [[ -z $OPT_TORCH ]]; then
+    die "nothing can be installed in $python: it has no pip of its own, and no venv (python3-venv) can be had"
+  fi
+fi
 
 # Wrappers, not links: a linked Python of a virtual environment does not find its packages.
-mkdir -p /opt/base-image/bin
 for name in python python3; do
-  printf '#!/bin/sh\nexec %q "$@"\n' "$python" >"/opt/base-image/bin/$name"
+  printf '#!/bin/sh\nexec %q "$@"\n' "$python" >"$own/bin/$name"
 done
 for name in pip pip3; do
-  printf '#!/bin/sh\nexec %q -m pip "$@"\n' "$python" >"/opt/base-image/bin/$name"
+  printf '#!/bin/sh\nexec %q -m pip "$@"\n' "$python" >"$own/bin/$name"
 done
-chmod 755 /opt/base-image/bin/*
+chmod 755 "$own"/bin/*
 # The image may name an environment of its own, in which these wrappers do not lie.
-printf 'unset VIRTUAL_ENV CONDA_PREFIX\nexport PATH=/opt/base-image/bin:%q\n' "$image_path" >/opt/base-image/activate
+printf 'unset VIRTUAL_ENV CONDA_PREFIX\nexport PATH=%s/bin:%q\n' "$own" "$image_path" >"$own/activate"
 
-# NGC: the variable leads NCCL to NVIDIA's own plugin, and these folders hold others for other networks
-# (images of 2026; eth-cscs/alps-extended-images@2f16898, profile.env).
-if [[ -f $docker_env ]]; then
-  sed -i -E '/(NCCL_NET_PLUGIN|PIP_CONSTRAINT)=/d' "$docker_env"
-fi
-rm -rf /opt/amazon/ofi-nccl /opt/amazon/aws-ofi-nccl /opt/hpcx/nccl_rdma_sharp_plugin /opt/hpcx/hcoll /opt/hpcx/sharp
-if grep -qsE '/opt/(amazon|hpcx)' /etc/ld.so.conf.d/*; then
-  sed -i -E '\#/opt/(amazon/(aws-)?ofi-nccl|hpcx/(nccl_rdma_sharp_plugin|hcoll|sharp))#d' /etc/ld.so.conf.d/*
-fi
+# What leads NCCL to another network's plugin, and those plugins (NGC of 2026: NCCL_NET_PLUGIN, and folders
+# below /opt/amazon and /opt/hpcx; eth-cscs/alps-extended-images@2f16898, profile.env).
+read -ra variables <<<"$OPT_UNSET"
+for name in "${variables[@]}"; do
+  [[ ! -f $docker_env ]] || sed -i -E "/^[[:space:]]*(export[[:space:]]+)?$name=/d" "$docker_env"
+done
+read -ra plugins <<<"$OPT_PLUGINS"
+for plugin in "${plugins[@]}"; do
+  # A library goes with the links to it and the versions behind it.
+  case $plugin in
+    *.so*) rm -f "${plugin%%.so*}".so* ;;
+    *) rm -rf "$plugin" ;;
+  esac
+  for list in /etc/ld.so.conf.d/*; do
+    [[ ! -f $list ]] || sed -i "\#^$plugin\(/\|\$\)#d" "$list"
+  done
+done
 # As in base-cuda: a libcuda of the image must not hide the host's.
 rm -rf /usr/local/cuda/compat /usr/local/cuda-*/compat
 rm -f /etc/ld.so.conf.d/*cuda-compat*
-ldconfig
+PATH=$PATH:/usr/sbin:/sbin
+! command -v ldconfig >/dev/null || ldconfig
 
-printf 'torch==%s\n' "$full_torch" >>/opt/sifwright/constraints.txt
+if [[ -n $OPT_TORCH ]]; then
+  printf 'torch==%s\n' "$full_torch" >>/opt/sifwright/constraints.txt
+else
+  touch /opt/sifwright/constraints.txt
+fi

@@ -1,21 +1,22 @@
 #!/bin/bash
-# torch is the one the layer says, computes, cannot be replaced by accident, and no foreign plugin is left.
+# Python and torch are those the layer says, torch computes and cannot be replaced by accident, and
+# no foreign plugin is left.
 set -euo pipefail
 
 python - <<'PYTHON'
 import os
 import sys
 
+python = "%d.%d" % sys.version_info[:2]
+if python != os.environ["OPT_PYTHON"]:
+    sys.exit("python is %s, not %s" % (python, os.environ["OPT_PYTHON"]))
+wanted = os.environ["OPT_TORCH"]
+if not wanted:
+    sys.exit()
 import torch
 
-found = {
-    "python": f"{sys.version_info.major}.{sys.version_info.minor}",
-    "torch": torch.__version__[: len(os.environ["OPT_TORCH"])],
-}
-for name, value in found.items():
-    wanted = os.environ["OPT_" + name.upper()]
-    if value != wanted:
-        sys.exit(f"{name} is {value}, not {wanted}")
+if not torch.__version__.startswith(wanted):
+    sys.exit(f"torch is {torch.__version__}, not {wanted}")
 if not torch.distributed.is_available():
     sys.exit("torch was built without torch.distributed")
 weights = torch.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
@@ -24,16 +25,22 @@ if not torch.allclose(weights.grad, torch.tensor([[3.0, -1.0], [-1.0, 2.0]])):
     sys.exit(f"the gradient of a determinant is wrong: {weights.grad}")
 PYTHON
 
-exact=$(python -c 'import torch; print(torch.__version__)')
-grep -qxF "torch==$exact" "$PIP_CONSTRAINT"
-
-if grep -qs 'NCCL_NET_PLUGIN=' /.singularity.d/env/10-docker2singularity.sh; then
-  echo "the image's environment still sets NCCL_NET_PLUGIN" >&2
-  exit 1
+if [[ -n $OPT_TORCH ]]; then
+  exact=$(python -c 'import torch; print(torch.__version__)')
+  grep -qxF "torch==$exact" "$PIP_CONSTRAINT"
 fi
-for folder in /opt/amazon/ofi-nccl /opt/amazon/aws-ofi-nccl /opt/hpcx/nccl_rdma_sharp_plugin; do
-  if [[ -e $folder ]]; then
-    echo "a plugin for another network is left: $folder" >&2
+
+read -ra variables <<<"$OPT_UNSET"
+for name in "${variables[@]}"; do
+  if grep -qsE "^[[:space:]]*(export[[:space:]]+)?$name=" /.singularity.d/env/10-docker2singularity.sh; then
+    echo "the image's environment still sets $name" >&2
+    exit 1
+  fi
+done
+read -ra plugins <<<"$OPT_PLUGINS"
+for plugin in "${plugins[@]}"; do
+  if [[ -e $plugin ]]; then
+    echo "a plugin for another network is left: $plugin" >&2
     exit 1
   fi
 done
