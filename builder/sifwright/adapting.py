@@ -24,9 +24,10 @@ _VENDORS = {"cuda": ("nvidia", "CUDA"), "rocm": ("amd", "ROCm")}
 _APT = ("debian", "ubuntu")
 # What reaches a script as one word, and a folder that plugins can be taken out of.
 _PATH = re.compile(r"/(?:[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*/)+[A-Za-z0-9._+@-]+")
-_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=?.*", re.DOTALL)
-# A file of NGC that holds packages at the versions of its own build, and so our torch.
-_PIP_CONSTRAINT = "PIP_CONSTRAINT"
+# Not LD_LIBRARY_PATH, which leads to more than a plugin.
+_VARIABLE = re.compile(r"([NR]CCL_[A-Z0-9_]*)=?.*", re.DOTALL)
+# NCCL's plugin, even where it is gone, and a file of NGC with the versions of its own packages.
+_MISLEADING = ("NCCL_NET_PLUGIN", "PIP_CONSTRAINT")
 # Packed files are at most a third of what they are on disk (pytorch/pytorch, NGC, rocm/pytorch).
 _UNPACKED = 3
 
@@ -119,8 +120,7 @@ def _unset(facts: ImageFacts) -> Iterator[str]:
     for plugin in facts.plugins:
         if match := _VARIABLE.match(plugin.set_by):
             yield match[1]
-    if _PIP_CONSTRAINT in facts.environment:
-        yield _PIP_CONSTRAINT
+    yield from (name for name in _MISLEADING if name in facts.environment)
 
 
 def _release(version: str) -> str:

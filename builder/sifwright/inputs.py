@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, firstuse, imagename, localbase, mirrors, registry
+from sifwright import baseimage, daemon, firstuse, imagename, localbase, mirrors, registry
 from sifwright.errors import MachineError
 from sifwright.firstuse import Used
 from sifwright.store import location
@@ -78,6 +78,8 @@ class Inputs:
 
     @property
     def environment(self) -> Mapping[str, str]:
+        if imagename.split(self.local)[0] == imagename.DAEMON:
+            return {"DOCKER_HOST": daemon.address()}
         return self.base.environment if self.base else {}
 
     @property

@@ -111,7 +111,7 @@ def _order_problems(
             continue
         for need in layer.requires:
             if need.name not in provided and not unsuited(need.suits, site):
-                yield _missing(catalog, layer, need.name, where)
+                yield _missing(catalog, layer, need.name, where, layers[0])
         for thing in layer.provides:
             if thing in provided:
                 yield Problem(
@@ -131,7 +131,15 @@ def _base_problem(catalog: Catalog, layer: Layer, where: str, *, first: bool) ->
     return Problem(where=where, what=what, fix=f"Start with one of: {bases}.")
 
 
-def _missing(catalog: Catalog, layer: Layer, need: str, where: str) -> Problem:
+def _missing(catalog: Catalog, layer: Layer, need: str, where: str, image_base: Layer) -> Problem:
+    base = image_base.inspects
+    if base and need in base.provides:
+        return Problem(
+            where=where,
+            what=f"layer '{layer.name}' requires '{need}', which the image lacks that"
+            f" '{image_base.name}' starts from",
+            fix=f"Name one that has it: --set {image_base.name}.{base.option}=…",
+        )
     providers = [other.name for other in catalog.layers.values() if need in other.provides]
     return Problem(
         where=where,
