@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sifwright.inspection.imagefacts import ImageFacts
     from sifwright.model import Catalog, Site
     from sifwright.progress import Progress
+    from sifwright.registry import Reference
 
 __all__ = ["with_base"]
 
@@ -63,9 +64,17 @@ def _source(base: Base, site: Site, folder: Path) -> str:
         layer=base.layer.name, source="From", ref=str(registry.parse(name)), digest=""
     )
     reference = baseimage.located(name, site)
-    digest = reference.digest or firstuse.read(folder).get(used.key, "")
+    digest = reference.digest or firstuse.read(folder).get(used.key) or _digest(reference)
     scheme = "http" if reference.http else imagename.REGISTRY
     return f"{scheme}://{reference.at(digest) if digest else reference}"
+
+
+def _digest(reference: Reference) -> str:
+    """What is looked at is what is remembered; empty without an answer, which looking tells."""
+    try:
+        return registry.digest(reference)
+    except registry.RegistryError:
+        return ""
 
 
 def _of_base(base: Base, problem: Problem) -> Problem:
