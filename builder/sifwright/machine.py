@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from sifwright import aptmirror, baseimage, mirrors, pipsettings, runner
 from sifwright.binds import Binds
+from sifwright.mirrors import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from sifwright.mirrors import Mirrors, Rule
+    from sifwright.mirrors import Mirrors
     from sifwright.model import Plan
 
 __all__ = ["Settings", "prepare", "values"]
@@ -26,6 +27,8 @@ PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
 _PROXY_NAMES = (*PROXIES, *(name.upper() for name in PROXIES))
 # Debian's archive, in the mirrors file: whichever mirror a machine has, this is what it is one of.
 DEBIAN = "debian"
+# The archive's public name, which sources in images from registries have.
+_ARCHIVE = "http://deb.debian.org/debian"
 # How to reach mirrors; certificates and keys are files of this machine and handled apart.
 _ACQUIRE = re.compile(
     r'^Acquire::(http|https|ftp|Retries)\b(?!.*(CaInfo|Cert|Key)).*";$', re.IGNORECASE
@@ -73,6 +76,7 @@ def prepare(folder: Path, record: str = "") -> Settings:
     # As a file of this machine it means nothing in the image; templates/step.sh names the copy.
     pip.pop("cert", None)
     rules = list(_bound_rules(binds))
+    rules += _archive_rule(rules)
     apt = _apt_settings()
     _write_private(machine / "environment", "".join(_exports(pip)))
     _write_private(machine / "apt.conf", apt)
@@ -106,6 +110,16 @@ def _bound_rules(binds: Binds) -> Iterator[Rule]:
         if rule.kind == "apt":
             # debootstrap runs on this machine and writes its own path into the image's sources.
             yield dataclasses.replace(rule, source=rule.target, target=target)
+
+
+def _archive_rule(rules: Sequence[Rule]) -> Iterator[Rule]:
+    """Debian's archive by its public name is this machine's mirror of it, unless rules say more."""
+    apt = [rule for rule in rules if rule.kind == "apt"]
+    target = mirrors.redirect(apt, DEBIAN)
+    if target == DEBIAN:
+        target = mirrors.redirect(apt, aptmirror.debian_mirror())
+    if target and mirrors.redirect(apt, _ARCHIVE) == _ARCHIVE:
+        yield Rule(kind="apt", source=_ARCHIVE, target=target)
 
 
 def _mirror_lines(rules: Iterable[Rule]) -> Iterator[str]:
