@@ -42,7 +42,7 @@ export SITE IMAGE NODES SET SCRIPT JOB LAYOUT TESTS PYTEST V DATE REQUIREMENTS N
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help sif extend plan def list easyconfig easyconfigs jobscript check check-comm test test-slow lint bench clean venv venv-plot venv-dev apptainer cluster modules
+.PHONY: help sif extend plan def dockerfile list easyconfig easyconfigs jobscript check check-comm test test-slow lint bench clean venv venv-plot venv-dev apptainer cluster modules
 
 help: ## Show this list
 	@printf 'usage: make TARGET [SITE=local] [IMAGE=…] [SET="layer.option=value …"] [V=1]\n\n'
@@ -60,6 +60,9 @@ plan: venv ## Show the layers, and which of them a build here would run, and why
 
 def: venv ## Write the definition file to standard output
 	@tools/run-sifwright render
+
+dockerfile: venv ## Write build/SITE/IMAGE/docker/: a Dockerfile with all it needs
+	@tools/run-sifwright render --format dockerfile
 
 list: venv ## List the sites, images and layers
 	@.venv/bin/sifwright list

@@ -148,6 +148,23 @@ def _flatten(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _render(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "--format",
+        choices=("definition", "dockerfile"),
+        default="definition",
+        help="what to write: Apptainer's definition file (definition), or a Dockerfile",
+    )
+    add(
+        "--output",
+        default="",
+        metavar="DIR",
+        help="of a Dockerfile: the folder to write it into, with all it copies "
+        "(build/SITE/IMAGE/docker); '-' prints the Dockerfile alone",
+    )
+
+
 def _at(command: argparse.ArgumentParser) -> None:
     command.add_argument("--at", required=True, metavar="LAYER", help="the layer to stand before")
 
@@ -237,6 +254,7 @@ ARGUMENTS = {
     "installed": _installed,
     "module": _module,
     "at": _at,
+    "render": _render,
     "cache": _cache,
     "flatten": _flatten,
     "report": _report_of,

@@ -45,15 +45,14 @@ def of(plan: Plan) -> BaseImage | None:
     lines = header(base)
     if lines.get("Bootstrap") != imagename.REGISTRY or not lines.get("From"):
         return None
-    reference = located(lines["From"], plan.site)
+    reference = located(plan.site, lines["From"])
     return BaseImage(layer=base.layer.name, name=lines["From"], reference=reference)
 
 
-def located(name: str, site: Site) -> Reference:
-    """Where an image of a registry is found; see `of`."""
+def located(site: Site, name: str) -> Reference:
+    """Where an image of a registry is found: as the mirrors file says, else the site."""
     plain = str(registry.parse(name))
-    rules = mirrors.load().of("oci")
-    found = mirrors.redirect(rules, plain)
+    found = mirrors.redirect(mirrors.load().of("oci"), plain)
     if found == plain and site.registry_mirror:
         hub = Rule(kind="oci", source=registry.DOCKER_HUB, target=site.registry_mirror)
         found = mirrors.redirect((hub,), plain)

@@ -38,7 +38,11 @@ COMMANDS = (
         "show what would be built, what is cached, and why the rest will run",
         ("image", "set", "output", "explain", "json"),
     ),
-    ("render", "print the definition file", ("image", "set")),
+    (
+        "render",
+        "print the definition file, or write a Dockerfile with its build context",
+        ("image", "set", "render"),
+    ),
     (
         "build",
         "build the SIF, test it, put it in place",

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from sifwright import machine
 from sifwright.context import load, output_of, resolve_plan, with_extension, with_image
 from sifwright.errors import Different
+from sifwright.context import load, output_of, resolve_plan, with_extension
+from sifwright.errors import Different, UsageError
 from sifwright.imagecommands import (
     check_comm_command,
     check_command,
@@ -128,8 +130,29 @@ def _show_plan(plan: Plan, folder: Path, *, explain: bool) -> None:
 
 
 def render_command(arguments: Namespace) -> None:
+    if arguments.format == "dockerfile":
+        _render_dockerfile(arguments)
+        return
+    if arguments.output not in {"", "-"}:
+        fix = "Leave it out and send standard output to a file: > image.def"
+        raise UsageError.of("--output is for --format dockerfile", fix=fix)
     plan = resolve_plan(arguments)
     sys.stdout.write(definition(plan, machine.values(plan)))
+
+
+def _render_dockerfile(arguments: Namespace) -> None:
+    from sifwright import dockercontext  # noqa: PLC0415  # pulls in ssl
+
+    output, arguments.output = arguments.output, "build"
+    plan = resolve_plan(arguments)
+    if output == "-":
+        sys.stdout.write(dockercontext.text(plan))
+        return
+    place = output_of(arguments, plan).folder
+    folder = Path(output) if output else place / dockercontext.FOLDER
+    written = dockercontext.write(plan, folder, place, say)
+    say(f"dockerfile: {folder}/Dockerfile ({written.files} files, {written.bytes / 1e3:.0f} kB)")
+    say(f"build with it:  docker build -t {plan.image.name} {shlex.quote(str(folder))}")
 
 
 def extend_command(arguments: Namespace) -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sifwright import catalog
+from sifwright import catalog, registry
 from sifwright.errors import PlanError
 from sifwright.model import Plan
 from sifwright.plan import resolve
+from sifwright.render import ociimage
 from sifwright.render.definition import definition
+from sifwright.render.dockerfile import dockerfile
 from sifwright.scripts import DELIMITER
 from tests.core import golden
 from tests.core.conftest import CHECKOUT, MACHINE, Cli
@@ -19,7 +21,7 @@ from tests.core.conftest import CHECKOUT, MACHINE, Cli
 GOLDENS = Path(__file__).parent / "goldens"
 _CATALOG = catalog.load(CHECKOUT / "defs", CHECKOUT)
 REFERENCE = "local", "pytorch"
-KINDS = ("def", "plan.json", "plan.txt")
+KINDS = ("def", "Dockerfile", "plan.json", "plan.txt")
 CARRIED = re.compile(rf"(<<'{DELIMITER}'\n)(.*?)(^{DELIMITER}$)", re.DOTALL | re.MULTILINE)
 
 
@@ -43,6 +45,14 @@ def test_definition_file(site: str, image: str) -> None:
     text = definition(plan, MACHINE)
     whole = (site, image) == REFERENCE
     golden.check(GOLDENS / f"{site}-{image}.def", text if whole else _outline(text))
+
+
+@pytest.mark.parametrize(("site", "image"), PAIRS)
+def test_dockerfile(site: str, image: str) -> None:
+    plan = PLANS[site, image]
+    assert isinstance(plan, Plan)
+    text = dockerfile(plan, str(registry.parse(ociimage.start(plan).name)))
+    golden.check(GOLDENS / f"{site}-{image}.Dockerfile", text)
 
 
 def _outline(text: str) -> str:
@@ -90,6 +100,9 @@ def test_no_golden_is_left_over() -> None:
 def test_render_prints_the_golden(run_cli: Cli) -> None:
     result = run_cli("--project", CHECKOUT, "render", *REFERENCE)
     assert result.out == (GOLDENS / f"{'-'.join(REFERENCE)}.def").read_text()
+    options = ("--format", "dockerfile", "--output", "-")
+    result = run_cli("--project", CHECKOUT, "render", *REFERENCE, *options)
+    assert result.out == (GOLDENS / f"{'-'.join(REFERENCE)}.Dockerfile").read_text()
 
 
 def test_an_outline_differs_where_a_file_does() -> None:

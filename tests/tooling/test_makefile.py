@@ -45,7 +45,7 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
     listed = {line.split()[0] for line in shown.stdout.splitlines() if line.startswith("  ")}
     assert listed == {
         *("help", "sif", "plan", "def", "list", "check", "check-comm", "test", "lint", "bench"),
-        *("clean", "easyconfig", "easyconfigs", "extend", "jobscript", "test-slow"),
+        *("clean", "easyconfig", "easyconfigs", "extend", "jobscript", "test-slow", "dockerfile"),
     }
 
 
@@ -54,6 +54,7 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
     [
         ("sif", ["build", "local", ""]),
         ("def", ["render", "local", ""]),
+        ("dockerfile", ["render", "local", "", "--format", "dockerfile"]),
         ("plan", ["plan", "local", ""]),
         ("easyconfig", ["easyconfig", "local", ""]),
         ("list", ["list"]),

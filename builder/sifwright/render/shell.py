@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
     from sifwright.model import EnvRule, StepSource, Value
 
-__all__ = ["assignments", "export", "make_folders", "path", "quote", "sources", "write_file"]
+__all__ = [
+    "assignments",
+    "export",
+    "make_folders",
+    "path",
+    "quote",
+    "source",
+    "sources",
+    "write_file",
+]
 
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
@@ -28,8 +37,13 @@ def assignments(options: Mapping[str, Value]) -> str:
 
 def sources(items: Iterable[StepSource]) -> str:
     """`SOURCE_NAME=` words for `env`, as templates/bin/fetch-source reads them; `-` is unknown."""
-    words = (f"{_source_name(item)}={shlex.quote(_source_text(item))}" for item in items)
-    return "".join(f"{word} " for word in words)
+    pairs = (source(item).partition("=") for item in items)
+    return "".join(f"{name}={shlex.quote(text)} " for name, _, text in pairs)
+
+
+def source(item: StepSource) -> str:
+    """One of them, without quotes."""
+    return f"{_source_name(item)}={_source_text(item)}"
 
 
 def _source_name(item: StepSource) -> str:

@@ -1,0 +1,115 @@
+"""Write the Dockerfile of a plan with its build context, or the Dockerfile alone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright import baseimage
+from sifwright.errors import BuildError, UsageError
+from sifwright.inputs import Inputs
+from sifwright.render import dockerfile, ociimage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sifwright.model import LayerFile, Plan
+
+__all__ = ["FOLDER", "Written", "text", "write"]
+
+# Below build/SITE/IMAGE.
+FOLDER = "docker"
+# Renders at once put theirs in place again until one stands there.
+_TRIES = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Written:
+    """The folder, and what was written into it."""
+
+    folder: Path
+    files: int
+    bytes: int
+
+
+def text(plan: Plan) -> str:
+    """The Dockerfile as planned: no registry is asked."""
+    start = ociimage.start(plan)
+    return dockerfile.dockerfile(plan, str(baseimage.located(plan.site, start.name)))
+
+
+def write(plan: Plan, folder: Path, record: Path, note: Callable[[str], None]) -> Written:
+    """Write the folder anew; it stands there whole, or as it was before.
+
+    `record` is the folder of the image, which says what earlier builds started from; `note` is told
+    if the registry cannot be asked. Raises `UsageError` for a folder that is somebody else's, and
+    what `Inputs.of` does.
+    """
+    _refuse_foreign(folder)
+    start = ociimage.start(plan)
+    reference = baseimage.located(plan.site, start.name)
+    if isinstance(start, ociimage.Registry):
+        reference = reference.at(Inputs.of(plan, record, note).digest)
+    files = list(dockerfile.context(plan, str(reference)))
+    _replace(folder, files)
+    return Written(folder=folder, files=len(files), bytes=sum(len(file.data) for file in files))
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """What is replaced must be an earlier render, or nothing."""
+    if not os.path.lexists(folder):
+        return
+    mine = folder / "Dockerfile"
+    if folder.is_symlink() or not folder.is_dir() or (any(folder.iterdir()) and not _is_ours(mine)):
+        raise UsageError.of(
+            "there is something else, which would be replaced",
+            where=str(folder),
+            fix="Name a folder that is not there yet, or one that 'sifwright render' wrote.",
+        )
+
+
+def _is_ours(file: Path) -> bool:
+    try:
+        return file.read_text(errors="replace").startswith(f"{dockerfile.MARK}\n")
+    except OSError:
+        return False
+
+
+def _replace(folder: Path, files: Iterable[LayerFile]) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".docker-", dir=folder.parent) as name:
+        new = Path(name, "new")
+        _fill(new, files)
+        # Of renders at once, each takes away what the others put there meanwhile.
+        for old in map(str, range(_TRIES)):
+            with suppress(FileNotFoundError):
+                folder.rename(Path(name, old))
+            with suppress(FileExistsError):
+                return _put(new, folder)
+    raise BuildError.of("other renders write it all the time", where=str(folder))
+
+
+def _put(new: Path, folder: Path) -> None:
+    try:
+        new.rename(folder)
+    except OSError as error:
+        if error.errno == errno.ENOTEMPTY:
+            raise FileExistsError(*error.args) from None
+        raise
+
+
+def _fill(folder: Path, files: Iterable[LayerFile]) -> None:
+    """With the modes that the files have in the image, whatever umask this is."""
+    for file in files:
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.data)
+        path.chmod(0o755 if file.executable else 0o644)
+    for place in (folder, *folder.rglob("*")):
+        if place.is_dir():
+            place.chmod(0o755)

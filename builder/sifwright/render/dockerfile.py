@@ -1,0 +1,139 @@
+"""Render a plan as a Dockerfile and the files that it copies.
+
+For the classic builder as well, whose language has neither here-documents nor `--mount`. `RUN` is
+written as JSON, which no shell reads; `ENV` and `LABEL` have quoting rules of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from sifwright.errors import PlanError
+from sifwright.model import LayerFile
+from sifwright.options import variable
+from sifwright.render import buildfiles, ociimage, shell
+from sifwright.templating import template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sifwright.model import EnvRule, Plan, Step
+
+__all__ = ["MARK", "context", "dockerfile"]
+
+# The first line. No directive of the parser, and nothing after it can be one.
+MARK = "# Written by sifwright, with the folder it stands in, which the next render replaces."
+# Docker refuses more than 125 (maxLayerDepth in layer/layer_store.go); a base image has some.
+_MAX_LAYERS = 100
+_KEPT = "/opt/sifwright"
+# What means something between double quotes of ENV and LABEL, and in a word after `:-` as well.
+_SPECIAL = re.compile(r'[\\"$]')
+_SPECIAL_INNER = re.compile(r"""[\\"'$}]""")
+
+
+def dockerfile(plan: Plan, base: str) -> str:
+    """Render the Dockerfile; `base` is where this machine finds the image that it starts from.
+
+    Raises `PlanError` for what a Dockerfile cannot say.
+    """
+    start = ociimage.start(plan)
+    _refuse_many_layers(plan)
+    filters = (("word", _word), ("words", _words), ("quoted", _quoted))
+    return template("dockerfile.j2", *filters).render(
+        mark=MARK,
+        plan=plan,
+        base=base,
+        root=start if isinstance(start, ociimage.Debootstrap) else None,
+        rootfs=ociimage.ROOT,
+        path=ociimage.DEFAULT_PATH,
+        steps=list(map(_step, plan.steps)),
+        config=ociimage.image_config(plan, {}),
+    )
+
+
+def _refuse_many_layers(plan: Plan) -> None:
+    if 2 * len(plan.steps) > _MAX_LAYERS:
+        raise PlanError.of(
+            f"its {len(plan.steps)} layers, two of Docker's each, are more than it stacks",
+            where=f"image '{plan.image.name}'",
+            fix="Make one layer of several, or build with Apptainer: sifwright build.",
+        )
+
+
+def _step(step: Step) -> dict[str, object]:
+    return {
+        "layer": step.layer,
+        "id": step.id,
+        "given": list(_given(step)),
+        "env": list(map(_env, step.layer.env)),
+    }
+
+
+def _given(step: Step) -> Iterator[str]:
+    for name, value in step.options.items():
+        yield f"{variable(name)}={value.text}"
+    for item in step.sources:
+        yield shell.source(item)
+
+
+def _word(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _words(command: Sequence[str]) -> str:
+    return f"[{', '.join(map(_word, command))}]"
+
+
+def _env(rule: EnvRule) -> str:
+    """The text after ENV; what a base image sets is kept by `default`, as by `docker run -e`."""
+    if rule.action == "prepend":
+        return f'{rule.name}="{_escaped(rule.value)}${{{rule.name}:+:${rule.name}}}"'
+    if rule.action == "default":
+        value = _SPECIAL_INNER.sub(r"\\\g<0>", rule.value)
+        return f'{rule.name}="${{{rule.name}:-{value}}}"'
+    return f"{rule.name}={_quoted(rule.value)}"
+
+
+def _quoted(value: str) -> str:
+    return f'"{_escaped(value)}"'
+
+
+def _escaped(value: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", value)
+
+
+def context(plan: Plan, base: str) -> Iterator[LayerFile]:
+    """All files of the folder, by paths in it: the Dockerfile, what it copies, what may travel."""
+    copied = list(_copied(plan))
+    yield _file("Dockerfile", dockerfile(plan, base))
+    yield _file(".dockerignore", _ignore(file.path for file in copied))
+    yield from copied
+
+
+def _copied(plan: Plan) -> Iterator[LayerFile]:
+    yield from _moved(ociimage.programs(plan), buildfiles.BUILD, "runner")
+    before: list[str] = []
+    for step in plan.steps:
+        yield from _moved(buildfiles.of_step(step), buildfiles.BUILD, "")
+        text = "".join(f"{line}\n" for line in before)
+        yield _file(f"layers/{step.layer.name}/environment", text)
+        before += buildfiles.exports(step)
+    yield from _moved(buildfiles.kept(plan), _KEPT, "kept")
+
+
+def _moved(files: Iterable[LayerFile], start: str, folder: str) -> Iterator[LayerFile]:
+    for file in files:
+        path = f"{folder}{file.path.removeprefix(start)}".lstrip("/")
+        yield LayerFile(path=path, data=file.data, executable=file.executable)
+
+
+def _ignore(paths: Iterable[str]) -> str:
+    """Nothing travels but what was written here."""
+    lines = (re.sub(r"[\\*?\[\]]", r"\\\g<0>", path) for path in paths)
+    return "".join(f"{line}\n" for line in ("*", *(f"!{line}" for line in sorted(lines))))
+
+
+def _file(path: str, text: str) -> LayerFile:
+    return LayerFile(path=path, data=text.encode(), executable=False)

@@ -1,0 +1,150 @@
+# Written by sifwright, with the folder it stands in, which the next render replaces.
+#
+# PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
+#
+# Image pytorch-source for site cirrus-epcc, from defs/. Build it by hand, in this folder:
+#   docker build -t pytorch-source .        (or podman build, or buildah build)
+FROM docker.io/nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04
+USER 0:0
+WORKDIR /
+COPY runner/ /.sifwright/
+
+# base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
+# step e9d95221e70cc6425863e2e468906e1ec9e62f58b1bc2ade932846078f57cb58
+COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
+RUN ["env", \
+     "OPT_CUDA=12.1.1", \
+     "OPT_IMAGE=nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04", \
+     "OPT_PACKAGES=", \
+     "bash", "/.sifwright/run", "base-cuda"]
+ENV CUDA_HOME="/usr/local/cuda"
+ENV PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
+
+# python-venv: The distribution's Python with a virtual environment in /opt/venv
+# step 42e84e294be49449e2a49f1f28fb6c568f7f8106682d395adb07619d3ceabca8
+COPY layers/python-venv/ /.sifwright/layers/python-venv/
+RUN ["env", \
+     "OPT_PIP=26.3", \
+     "bash", "/.sifwright/run", "python-venv"]
+ENV VIRTUAL_ENV="/opt/venv"
+ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
+ENV WITH_CONDA="source /opt/venv/bin/activate"
+
+# build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
+# step f31687415e480bf33122ddcd82eb5b45d1984f3052093a3b762f25d0cb4b5015
+COPY layers/build-tools/ /.sifwright/layers/build-tools/
+RUN ["env", \
+     "bash", "/.sifwright/run", "build-tools"]
+
+# openmpi: Open MPI from source, over UCX where the nodes have InfiniBand
+# step 35f25b48ee1fa11f45434737a3bc09498a507e71b8385603404d57b1431d6e8c
+COPY layers/openmpi/ /.sifwright/layers/openmpi/
+RUN ["env", \
+     "OPT_VERSION=5.0.10", \
+     "OPT_FABRIC=infiniband", \
+     "SOURCE_OPENMPI=archive https://download.open-mpi.org/release/open-mpi/v5.0/openmpi-5.0.10.tar.bz2 5.0.10 0acecc4fc218e5debdbcb8a41d182c6b0f1d29393015ed763b2a91d5d7374cc6", \
+     "bash", "/.sifwright/run", "openmpi"]
+ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
+
+# pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
+# step 34b3001a8c3e87dae943f826d4e9434fe0af835127d49a911ca1adab2a7c7803
+COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
+RUN ["env", \
+     "OPT_VERSION=2.3.1", \
+     "OPT_VENDOR=nvidia", \
+     "OPT_ARCH=sm_70", \
+     "OPT_MPI_PATCH=2.0", \
+     "OPT_SYSTEM_NCCL=true", \
+     "OPT_NUMPY_LINE=numpy1", \
+     "OPT_NUMPY=1.26.4", \
+     "SOURCE_PYTORCH=git https://github.com/pytorch/pytorch.git v2.3.1 63d5e9221bedd1546b7d364b5ce4171547db12a9 true", \
+     "bash", "/.sifwright/run", "pytorch-source"]
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# torchvision-source: torchvision built from its source, beside a torch that was
+# step 6b531dc49c64c8bd992438399e4affc839bc46bcbb2a1876c2642fab9b834c07
+COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
+RUN ["env", \
+     "OPT_VERSION=0.18.1", \
+     "OPT_VENDOR=nvidia", \
+     "OPT_ARCH=sm_70", \
+     "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.18.1.tar.gz 0.18.1 347d472a9ceecc44e0bee1eda140d63cfaffc74a54ec07d4b98da7698ce75516", \
+     "bash", "/.sifwright/run", "torchvision-source"]
+
+# mpi4py: mpi4py, compiled against the image's MPI
+# step 2f79fbdb1d0a88e8457b62fb6246d771c35d24c980b6f11beb185de99f02d250
+COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
+RUN ["env", \
+     "OPT_VERSION=4.1.2", \
+     "OPT_OPTIMIZE=2", \
+     "SOURCE_MPI4PY=pip mpi4py 4.1.2 56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02", \
+     "bash", "/.sifwright/run", "mpi4py"]
+
+# torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
+# step 262bd7a6ce7c702781aab3a31924594fb9ab6aef7b27b8bb3edd1e3732cb29f4
+COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
+RUN ["env", \
+     "OPT_VISION=", \
+     "OPT_AUDIO=", \
+     "OPT_TEXT=", \
+     "OPT_NUMPY=1.26.4", \
+     "OPT_TORCHMETRICS=1.0.3", \
+     "OPT_TENSORBOARD=2.21.0", \
+     "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_SCIKIT_LEARN=1.7.2", \
+     "OPT_VARIANT=", \
+     "OPT_INDEX=", \
+     "bash", "/.sifwright/run", "torch-extras"]
+
+# run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
+# step 276936ac8810a68d757ccd405fd0ca0875078fa10fdd45b5d128e9228a1f3b15
+COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
+RUN ["env", \
+     "bash", "/.sifwright/run", "run-scripts"]
+ENV PATH="/runscripts${PATH:+:$PATH}"
+
+# What was done, the tests, and nothing of the build
+COPY kept/ /opt/sifwright/
+RUN ["rm", "-rf", "/.sifwright"]
+LABEL org.opencontainers.image.title="pytorch-source" \
+      org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
+      org.sifwright.version="0.1.0" \
+      org.sifwright.site="cirrus-epcc" \
+      org.sifwright.plan="276936ac8810a68d757ccd405fd0ca0875078fa10fdd45b5d128e9228a1f3b15" \
+      org.sifwright.step.base-cuda="e9d95221e70cc6425863e2e468906e1ec9e62f58b1bc2ade932846078f57cb58" \
+      org.sifwright.step.python-venv="42e84e294be49449e2a49f1f28fb6c568f7f8106682d395adb07619d3ceabca8" \
+      org.sifwright.step.build-tools="f31687415e480bf33122ddcd82eb5b45d1984f3052093a3b762f25d0cb4b5015" \
+      org.sifwright.step.openmpi="35f25b48ee1fa11f45434737a3bc09498a507e71b8385603404d57b1431d6e8c" \
+      org.sifwright.step.pytorch-source="34b3001a8c3e87dae943f826d4e9434fe0af835127d49a911ca1adab2a7c7803" \
+      org.sifwright.step.torchvision-source="6b531dc49c64c8bd992438399e4affc839bc46bcbb2a1876c2642fab9b834c07" \
+      org.sifwright.step.mpi4py="2f79fbdb1d0a88e8457b62fb6246d771c35d24c980b6f11beb185de99f02d250" \
+      org.sifwright.step.torch-extras="262bd7a6ce7c702781aab3a31924594fb9ab6aef7b27b8bb3edd1e3732cb29f4" \
+      org.sifwright.step.run-scripts="276936ac8810a68d757ccd405fd0ca0875078fa10fdd45b5d128e9228a1f3b15" \
+      org.sifwright.option.base-cuda.cuda="12.1.1" \
+      org.sifwright.option.base-cuda.image="nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04" \
+      org.sifwright.option.python-venv.pip="26.3" \
+      org.sifwright.option.openmpi.version="5.0.10" \
+      org.sifwright.option.openmpi.fabric="infiniband" \
+      org.sifwright.option.pytorch-source.version="2.3.1" \
+      org.sifwright.option.pytorch-source.vendor="nvidia" \
+      org.sifwright.option.pytorch-source.arch="sm_70" \
+      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
+      org.sifwright.option.pytorch-source.system-nccl="true" \
+      org.sifwright.option.pytorch-source.numpy-line="numpy1" \
+      org.sifwright.option.pytorch-source.numpy="1.26.4" \
+      org.sifwright.option.torchvision-source.version="0.18.1" \
+      org.sifwright.option.torchvision-source.vendor="nvidia" \
+      org.sifwright.option.torchvision-source.arch="sm_70" \
+      org.sifwright.option.mpi4py.version="4.1.2" \
+      org.sifwright.option.mpi4py.optimize="2" \
+      org.sifwright.option.torch-extras.numpy="1.26.4" \
+      org.sifwright.option.torch-extras.torchmetrics="1.0.3" \
+      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
+      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
+      org.sifwright.option.torch-extras.scikit-learn="1.7.2"
+# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+ENV HOME="/tmp"
+WORKDIR /tmp
+ENTRYPOINT []
+CMD ["bash"]
+USER 1000:1000

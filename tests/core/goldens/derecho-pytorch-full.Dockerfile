@@ -1,0 +1,196 @@
+# Written by sifwright, with the folder it stands in, which the next render replaces.
+#
+# PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
+#
+# Image pytorch-full for site derecho, from defs/. Build it by hand, in this folder:
+#   docker build -t pytorch-full .        (or podman build, or buildah build)
+FROM docker.io/nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04
+USER 0:0
+WORKDIR /
+COPY runner/ /.sifwright/
+
+# base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
+# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
+RUN ["env", \
+     "OPT_CUDA=12.6.3", \
+     "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_PACKAGES=", \
+     "bash", "/.sifwright/run", "base-cuda"]
+ENV CUDA_HOME="/usr/local/cuda"
+ENV PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
+
+# python-venv: The distribution's Python with a virtual environment in /opt/venv
+# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+COPY layers/python-venv/ /.sifwright/layers/python-venv/
+RUN ["env", \
+     "OPT_PIP=26.3", \
+     "bash", "/.sifwright/run", "python-venv"]
+ENV VIRTUAL_ENV="/opt/venv"
+ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
+ENV WITH_CONDA="source /opt/venv/bin/activate"
+
+# build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
+# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+COPY layers/build-tools/ /.sifwright/layers/build-tools/
+RUN ["env", \
+     "bash", "/.sifwright/run", "build-tools"]
+
+# libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
+# step 43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac
+COPY layers/libfabric/ /.sifwright/layers/libfabric/
+RUN ["env", \
+     "OPT_VERSION=1.22.0", \
+     "OPT_PROVIDER=cxi", \
+     "OPT_SHS=13.1.0", \
+     "OPT_GPU=nvidia", \
+     "SOURCE_LIBFABRIC=git https://github.com/ofiwg/libfabric.git v1.22.0 159219639b7fd69d140892120121bbb4d694e295 false", \
+     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-13.1.0 2f6e60a44367ff7439dbb2315531b73fcf5dc4c8 false", \
+     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-13.1.0 a1d91b2b0cca3782b7587dadfe7f660e326b53cb false", \
+     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-13.1.0 9d460216fdc449d53c5c3ff367bbc7c9c65c02fe false", \
+     "bash", "/.sifwright/run", "libfabric"]
+ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
+
+# mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
+# step c01083794d0d78c33fb4ba331cc79d05f99c4c2d08e7327cb481685d9ae819a8
+COPY layers/mpich/ /.sifwright/layers/mpich/
+RUN ["env", \
+     "OPT_VERSION=3.4.3", \
+     "SOURCE_MPICH=archive https://www.mpich.org/static/downloads/3.4.3/mpich-3.4.3.tar.gz 3.4.3 8154d89f3051903181018166678018155f4c2b6f04a9bb6fe9515656452c4fd7", \
+     "bash", "/.sifwright/run", "mpich"]
+ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+
+# pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
+# step 1b62c4a9640b0bfef7806b3e9c85afc1556ab3c3e9843db3df87d51bbfe0054f
+COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
+RUN ["env", \
+     "OPT_VERSION=2.8.0", \
+     "OPT_VARIANT=cu126", \
+     "OPT_INDEX=https://download.pytorch.org/whl", \
+     "bash", "/.sifwright/run", "pytorch-wheel"]
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
+# step a1d559fc5e6267d49e227052f3fa88c3da6045dfb47f4504b5d17086b66a0ed7
+COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
+RUN ["env", \
+     "OPT_GPU=nvidia", \
+     "OPT_VERSION=1.18.0", \
+     "OPT_PROVEN=1.22.0 (Isambard-AI)", \
+     "OPT_PROVIDER=cxi", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.18.0 86ebeaf59a2348b22780023effdb682503747de7 true", \
+     "bash", "/.sifwright/run", "aws-ofi-nccl"]
+
+# torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
+# step 60a6c66969d20193e3d8c8f170a4d68f1572920b3a11436a0af37f814026427f
+COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
+RUN ["env", \
+     "OPT_VISION=0.23.0", \
+     "OPT_AUDIO=2.8.0", \
+     "OPT_TEXT=", \
+     "OPT_NUMPY=2.2.6", \
+     "OPT_TORCHMETRICS=1.9.0", \
+     "OPT_TENSORBOARD=2.21.0", \
+     "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_SCIKIT_LEARN=1.9.1", \
+     "OPT_VARIANT=cu126", \
+     "OPT_INDEX=https://download.pytorch.org/whl", \
+     "bash", "/.sifwright/run", "torch-extras"]
+
+# mpi4py: mpi4py, compiled against the image's MPI
+# step 1cfff2a52e33b4f9d7872f895774bbb28b51ee78d574d2217d98e3cb75d92fe1
+COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
+RUN ["env", \
+     "OPT_VERSION=4.1.2", \
+     "OPT_OPTIMIZE=2", \
+     "SOURCE_MPI4PY=pip mpi4py 4.1.2 56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02", \
+     "bash", "/.sifwright/run", "mpi4py"]
+
+# deepspeed: DeepSpeed, its kernels compiled when they are first used
+# step 2c7807018a8ab968c4622f8c927883e1a556baf56ea2ab80c7ae01c15596848b
+COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
+RUN ["env", \
+     "OPT_VERSION=0.19.8", \
+     "OPT_OPS=false", \
+     "OPT_ARCH=sm_80", \
+     "SOURCE_DEEPSPEED=pip deepspeed 0.19.8 9e491abd0827ea5c389dd702e15e11e13d83d904bac4a20d6c2a4cb37207a9af", \
+     "bash", "/.sifwright/run", "deepspeed"]
+
+# accelerate: Hugging Face accelerate, and its launcher
+# step e540de6a0807d4e4e904baff601d5bcdc49b5c0be7861d0168ba76a3fd646dd2
+COPY layers/accelerate/ /.sifwright/layers/accelerate/
+RUN ["env", \
+     "OPT_VERSION=1.15.0", \
+     "bash", "/.sifwright/run", "accelerate"]
+
+# transformers: Hugging Face transformers, with tokenizers and safetensors
+# step f5e40df0a991e7abe3cebe34b84999243dfe85964d57e5ca073b5212a3ae3062
+COPY layers/transformers/ /.sifwright/layers/transformers/
+RUN ["env", \
+     "OPT_VERSION=5.23.0", \
+     "bash", "/.sifwright/run", "transformers"]
+
+# run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
+# step 7c0c2a045def1205a04e54de48de751a5a7363c3b86006fa924cf0e145b7126d
+COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
+RUN ["env", \
+     "bash", "/.sifwright/run", "run-scripts"]
+ENV PATH="/runscripts${PATH:+:$PATH}"
+
+# What was done, the tests, and nothing of the build
+COPY kept/ /opt/sifwright/
+RUN ["rm", "-rf", "/.sifwright"]
+LABEL org.opencontainers.image.title="pytorch-full" \
+      org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
+      org.sifwright.version="0.1.0" \
+      org.sifwright.site="derecho" \
+      org.sifwright.plan="7c0c2a045def1205a04e54de48de751a5a7363c3b86006fa924cf0e145b7126d" \
+      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
+      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
+      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
+      org.sifwright.step.libfabric="43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac" \
+      org.sifwright.step.mpich="c01083794d0d78c33fb4ba331cc79d05f99c4c2d08e7327cb481685d9ae819a8" \
+      org.sifwright.step.pytorch-wheel="1b62c4a9640b0bfef7806b3e9c85afc1556ab3c3e9843db3df87d51bbfe0054f" \
+      org.sifwright.step.aws-ofi-nccl="a1d559fc5e6267d49e227052f3fa88c3da6045dfb47f4504b5d17086b66a0ed7" \
+      org.sifwright.step.torch-extras="60a6c66969d20193e3d8c8f170a4d68f1572920b3a11436a0af37f814026427f" \
+      org.sifwright.step.mpi4py="1cfff2a52e33b4f9d7872f895774bbb28b51ee78d574d2217d98e3cb75d92fe1" \
+      org.sifwright.step.deepspeed="2c7807018a8ab968c4622f8c927883e1a556baf56ea2ab80c7ae01c15596848b" \
+      org.sifwright.step.accelerate="e540de6a0807d4e4e904baff601d5bcdc49b5c0be7861d0168ba76a3fd646dd2" \
+      org.sifwright.step.transformers="f5e40df0a991e7abe3cebe34b84999243dfe85964d57e5ca073b5212a3ae3062" \
+      org.sifwright.step.run-scripts="7c0c2a045def1205a04e54de48de751a5a7363c3b86006fa924cf0e145b7126d" \
+      org.sifwright.option.base-cuda.cuda="12.6.3" \
+      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.python-venv.pip="26.3" \
+      org.sifwright.option.libfabric.version="1.22.0" \
+      org.sifwright.option.libfabric.provider="cxi" \
+      org.sifwright.option.libfabric.shs="13.1.0" \
+      org.sifwright.option.libfabric.gpu="nvidia" \
+      org.sifwright.option.mpich.version="3.4.3" \
+      org.sifwright.option.pytorch-wheel.version="2.8.0" \
+      org.sifwright.option.pytorch-wheel.variant="cu126" \
+      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
+      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
+      org.sifwright.option.aws-ofi-nccl.version="1.18.0" \
+      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
+      org.sifwright.option.torch-extras.vision="0.23.0" \
+      org.sifwright.option.torch-extras.audio="2.8.0" \
+      org.sifwright.option.torch-extras.numpy="2.2.6" \
+      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
+      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
+      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
+      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
+      org.sifwright.option.torch-extras.variant="cu126" \
+      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
+      org.sifwright.option.mpi4py.version="4.1.2" \
+      org.sifwright.option.mpi4py.optimize="2" \
+      org.sifwright.option.deepspeed.version="0.19.8" \
+      org.sifwright.option.deepspeed.ops="false" \
+      org.sifwright.option.deepspeed.arch="sm_80" \
+      org.sifwright.option.accelerate.version="1.15.0" \
+      org.sifwright.option.transformers.version="5.23.0"
+# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+ENV HOME="/tmp"
+WORKDIR /tmp
+ENTRYPOINT []
+CMD ["bash"]
+USER 1000:1000

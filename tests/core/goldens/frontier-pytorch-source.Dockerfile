@@ -1,0 +1,183 @@
+# Written by sifwright, with the folder it stands in, which the next render replaces.
+#
+# PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
+#
+# Image pytorch-source for site frontier, from defs/. Build it by hand, in this folder:
+#   docker build -t pytorch-source .        (or podman build, or buildah build)
+FROM docker.io/rocm/dev-ubuntu-24.04:7.1.1-complete
+USER 0:0
+WORKDIR /
+COPY runner/ /.sifwright/
+
+# base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
+# step 8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4
+COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
+RUN ["env", \
+     "OPT_ROCM=7.1.1", \
+     "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.1.1-complete", \
+     "OPT_PACKAGES=", \
+     "bash", "/.sifwright/run", "base-rocm"]
+ENV ROCM_PATH="/opt/rocm"
+ENV PATH="/opt/rocm/bin${PATH:+:$PATH}"
+
+# python-venv: The distribution's Python with a virtual environment in /opt/venv
+# step faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364
+COPY layers/python-venv/ /.sifwright/layers/python-venv/
+RUN ["env", \
+     "OPT_PIP=26.3", \
+     "bash", "/.sifwright/run", "python-venv"]
+ENV VIRTUAL_ENV="/opt/venv"
+ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
+ENV WITH_CONDA="source /opt/venv/bin/activate"
+
+# build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
+# step a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f
+COPY layers/build-tools/ /.sifwright/layers/build-tools/
+RUN ["env", \
+     "bash", "/.sifwright/run", "build-tools"]
+
+# libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
+# step 7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8
+COPY layers/libfabric/ /.sifwright/layers/libfabric/
+RUN ["env", \
+     "OPT_VERSION=2.3.1", \
+     "OPT_PROVIDER=cxi", \
+     "OPT_SHS=13.1.0", \
+     "OPT_GPU=amd", \
+     "SOURCE_LIBFABRIC=git https://github.com/ofiwg/libfabric.git v2.3.1 413a2d315ee8485488fb4fdcc0012e029f570b6b false", \
+     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-13.1.0 2f6e60a44367ff7439dbb2315531b73fcf5dc4c8 false", \
+     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-13.1.0 a1d91b2b0cca3782b7587dadfe7f660e326b53cb false", \
+     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-13.1.0 9d460216fdc449d53c5c3ff367bbc7c9c65c02fe false", \
+     "bash", "/.sifwright/run", "libfabric"]
+ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
+
+# mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
+# step d7c6ee59ac8f4ff76f1f306eacab41b0aed1271f6a0c8fbf1d47b3162054d065
+COPY layers/mpich/ /.sifwright/layers/mpich/
+RUN ["env", \
+     "OPT_VERSION=4.1.2", \
+     "SOURCE_MPICH=archive https://www.mpich.org/static/downloads/4.1.2/mpich-4.1.2.tar.gz 4.1.2 3492e98adab62b597ef0d292fb2459b6123bc80070a8aa0a30be6962075a12f0", \
+     "bash", "/.sifwright/run", "mpich"]
+ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+
+# pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
+# step 3de558615654f7760f7dc6f7a3d766738f7ec328e71410947e23a0566873839d
+COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
+RUN ["env", \
+     "OPT_VERSION=2.10.0", \
+     "OPT_VENDOR=amd", \
+     "OPT_ARCH=gfx90a", \
+     "OPT_MPI_PATCH=2.0", \
+     "OPT_SYSTEM_NCCL=true", \
+     "OPT_NUMPY_LINE=numpy2-4", \
+     "OPT_NUMPY=2.4.6", \
+     "SOURCE_PYTORCH=git https://github.com/pytorch/pytorch.git v2.10.0 449b1768410104d3ed79d3bcfe4ba1d65c7f22c0 true", \
+     "bash", "/.sifwright/run", "pytorch-source"]
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# torchvision-source: torchvision built from its source, beside a torch that was
+# step 35180c679b0768130b4a0fc58e3749822f451fee89fe27ca7c908767122f68b8
+COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
+RUN ["env", \
+     "OPT_VERSION=0.25.0", \
+     "OPT_VENDOR=amd", \
+     "OPT_ARCH=gfx90a", \
+     "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.25.0.tar.gz 0.25.0 a7ac1b3ab489d71f6e27edfad1e27616e4b8a9b1517e60fce4a950600d3510e8", \
+     "bash", "/.sifwright/run", "torchvision-source"]
+
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
+# step 8eadcc1f2c2bedcea85615c0b2a7b27cded9405057ae9fe486ac1caa1e564de8
+COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
+RUN ["env", \
+     "OPT_GPU=amd", \
+     "OPT_VERSION=1.19.2", \
+     "OPT_PROVEN=2.3.1 (Frontier)", \
+     "OPT_PROVIDER=cxi", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.19.2 17120adbfd9721f4d0861360b09f05a8d9c5fba4 true", \
+     "bash", "/.sifwright/run", "aws-ofi-nccl"]
+
+# mpi4py: mpi4py, compiled against the image's MPI
+# step 5182664505c7b8e50f3510bdf47186867cf0bea973cb675fa5cb856af8acabd6
+COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
+RUN ["env", \
+     "OPT_VERSION=4.1.2", \
+     "OPT_OPTIMIZE=2", \
+     "SOURCE_MPI4PY=pip mpi4py 4.1.2 56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02", \
+     "bash", "/.sifwright/run", "mpi4py"]
+
+# torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
+# step 5d7056ca059eb7315663304501e08c5904af925a7dded549598f6e14c9465416
+COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
+RUN ["env", \
+     "OPT_VISION=", \
+     "OPT_AUDIO=", \
+     "OPT_TEXT=", \
+     "OPT_NUMPY=2.4.6", \
+     "OPT_TORCHMETRICS=1.9.0", \
+     "OPT_TENSORBOARD=2.21.0", \
+     "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_SCIKIT_LEARN=1.9.1", \
+     "OPT_VARIANT=", \
+     "OPT_INDEX=", \
+     "bash", "/.sifwright/run", "torch-extras"]
+
+# run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
+# step c79567aea4cefd51ccfe690e20ef1ebd705ee31cafed97cbf6cade4362f726a4
+COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
+RUN ["env", \
+     "bash", "/.sifwright/run", "run-scripts"]
+ENV PATH="/runscripts${PATH:+:$PATH}"
+
+# What was done, the tests, and nothing of the build
+COPY kept/ /opt/sifwright/
+RUN ["rm", "-rf", "/.sifwright"]
+LABEL org.opencontainers.image.title="pytorch-source" \
+      org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
+      org.sifwright.version="0.1.0" \
+      org.sifwright.site="frontier" \
+      org.sifwright.plan="c79567aea4cefd51ccfe690e20ef1ebd705ee31cafed97cbf6cade4362f726a4" \
+      org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
+      org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
+      org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
+      org.sifwright.step.libfabric="7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8" \
+      org.sifwright.step.mpich="d7c6ee59ac8f4ff76f1f306eacab41b0aed1271f6a0c8fbf1d47b3162054d065" \
+      org.sifwright.step.pytorch-source="3de558615654f7760f7dc6f7a3d766738f7ec328e71410947e23a0566873839d" \
+      org.sifwright.step.torchvision-source="35180c679b0768130b4a0fc58e3749822f451fee89fe27ca7c908767122f68b8" \
+      org.sifwright.step.aws-ofi-nccl="8eadcc1f2c2bedcea85615c0b2a7b27cded9405057ae9fe486ac1caa1e564de8" \
+      org.sifwright.step.mpi4py="5182664505c7b8e50f3510bdf47186867cf0bea973cb675fa5cb856af8acabd6" \
+      org.sifwright.step.torch-extras="5d7056ca059eb7315663304501e08c5904af925a7dded549598f6e14c9465416" \
+      org.sifwright.step.run-scripts="c79567aea4cefd51ccfe690e20ef1ebd705ee31cafed97cbf6cade4362f726a4" \
+      org.sifwright.option.base-rocm.rocm="7.1.1" \
+      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
+      org.sifwright.option.python-venv.pip="26.3" \
+      org.sifwright.option.libfabric.version="2.3.1" \
+      org.sifwright.option.libfabric.provider="cxi" \
+      org.sifwright.option.libfabric.shs="13.1.0" \
+      org.sifwright.option.libfabric.gpu="amd" \
+      org.sifwright.option.mpich.version="4.1.2" \
+      org.sifwright.option.pytorch-source.version="2.10.0" \
+      org.sifwright.option.pytorch-source.vendor="amd" \
+      org.sifwright.option.pytorch-source.arch="gfx90a" \
+      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
+      org.sifwright.option.pytorch-source.system-nccl="true" \
+      org.sifwright.option.pytorch-source.numpy-line="numpy2-4" \
+      org.sifwright.option.pytorch-source.numpy="2.4.6" \
+      org.sifwright.option.torchvision-source.version="0.25.0" \
+      org.sifwright.option.torchvision-source.vendor="amd" \
+      org.sifwright.option.torchvision-source.arch="gfx90a" \
+      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
+      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
+      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
+      org.sifwright.option.mpi4py.version="4.1.2" \
+      org.sifwright.option.mpi4py.optimize="2" \
+      org.sifwright.option.torch-extras.numpy="2.4.6" \
+      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
+      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
+      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
+      org.sifwright.option.torch-extras.scikit-learn="1.9.1"
+# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+ENV HOME="/tmp"
+WORKDIR /tmp
+ENTRYPOINT []
+CMD ["bash"]
+USER 1000:1000

@@ -1,0 +1,187 @@
+# Written by sifwright, with the folder it stands in, which the next render replaces.
+#
+# PyTorch with Horovod and mpi4py over the MPI that suits the site
+#
+# Image pytorch-horovod for site perlmutter, from defs/. Build it by hand, in this folder:
+#   docker build -t pytorch-horovod .        (or podman build, or buildah build)
+FROM docker.io/nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04
+USER 0:0
+WORKDIR /
+COPY runner/ /.sifwright/
+
+# base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
+# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
+RUN ["env", \
+     "OPT_CUDA=12.6.3", \
+     "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_PACKAGES=", \
+     "bash", "/.sifwright/run", "base-cuda"]
+ENV CUDA_HOME="/usr/local/cuda"
+ENV PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
+
+# python-venv: The distribution's Python with a virtual environment in /opt/venv
+# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+COPY layers/python-venv/ /.sifwright/layers/python-venv/
+RUN ["env", \
+     "OPT_PIP=26.3", \
+     "bash", "/.sifwright/run", "python-venv"]
+ENV VIRTUAL_ENV="/opt/venv"
+ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
+ENV WITH_CONDA="source /opt/venv/bin/activate"
+
+# build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
+# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+COPY layers/build-tools/ /.sifwright/layers/build-tools/
+RUN ["env", \
+     "bash", "/.sifwright/run", "build-tools"]
+
+# pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
+# step d357dfb91862186cd859d1f07830502642bf75c79fa61401881b003e365d8622
+COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
+RUN ["env", \
+     "OPT_VERSION=2.10.0", \
+     "OPT_VARIANT=cu126", \
+     "OPT_INDEX=https://download.pytorch.org/whl", \
+     "bash", "/.sifwright/run", "pytorch-wheel"]
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
+# step 8bd1791a43c024bfc334b77702c6b59c18597ae9c4b7670dc1b7d4e1c1abcaf7
+COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
+RUN ["env", \
+     "OPT_VISION=0.25.0", \
+     "OPT_AUDIO=2.10.0", \
+     "OPT_TEXT=", \
+     "OPT_NUMPY=2.4.6", \
+     "OPT_TORCHMETRICS=1.9.0", \
+     "OPT_TENSORBOARD=2.21.0", \
+     "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_SCIKIT_LEARN=1.9.1", \
+     "OPT_VARIANT=cu126", \
+     "OPT_INDEX=https://download.pytorch.org/whl", \
+     "bash", "/.sifwright/run", "torch-extras"]
+
+# libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
+# step 4bce82b1752f54b91c9ae1cb283c1b3a3aa8baf97b05bcca2dde9bfe161d610e
+COPY layers/libfabric/ /.sifwright/layers/libfabric/
+RUN ["env", \
+     "OPT_VERSION=2.3.1", \
+     "OPT_PROVIDER=cxi", \
+     "OPT_SHS=13.1.0", \
+     "OPT_GPU=nvidia", \
+     "SOURCE_LIBFABRIC=git https://github.com/ofiwg/libfabric.git v2.3.1 413a2d315ee8485488fb4fdcc0012e029f570b6b false", \
+     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-13.1.0 2f6e60a44367ff7439dbb2315531b73fcf5dc4c8 false", \
+     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-13.1.0 a1d91b2b0cca3782b7587dadfe7f660e326b53cb false", \
+     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-13.1.0 9d460216fdc449d53c5c3ff367bbc7c9c65c02fe false", \
+     "bash", "/.sifwright/run", "libfabric"]
+ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
+
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
+# step b8c05dcf659309cde39b3790423170e53230c40fcbb2cb55940095f70e7b9fcc
+COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
+RUN ["env", \
+     "OPT_GPU=nvidia", \
+     "OPT_VERSION=1.19.2", \
+     "OPT_PROVEN=none", \
+     "OPT_PROVIDER=cxi", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.19.2 17120adbfd9721f4d0861360b09f05a8d9c5fba4 true", \
+     "bash", "/.sifwright/run", "aws-ofi-nccl"]
+
+# mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
+# step 4a323d852a4eac8dfcd0046482230782a804ca457c9b412cead459b0d4b83a7f
+COPY layers/mpich/ /.sifwright/layers/mpich/
+RUN ["env", \
+     "OPT_VERSION=3.4.3", \
+     "SOURCE_MPICH=archive https://www.mpich.org/static/downloads/3.4.3/mpich-3.4.3.tar.gz 3.4.3 8154d89f3051903181018166678018155f4c2b6f04a9bb6fe9515656452c4fd7", \
+     "bash", "/.sifwright/run", "mpich"]
+ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+
+# mpi4py: mpi4py, compiled against the image's MPI
+# step 199421ea14dd979a19665ec3d3c7679e2396003b92738e13054de6303606c33e
+COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
+RUN ["env", \
+     "OPT_VERSION=4.1.2", \
+     "OPT_OPTIMIZE=2", \
+     "SOURCE_MPI4PY=pip mpi4py 4.1.2 56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02", \
+     "bash", "/.sifwright/run", "mpi4py"]
+
+# horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
+# step 3b267bfafd008ee982f762b3a2b54825bfa421bdd2be9b55de293ca21d714371
+COPY layers/horovod/ /.sifwright/layers/horovod/
+RUN ["env", \
+     "OPT_VERSION=0.28.1", \
+     "OPT_PATCH=0.28.1", \
+     "OPT_CXX=17", \
+     "OPT_MPI=mpich", \
+     "OPT_GLOO=true", \
+     "OPT_VENDOR=nvidia", \
+     "OPT_ARCH=sm_80", \
+     "SOURCE_HOROVOD=pip horovod 0.28.1 92a43f5a94c43907a56805bad15f19700c62ffc83b7ca483f9e104e229f67ef0", \
+     "bash", "/.sifwright/run", "horovod"]
+
+# run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
+# step 4673d8a03698df8f191ae022b358da361c322f360182ca3eac08135fdc0b34df
+COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
+RUN ["env", \
+     "bash", "/.sifwright/run", "run-scripts"]
+ENV PATH="/runscripts${PATH:+:$PATH}"
+
+# What was done, the tests, and nothing of the build
+COPY kept/ /opt/sifwright/
+RUN ["rm", "-rf", "/.sifwright"]
+LABEL org.opencontainers.image.title="pytorch-horovod" \
+      org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
+      org.sifwright.version="0.1.0" \
+      org.sifwright.site="perlmutter" \
+      org.sifwright.plan="4673d8a03698df8f191ae022b358da361c322f360182ca3eac08135fdc0b34df" \
+      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
+      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
+      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
+      org.sifwright.step.pytorch-wheel="d357dfb91862186cd859d1f07830502642bf75c79fa61401881b003e365d8622" \
+      org.sifwright.step.torch-extras="8bd1791a43c024bfc334b77702c6b59c18597ae9c4b7670dc1b7d4e1c1abcaf7" \
+      org.sifwright.step.libfabric="4bce82b1752f54b91c9ae1cb283c1b3a3aa8baf97b05bcca2dde9bfe161d610e" \
+      org.sifwright.step.aws-ofi-nccl="b8c05dcf659309cde39b3790423170e53230c40fcbb2cb55940095f70e7b9fcc" \
+      org.sifwright.step.mpich="4a323d852a4eac8dfcd0046482230782a804ca457c9b412cead459b0d4b83a7f" \
+      org.sifwright.step.mpi4py="199421ea14dd979a19665ec3d3c7679e2396003b92738e13054de6303606c33e" \
+      org.sifwright.step.horovod="3b267bfafd008ee982f762b3a2b54825bfa421bdd2be9b55de293ca21d714371" \
+      org.sifwright.step.run-scripts="4673d8a03698df8f191ae022b358da361c322f360182ca3eac08135fdc0b34df" \
+      org.sifwright.option.base-cuda.cuda="12.6.3" \
+      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.python-venv.pip="26.3" \
+      org.sifwright.option.pytorch-wheel.version="2.10.0" \
+      org.sifwright.option.pytorch-wheel.variant="cu126" \
+      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
+      org.sifwright.option.torch-extras.vision="0.25.0" \
+      org.sifwright.option.torch-extras.audio="2.10.0" \
+      org.sifwright.option.torch-extras.numpy="2.4.6" \
+      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
+      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
+      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
+      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
+      org.sifwright.option.torch-extras.variant="cu126" \
+      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
+      org.sifwright.option.libfabric.version="2.3.1" \
+      org.sifwright.option.libfabric.provider="cxi" \
+      org.sifwright.option.libfabric.shs="13.1.0" \
+      org.sifwright.option.libfabric.gpu="nvidia" \
+      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
+      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
+      org.sifwright.option.aws-ofi-nccl.proven="none" \
+      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
+      org.sifwright.option.mpich.version="3.4.3" \
+      org.sifwright.option.mpi4py.version="4.1.2" \
+      org.sifwright.option.mpi4py.optimize="2" \
+      org.sifwright.option.horovod.version="0.28.1" \
+      org.sifwright.option.horovod.patch="0.28.1" \
+      org.sifwright.option.horovod.cxx="17" \
+      org.sifwright.option.horovod.mpi="mpich" \
+      org.sifwright.option.horovod.gloo="true" \
+      org.sifwright.option.horovod.vendor="nvidia" \
+      org.sifwright.option.horovod.arch="sm_80"
+# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+ENV HOME="/tmp"
+WORKDIR /tmp
+ENTRYPOINT []
+CMD ["bash"]
+USER 1000:1000

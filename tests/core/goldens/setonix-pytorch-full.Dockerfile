@@ -1,0 +1,196 @@
+# Written by sifwright, with the folder it stands in, which the next render replaces.
+#
+# PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
+#
+# Image pytorch-full for site setonix, from defs/. Build it by hand, in this folder:
+#   docker build -t pytorch-full .        (or podman build, or buildah build)
+FROM docker.io/rocm/dev-ubuntu-24.04:6.3.4-complete
+USER 0:0
+WORKDIR /
+COPY runner/ /.sifwright/
+
+# base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
+# step 74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982
+COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
+RUN ["env", \
+     "OPT_ROCM=6.3.4", \
+     "OPT_IMAGE=rocm/dev-ubuntu-24.04:6.3.4-complete", \
+     "OPT_PACKAGES=", \
+     "bash", "/.sifwright/run", "base-rocm"]
+ENV ROCM_PATH="/opt/rocm"
+ENV PATH="/opt/rocm/bin${PATH:+:$PATH}"
+
+# python-venv: The distribution's Python with a virtual environment in /opt/venv
+# step 2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f
+COPY layers/python-venv/ /.sifwright/layers/python-venv/
+RUN ["env", \
+     "OPT_PIP=26.3", \
+     "bash", "/.sifwright/run", "python-venv"]
+ENV VIRTUAL_ENV="/opt/venv"
+ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
+ENV WITH_CONDA="source /opt/venv/bin/activate"
+
+# build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
+# step a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9
+COPY layers/build-tools/ /.sifwright/layers/build-tools/
+RUN ["env", \
+     "bash", "/.sifwright/run", "build-tools"]
+
+# libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
+# step 7f7a7a7da40318aa4c5f568ef84ca938b11f4969c0c176dec04445c05cd22b75
+COPY layers/libfabric/ /.sifwright/layers/libfabric/
+RUN ["env", \
+     "OPT_VERSION=1.22.0", \
+     "OPT_PROVIDER=cxi", \
+     "OPT_SHS=13.1.0", \
+     "OPT_GPU=amd", \
+     "SOURCE_LIBFABRIC=git https://github.com/ofiwg/libfabric.git v1.22.0 159219639b7fd69d140892120121bbb4d694e295 false", \
+     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-13.1.0 2f6e60a44367ff7439dbb2315531b73fcf5dc4c8 false", \
+     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-13.1.0 a1d91b2b0cca3782b7587dadfe7f660e326b53cb false", \
+     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-13.1.0 9d460216fdc449d53c5c3ff367bbc7c9c65c02fe false", \
+     "bash", "/.sifwright/run", "libfabric"]
+ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
+
+# mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
+# step 315a14e3de7d77b650651f62d8a6f41a828e4ed7461222eb647d8a6623f9c76a
+COPY layers/mpich/ /.sifwright/layers/mpich/
+RUN ["env", \
+     "OPT_VERSION=3.4.3", \
+     "SOURCE_MPICH=archive https://www.mpich.org/static/downloads/3.4.3/mpich-3.4.3.tar.gz 3.4.3 8154d89f3051903181018166678018155f4c2b6f04a9bb6fe9515656452c4fd7", \
+     "bash", "/.sifwright/run", "mpich"]
+ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+
+# pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
+# step fe10bed3b0287a62334cde29f14bec2744b96c6856174050d237145969583908
+COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
+RUN ["env", \
+     "OPT_VERSION=2.7.1", \
+     "OPT_VARIANT=rocm6.3", \
+     "OPT_INDEX=https://download.pytorch.org/whl", \
+     "bash", "/.sifwright/run", "pytorch-wheel"]
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
+# step c6c5b1e3d9336fb85562d394122451710d0cb66c6833d5fb4bc2b81fb1247497
+COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
+RUN ["env", \
+     "OPT_GPU=amd", \
+     "OPT_VERSION=1.19.2", \
+     "OPT_PROVEN=2.3.1 (Frontier)", \
+     "OPT_PROVIDER=cxi", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.19.2 17120adbfd9721f4d0861360b09f05a8d9c5fba4 true", \
+     "bash", "/.sifwright/run", "aws-ofi-nccl"]
+
+# torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
+# step d8027f3cdb9d38498665f0e274e917b41e3ed80fd18e5e80de0e58835700cdbe
+COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
+RUN ["env", \
+     "OPT_VISION=0.22.1", \
+     "OPT_AUDIO=2.7.1", \
+     "OPT_TEXT=", \
+     "OPT_NUMPY=2.2.6", \
+     "OPT_TORCHMETRICS=1.9.0", \
+     "OPT_TENSORBOARD=2.21.0", \
+     "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_SCIKIT_LEARN=1.9.1", \
+     "OPT_VARIANT=rocm6.3", \
+     "OPT_INDEX=https://download.pytorch.org/whl", \
+     "bash", "/.sifwright/run", "torch-extras"]
+
+# mpi4py: mpi4py, compiled against the image's MPI
+# step c1f92caff18f980c130d33de3a6dda64131e8926b4e1709e13a4404f186675f8
+COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
+RUN ["env", \
+     "OPT_VERSION=4.1.2", \
+     "OPT_OPTIMIZE=2", \
+     "SOURCE_MPI4PY=pip mpi4py 4.1.2 56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02", \
+     "bash", "/.sifwright/run", "mpi4py"]
+
+# deepspeed: DeepSpeed, its kernels compiled when they are first used
+# step 29c5a210171811feb1355eeb438d9df29b0c0ecb3e4666fa09e4f6d28a28c47e
+COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
+RUN ["env", \
+     "OPT_VERSION=0.19.8", \
+     "OPT_OPS=false", \
+     "OPT_ARCH=gfx90a", \
+     "SOURCE_DEEPSPEED=pip deepspeed 0.19.8 9e491abd0827ea5c389dd702e15e11e13d83d904bac4a20d6c2a4cb37207a9af", \
+     "bash", "/.sifwright/run", "deepspeed"]
+
+# accelerate: Hugging Face accelerate, and its launcher
+# step c8a8488ae80818832def2a8331b66ce9960ea22699b3f9c6866b5bde19cbdc41
+COPY layers/accelerate/ /.sifwright/layers/accelerate/
+RUN ["env", \
+     "OPT_VERSION=1.15.0", \
+     "bash", "/.sifwright/run", "accelerate"]
+
+# transformers: Hugging Face transformers, with tokenizers and safetensors
+# step b6cef8d7cedd0e2eed66aefe42b4ad000f94b54e8a555f33e72562f5795b0240
+COPY layers/transformers/ /.sifwright/layers/transformers/
+RUN ["env", \
+     "OPT_VERSION=5.23.0", \
+     "bash", "/.sifwright/run", "transformers"]
+
+# run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
+# step f3eb6fa8b43b45b9cfa6d1658eb52bfa688170fc8f7f2a1d3682086b9d3a7320
+COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
+RUN ["env", \
+     "bash", "/.sifwright/run", "run-scripts"]
+ENV PATH="/runscripts${PATH:+:$PATH}"
+
+# What was done, the tests, and nothing of the build
+COPY kept/ /opt/sifwright/
+RUN ["rm", "-rf", "/.sifwright"]
+LABEL org.opencontainers.image.title="pytorch-full" \
+      org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
+      org.sifwright.version="0.1.0" \
+      org.sifwright.site="setonix" \
+      org.sifwright.plan="f3eb6fa8b43b45b9cfa6d1658eb52bfa688170fc8f7f2a1d3682086b9d3a7320" \
+      org.sifwright.step.base-rocm="74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982" \
+      org.sifwright.step.python-venv="2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f" \
+      org.sifwright.step.build-tools="a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9" \
+      org.sifwright.step.libfabric="7f7a7a7da40318aa4c5f568ef84ca938b11f4969c0c176dec04445c05cd22b75" \
+      org.sifwright.step.mpich="315a14e3de7d77b650651f62d8a6f41a828e4ed7461222eb647d8a6623f9c76a" \
+      org.sifwright.step.pytorch-wheel="fe10bed3b0287a62334cde29f14bec2744b96c6856174050d237145969583908" \
+      org.sifwright.step.aws-ofi-nccl="c6c5b1e3d9336fb85562d394122451710d0cb66c6833d5fb4bc2b81fb1247497" \
+      org.sifwright.step.torch-extras="d8027f3cdb9d38498665f0e274e917b41e3ed80fd18e5e80de0e58835700cdbe" \
+      org.sifwright.step.mpi4py="c1f92caff18f980c130d33de3a6dda64131e8926b4e1709e13a4404f186675f8" \
+      org.sifwright.step.deepspeed="29c5a210171811feb1355eeb438d9df29b0c0ecb3e4666fa09e4f6d28a28c47e" \
+      org.sifwright.step.accelerate="c8a8488ae80818832def2a8331b66ce9960ea22699b3f9c6866b5bde19cbdc41" \
+      org.sifwright.step.transformers="b6cef8d7cedd0e2eed66aefe42b4ad000f94b54e8a555f33e72562f5795b0240" \
+      org.sifwright.step.run-scripts="f3eb6fa8b43b45b9cfa6d1658eb52bfa688170fc8f7f2a1d3682086b9d3a7320" \
+      org.sifwright.option.base-rocm.rocm="6.3.4" \
+      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
+      org.sifwright.option.python-venv.pip="26.3" \
+      org.sifwright.option.libfabric.version="1.22.0" \
+      org.sifwright.option.libfabric.provider="cxi" \
+      org.sifwright.option.libfabric.shs="13.1.0" \
+      org.sifwright.option.libfabric.gpu="amd" \
+      org.sifwright.option.mpich.version="3.4.3" \
+      org.sifwright.option.pytorch-wheel.version="2.7.1" \
+      org.sifwright.option.pytorch-wheel.variant="rocm6.3" \
+      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
+      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
+      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
+      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
+      org.sifwright.option.torch-extras.vision="0.22.1" \
+      org.sifwright.option.torch-extras.audio="2.7.1" \
+      org.sifwright.option.torch-extras.numpy="2.2.6" \
+      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
+      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
+      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
+      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
+      org.sifwright.option.torch-extras.variant="rocm6.3" \
+      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
+      org.sifwright.option.mpi4py.version="4.1.2" \
+      org.sifwright.option.mpi4py.optimize="2" \
+      org.sifwright.option.deepspeed.version="0.19.8" \
+      org.sifwright.option.deepspeed.ops="false" \
+      org.sifwright.option.deepspeed.arch="gfx90a" \
+      org.sifwright.option.accelerate.version="1.15.0" \
+      org.sifwright.option.transformers.version="5.23.0"
+# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+ENV HOME="/tmp"
+WORKDIR /tmp
+ENTRYPOINT []
+CMD ["bash"]
+USER 1000:1000

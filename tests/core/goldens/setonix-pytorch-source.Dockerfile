@@ -1,0 +1,183 @@
+# Written by sifwright, with the folder it stands in, which the next render replaces.
+#
+# PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
+#
+# Image pytorch-source for site setonix, from defs/. Build it by hand, in this folder:
+#   docker build -t pytorch-source .        (or podman build, or buildah build)
+FROM docker.io/rocm/dev-ubuntu-24.04:6.3.4-complete
+USER 0:0
+WORKDIR /
+COPY runner/ /.sifwright/
+
+# base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
+# step 74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982
+COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
+RUN ["env", \
+     "OPT_ROCM=6.3.4", \
+     "OPT_IMAGE=rocm/dev-ubuntu-24.04:6.3.4-complete", \
+     "OPT_PACKAGES=", \
+     "bash", "/.sifwright/run", "base-rocm"]
+ENV ROCM_PATH="/opt/rocm"
+ENV PATH="/opt/rocm/bin${PATH:+:$PATH}"
+
+# python-venv: The distribution's Python with a virtual environment in /opt/venv
+# step 2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f
+COPY layers/python-venv/ /.sifwright/layers/python-venv/
+RUN ["env", \
+     "OPT_PIP=26.3", \
+     "bash", "/.sifwright/run", "python-venv"]
+ENV VIRTUAL_ENV="/opt/venv"
+ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
+ENV WITH_CONDA="source /opt/venv/bin/activate"
+
+# build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
+# step a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9
+COPY layers/build-tools/ /.sifwright/layers/build-tools/
+RUN ["env", \
+     "bash", "/.sifwright/run", "build-tools"]
+
+# libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
+# step 7f7a7a7da40318aa4c5f568ef84ca938b11f4969c0c176dec04445c05cd22b75
+COPY layers/libfabric/ /.sifwright/layers/libfabric/
+RUN ["env", \
+     "OPT_VERSION=1.22.0", \
+     "OPT_PROVIDER=cxi", \
+     "OPT_SHS=13.1.0", \
+     "OPT_GPU=amd", \
+     "SOURCE_LIBFABRIC=git https://github.com/ofiwg/libfabric.git v1.22.0 159219639b7fd69d140892120121bbb4d694e295 false", \
+     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-13.1.0 2f6e60a44367ff7439dbb2315531b73fcf5dc4c8 false", \
+     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-13.1.0 a1d91b2b0cca3782b7587dadfe7f660e326b53cb false", \
+     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-13.1.0 9d460216fdc449d53c5c3ff367bbc7c9c65c02fe false", \
+     "bash", "/.sifwright/run", "libfabric"]
+ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
+
+# mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
+# step 315a14e3de7d77b650651f62d8a6f41a828e4ed7461222eb647d8a6623f9c76a
+COPY layers/mpich/ /.sifwright/layers/mpich/
+RUN ["env", \
+     "OPT_VERSION=3.4.3", \
+     "SOURCE_MPICH=archive https://www.mpich.org/static/downloads/3.4.3/mpich-3.4.3.tar.gz 3.4.3 8154d89f3051903181018166678018155f4c2b6f04a9bb6fe9515656452c4fd7", \
+     "bash", "/.sifwright/run", "mpich"]
+ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+
+# pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
+# step eb3b5642385ed15f8f0792d1db83be25fc11d20129183eab5ee01da298ba3eba
+COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
+RUN ["env", \
+     "OPT_VERSION=2.7.1", \
+     "OPT_VENDOR=amd", \
+     "OPT_ARCH=gfx90a", \
+     "OPT_MPI_PATCH=2.0", \
+     "OPT_SYSTEM_NCCL=true", \
+     "OPT_NUMPY_LINE=numpy2-2", \
+     "OPT_NUMPY=2.2.6", \
+     "SOURCE_PYTORCH=git https://github.com/pytorch/pytorch.git v2.7.1 e2d141dbde55c2a4370fac5165b0561b6af4798b true", \
+     "bash", "/.sifwright/run", "pytorch-source"]
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# torchvision-source: torchvision built from its source, beside a torch that was
+# step 8d899f94b9e224cdf76d813205204755d3a0f1d1d30264c53b5b9d87e5ee44ab
+COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
+RUN ["env", \
+     "OPT_VERSION=0.22.1", \
+     "OPT_VENDOR=amd", \
+     "OPT_ARCH=gfx90a", \
+     "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.22.1.tar.gz 0.22.1 fa1b0a58e13c08329bcff8d52607b4e25944fd074c01dee1b501c8158fadcdec", \
+     "bash", "/.sifwright/run", "torchvision-source"]
+
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
+# step 968fc9e42ac5a0f5ca5d07bce2b6cd34f750c8311d6ef7427f827775695bfdd0
+COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
+RUN ["env", \
+     "OPT_GPU=amd", \
+     "OPT_VERSION=1.19.2", \
+     "OPT_PROVEN=2.3.1 (Frontier)", \
+     "OPT_PROVIDER=cxi", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.19.2 17120adbfd9721f4d0861360b09f05a8d9c5fba4 true", \
+     "bash", "/.sifwright/run", "aws-ofi-nccl"]
+
+# mpi4py: mpi4py, compiled against the image's MPI
+# step d122c5e43056e4232015d670ff49b405a5e92ae519479cbe035f742173f68df1
+COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
+RUN ["env", \
+     "OPT_VERSION=4.1.2", \
+     "OPT_OPTIMIZE=2", \
+     "SOURCE_MPI4PY=pip mpi4py 4.1.2 56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02", \
+     "bash", "/.sifwright/run", "mpi4py"]
+
+# torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
+# step 811389ab31c6df47ff9c884d732da4176e63c076266389d17eab4c1f642d734f
+COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
+RUN ["env", \
+     "OPT_VISION=", \
+     "OPT_AUDIO=", \
+     "OPT_TEXT=", \
+     "OPT_NUMPY=2.2.6", \
+     "OPT_TORCHMETRICS=1.9.0", \
+     "OPT_TENSORBOARD=2.21.0", \
+     "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_SCIKIT_LEARN=1.9.1", \
+     "OPT_VARIANT=", \
+     "OPT_INDEX=", \
+     "bash", "/.sifwright/run", "torch-extras"]
+
+# run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
+# step 665addd5b6d04b5b330e8853f8f70b0a98a1ad530234b9a11c5622bca3ffbaac
+COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
+RUN ["env", \
+     "bash", "/.sifwright/run", "run-scripts"]
+ENV PATH="/runscripts${PATH:+:$PATH}"
+
+# What was done, the tests, and nothing of the build
+COPY kept/ /opt/sifwright/
+RUN ["rm", "-rf", "/.sifwright"]
+LABEL org.opencontainers.image.title="pytorch-source" \
+      org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
+      org.sifwright.version="0.1.0" \
+      org.sifwright.site="setonix" \
+      org.sifwright.plan="665addd5b6d04b5b330e8853f8f70b0a98a1ad530234b9a11c5622bca3ffbaac" \
+      org.sifwright.step.base-rocm="74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982" \
+      org.sifwright.step.python-venv="2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f" \
+      org.sifwright.step.build-tools="a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9" \
+      org.sifwright.step.libfabric="7f7a7a7da40318aa4c5f568ef84ca938b11f4969c0c176dec04445c05cd22b75" \
+      org.sifwright.step.mpich="315a14e3de7d77b650651f62d8a6f41a828e4ed7461222eb647d8a6623f9c76a" \
+      org.sifwright.step.pytorch-source="eb3b5642385ed15f8f0792d1db83be25fc11d20129183eab5ee01da298ba3eba" \
+      org.sifwright.step.torchvision-source="8d899f94b9e224cdf76d813205204755d3a0f1d1d30264c53b5b9d87e5ee44ab" \
+      org.sifwright.step.aws-ofi-nccl="968fc9e42ac5a0f5ca5d07bce2b6cd34f750c8311d6ef7427f827775695bfdd0" \
+      org.sifwright.step.mpi4py="d122c5e43056e4232015d670ff49b405a5e92ae519479cbe035f742173f68df1" \
+      org.sifwright.step.torch-extras="811389ab31c6df47ff9c884d732da4176e63c076266389d17eab4c1f642d734f" \
+      org.sifwright.step.run-scripts="665addd5b6d04b5b330e8853f8f70b0a98a1ad530234b9a11c5622bca3ffbaac" \
+      org.sifwright.option.base-rocm.rocm="6.3.4" \
+      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
+      org.sifwright.option.python-venv.pip="26.3" \
+      org.sifwright.option.libfabric.version="1.22.0" \
+      org.sifwright.option.libfabric.provider="cxi" \
+      org.sifwright.option.libfabric.shs="13.1.0" \
+      org.sifwright.option.libfabric.gpu="amd" \
+      org.sifwright.option.mpich.version="3.4.3" \
+      org.sifwright.option.pytorch-source.version="2.7.1" \
+      org.sifwright.option.pytorch-source.vendor="amd" \
+      org.sifwright.option.pytorch-source.arch="gfx90a" \
+      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
+      org.sifwright.option.pytorch-source.system-nccl="true" \
+      org.sifwright.option.pytorch-source.numpy-line="numpy2-2" \
+      org.sifwright.option.pytorch-source.numpy="2.2.6" \
+      org.sifwright.option.torchvision-source.version="0.22.1" \
+      org.sifwright.option.torchvision-source.vendor="amd" \
+      org.sifwright.option.torchvision-source.arch="gfx90a" \
+      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
+      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
+      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
+      org.sifwright.option.mpi4py.version="4.1.2" \
+      org.sifwright.option.mpi4py.optimize="2" \
+      org.sifwright.option.torch-extras.numpy="2.2.6" \
+      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
+      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
+      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
+      org.sifwright.option.torch-extras.scikit-learn="1.9.1"
+# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+ENV HOME="/tmp"
+WORKDIR /tmp
+ENTRYPOINT []
+CMD ["bash"]
+USER 1000:1000
