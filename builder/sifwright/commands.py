@@ -28,6 +28,7 @@ from sifwright.render.definition import definition
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from sifwright.model import Catalog, Plan
 
@@ -258,3 +259,12 @@ def machine_command(arguments: Namespace) -> None:
     binds = "".join(f"--bind {shlex.quote(bind)} " for bind in settings.binds)
     names = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.env.items())
     say(f"build with it:  {names} apptainer build --fakeroot {binds}IMAGE.sif IMAGE.def")
+    say(f"           or:  podman build {' '.join(_volumes(folder, settings))} DIR")
+
+
+def _volumes(folder: Path, settings: machine.Settings) -> Iterator[str]:
+    """The settings for RUN, below /mnt as well: nothing stays of a bind in a bind."""
+    (folder / "mnt" / "machine").mkdir(parents=True, exist_ok=True)
+    binds = (f"{folder}/machine:/mnt/machine:ro", *settings.binds[1:])
+    for bind in (f"{folder}/mnt:/mnt:ro", *binds):
+        yield f"-v {shlex.quote(bind)}"
