@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sifwright.model import LayerFile, Plan
 
-__all__ = ["FOLDER", "Written", "text", "write"]
+__all__ = ["FOLDER", "Written", "replace", "text", "write"]
 
 # Below build/SITE/IMAGE.
 FOLDER = "docker"
@@ -56,7 +56,7 @@ def write(plan: Plan, folder: Path, record: Path, note: Callable[[str], None]) -
     if isinstance(start, ociimage.Registry):
         reference = reference.at(Inputs.of(plan, record, note).digest)
     files = list(dockerfile.context(plan, str(reference)))
-    _replace(folder, files)
+    replace(folder, files)
     return Written(folder=folder, files=len(files), bytes=sum(len(file.data) for file in files))
 
 
@@ -80,7 +80,8 @@ def _is_ours(file: Path) -> bool:
         return False
 
 
-def _replace(folder: Path, files: Iterable[LayerFile]) -> None:
+def replace(folder: Path, files: Iterable[LayerFile]) -> None:
+    """Put a folder with these files where the other one stands; never a part of it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".docker-", dir=folder.parent) as name:
         new = Path(name, "new")

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import docker
 
 # What engines make of their own, beside what a tree's description leaves out.
-OWN = (".dockerenv", ".singularity.d", ".exec", ".run", ".shell", ".test", "singularity")
-OWN = (*OWN, "environment", "run", "mnt")
-DESCRIBED = ["python3", "-c", DESCRIBE, "/", *LEFT_OUT, *OWN]
+OWN_FOLDERS = (".singularity.d", "run")
+OWN = {".dockerenv", ".exec", ".run", ".shell", ".test", "singularity", "environment"}
+DESCRIBED = ["python3", "-c", DESCRIBE, "/", *LEFT_OUT, *OWN_FOLDERS]
 
 
 class Builder(Protocol):
@@ -34,9 +34,13 @@ class Builder(Protocol):
 
 
 def tree(text: str) -> Tree:
-    """What `DESCRIBED` printed, without times."""
+    """What `DESCRIBED` printed, without times and the top, which is each engine's own."""
     found: Tree = json.loads(text.splitlines()[-1])
-    return {path: [*what[:TIME], *what[TIME + 1 :]] for path, what in found.items()}
+    return {
+        path: [*what[:TIME], *what[TIME + 1 :]]
+        for path, what in found.items()
+        if path not in OWN and path != "."
+    }
 
 
 @dataclass
@@ -75,6 +79,7 @@ class Podman:
     """Podman, or buildah in the same storage, which podman then looks into."""
 
     folder: Path
+    state: Path
     program: str
     env: Mapping[str, str] = field(init=False)
 
@@ -84,7 +89,7 @@ class Podman:
         self.env = {**os.environ, "CONTAINERS_CONF": str(settings)}
 
     def _say(self, program: str, *words: object) -> str:
-        store = ("--root", self.folder / "root", "--runroot", self.folder / "run")
+        store = ("--root", self.folder / "root", "--runroot", self.state)
         done = run([program, *store, *words], env=self.env)
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout

@@ -114,12 +114,8 @@ def context(plan: Plan, base: str) -> Iterator[LayerFile]:
 
 def _copied(plan: Plan) -> Iterator[LayerFile]:
     yield from _moved(ociimage.programs(plan), buildfiles.BUILD, "runner")
-    before: list[str] = []
     for step in plan.steps:
         yield from _moved(buildfiles.of_step(step), buildfiles.BUILD, "")
-        text = "".join(f"{line}\n" for line in before)
-        yield _file(f"layers/{step.layer.name}/environment", text)
-        before += buildfiles.exports(step)
     yield from _moved(buildfiles.kept(plan), _KEPT, "kept")
 
 
