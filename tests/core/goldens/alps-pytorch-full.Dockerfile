@@ -17,8 +17,8 @@ RUN ["env", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
-ENV CUDA_HOME="/usr/local/cuda"
-ENV PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
+ENV CUDA_HOME="/usr/local/cuda" \
+    PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
 # step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
@@ -26,9 +26,9 @@ COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
      "bash", "/.sifwright/run", "python-venv"]
-ENV VIRTUAL_ENV="/opt/venv"
-ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
-ENV WITH_CONDA="source /opt/venv/bin/activate"
+ENV VIRTUAL_ENV="/opt/venv" \
+    PATH="/opt/venv/bin${PATH:+:$PATH}" \
+    WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
 # step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8

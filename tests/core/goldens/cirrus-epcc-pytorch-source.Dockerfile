@@ -17,8 +17,8 @@ RUN ["env", \
      "OPT_IMAGE=nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
-ENV CUDA_HOME="/usr/local/cuda"
-ENV PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
+ENV CUDA_HOME="/usr/local/cuda" \
+    PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
 # step 42e84e294be49449e2a49f1f28fb6c568f7f8106682d395adb07619d3ceabca8
@@ -26,9 +26,9 @@ COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
      "bash", "/.sifwright/run", "python-venv"]
-ENV VIRTUAL_ENV="/opt/venv"
-ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
-ENV WITH_CONDA="source /opt/venv/bin/activate"
+ENV VIRTUAL_ENV="/opt/venv" \
+    PATH="/opt/venv/bin${PATH:+:$PATH}" \
+    WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
 # step f31687415e480bf33122ddcd82eb5b45d1984f3052093a3b762f25d0cb4b5015

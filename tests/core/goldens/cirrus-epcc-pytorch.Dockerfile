@@ -29,9 +29,9 @@ COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
      "bash", "/.sifwright/run", "python-venv"]
-ENV VIRTUAL_ENV="/opt/venv"
-ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
-ENV WITH_CONDA="source /opt/venv/bin/activate"
+ENV VIRTUAL_ENV="/opt/venv" \
+    PATH="/opt/venv/bin${PATH:+:$PATH}" \
+    WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
 # step 359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29

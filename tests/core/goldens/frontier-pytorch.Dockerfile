@@ -17,8 +17,8 @@ RUN ["env", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.1.1-complete", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
-ENV ROCM_PATH="/opt/rocm"
-ENV PATH="/opt/rocm/bin${PATH:+:$PATH}"
+ENV ROCM_PATH="/opt/rocm" \
+    PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
 # step faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364
@@ -26,9 +26,9 @@ COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
      "bash", "/.sifwright/run", "python-venv"]
-ENV VIRTUAL_ENV="/opt/venv"
-ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
-ENV WITH_CONDA="source /opt/venv/bin/activate"
+ENV VIRTUAL_ENV="/opt/venv" \
+    PATH="/opt/venv/bin${PATH:+:$PATH}" \
+    WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
 # step a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f

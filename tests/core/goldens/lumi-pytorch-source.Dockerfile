@@ -17,8 +17,8 @@ RUN ["env", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.0.2-complete", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
-ENV ROCM_PATH="/opt/rocm"
-ENV PATH="/opt/rocm/bin${PATH:+:$PATH}"
+ENV ROCM_PATH="/opt/rocm" \
+    PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
 # step cb5f7465974a35f3b5d5f77038c34142a97b24fcdd4969a9930c9d62a4f3145c
@@ -26,9 +26,9 @@ COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
      "bash", "/.sifwright/run", "python-venv"]
-ENV VIRTUAL_ENV="/opt/venv"
-ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
-ENV WITH_CONDA="source /opt/venv/bin/activate"
+ENV VIRTUAL_ENV="/opt/venv" \
+    PATH="/opt/venv/bin${PATH:+:$PATH}" \
+    WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
 # step 43d754860d3247affe091440a418b1e91e81cecc6b9f508cf16ffbac23eac9d0

@@ -17,8 +17,8 @@ RUN ["env", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:6.3.4-complete", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
-ENV ROCM_PATH="/opt/rocm"
-ENV PATH="/opt/rocm/bin${PATH:+:$PATH}"
+ENV ROCM_PATH="/opt/rocm" \
+    PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
 # step 2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f
@@ -26,9 +26,9 @@ COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
      "bash", "/.sifwright/run", "python-venv"]
-ENV VIRTUAL_ENV="/opt/venv"
-ENV PATH="/opt/venv/bin${PATH:+:$PATH}"
-ENV WITH_CONDA="source /opt/venv/bin/activate"
+ENV VIRTUAL_ENV="/opt/venv" \
+    PATH="/opt/venv/bin${PATH:+:$PATH}" \
+    WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
 # step a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9
