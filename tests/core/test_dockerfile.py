@@ -6,7 +6,7 @@ import dataclasses
 import io
 import json
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from dockerfile_parse import DockerfileParser
@@ -19,6 +19,9 @@ from sifwright.render import dockerfile, ociimage
 from sifwright.render.definition import labels
 from tests.core.conftest import CHECKOUT, Cli
 from tests.core.test_goldens import GOLDENS, PAIRS, PLANS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RENDER = ("--project", CHECKOUT, "render", "local", "pytorch", "--format", "dockerfile")
 

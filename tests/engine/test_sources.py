@@ -168,7 +168,9 @@ def test_by_hand_with_the_folder_that_sifwright_writes(
     done = sifwright(*project, "machine", tmp_path / "settings", env=env)
     assert done.returncode == 0, done.stderr
     assert CANARY not in done.stdout
-    command = done.stdout.removeprefix("build with it:  ").replace("apptainer", engine)
+    command = (
+        done.stdout.splitlines()[0].removeprefix("build with it:  ").replace("apptainer", engine)
+    )
     command = command.replace("IMAGE.sif", "toy.sif").replace("IMAGE.def", "toy.def")
     assert run(["bash", "-c", command], cwd=tmp_path).returncode == 0
     shown = run([engine, "--quiet", "exec", tmp_path / "toy.sif", "cat", "/fetched"]).stdout
