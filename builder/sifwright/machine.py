@@ -27,8 +27,6 @@ PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
 _PROXY_NAMES = (*PROXIES, *(name.upper() for name in PROXIES))
 # Debian's archive, in the mirrors file: whichever mirror a machine has, this is what it is one of.
 DEBIAN = "debian"
-# The archive's public name, which sources in images from registries have.
-_ARCHIVE = "http://deb.debian.org/debian"
 # How to reach mirrors; certificates and keys are files of this machine and handled apart.
 _ACQUIRE = re.compile(
     r'^Acquire::(http|https|ftp|Retries)\b(?!.*(CaInfo|Cert|Key)).*";$', re.IGNORECASE
@@ -113,13 +111,11 @@ def _bound_rules(binds: Binds) -> Iterator[Rule]:
 
 
 def _archive_rule(rules: Sequence[Rule]) -> Iterator[Rule]:
-    """Debian's archive by its public name is this machine's mirror of it, unless rules say more."""
+    """Debian's archive is this machine's mirror of it, unless the mirrors file says more."""
     apt = [rule for rule in rules if rule.kind == "apt"]
-    target = mirrors.redirect(apt, DEBIAN)
-    if target == DEBIAN:
-        target = mirrors.redirect(apt, aptmirror.debian_mirror())
-    if target and mirrors.redirect(apt, _ARCHIVE) == _ARCHIVE:
-        yield Rule(kind="apt", source=_ARCHIVE, target=target)
+    target = mirrors.redirect(apt, aptmirror.debian_mirror())
+    if target and mirrors.redirect(apt, DEBIAN) == DEBIAN:
+        yield Rule(kind="apt", source=DEBIAN, target=target)
 
 
 def _mirror_lines(rules: Iterable[Rule]) -> Iterator[str]:

@@ -104,6 +104,7 @@ def test_lint_shell_finds_scripts_by_their_first_line(
             *checkout.glob("tools/*"),
             *checkout.glob("runscripts/*"),
             *checkout.glob("builder/sifwright/templates/bin/*"),
+            *checkout.glob("builder/sifwright/templates/oci/*"),
             checkout / "builder/sifwright/native/extend-venv-activate",
             *checkout.glob("builder/sifwright/installation/bin/*"),
             checkout / ".ci/run",
