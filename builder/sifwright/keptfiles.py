@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sifwright.model import LayerFile, Plan
 
-__all__ = ["base_metadata", "modes", "prepare", "read", "write_files"]
+__all__ = ["base_metadata", "modes", "prepare", "read", "settings", "write_files"]
 
 _KEPT = "kept"
 # Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
@@ -38,6 +38,17 @@ def prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[s
 
 
 def _prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> None:
+    settings(build, machine)
+    for name, text in kept.items():
+        (build / _KEPT / name).write_text(text, errors=_ANY)
+    step = plan.steps[number]
+    write_files(build, [*buildfiles.programs(), *buildfiles.of_step(step)], buildfiles.BUILD)
+    (build / "run").write_text(buildfiles.script(plan, number))
+    (build / "shell").write_text(buildfiles.shell_script(plan, number))
+
+
+def settings(build: Path, machine: Path) -> None:
+    """Make the folder, with the machine's settings in it."""
     for name in ("tmp", _KEPT):
         (build / name).mkdir(parents=True)
     shutil.copytree(machine, build / "machine")
@@ -49,12 +60,6 @@ def _prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[
     ):
         if path.exists():
             path.chmod(mode)
-    for name, text in kept.items():
-        (build / _KEPT / name).write_text(text, errors=_ANY)
-    step = plan.steps[number]
-    write_files(build, [*buildfiles.programs(), *buildfiles.of_step(step)], buildfiles.BUILD)
-    (build / "run").write_text(buildfiles.script(plan, number))
-    (build / "shell").write_text(buildfiles.shell_script(plan, number))
 
 
 def read(build: Path) -> dict[str, str]:

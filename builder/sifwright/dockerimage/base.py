@@ -1,0 +1,67 @@
+"""The image that a plan starts from, in the engine: the one place that knows how it gets there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from sifwright import baseimage
+from sifwright.dockerimage import contents
+from sifwright.dockerimage.pulling import pull
+from sifwright.dockerimage.work import REPOSITORY
+from sifwright.errors import PlanError
+from sifwright.render import ociimage
+from sifwright.workspace import workspace
+
+if TYPE_CHECKING:
+    from sifwright.dockerimage.work import Work
+
+__all__ = ["base"]
+
+
+def base(work: Work) -> str:
+    """The id of the image that the first step runs in, which is made or pulled if it is not there.
+
+    Raises `PlanError` for what an engine cannot start from.
+    """
+    start = ociimage.start(work.plan)
+    if isinstance(start, ociimage.Registry):
+        return _pulled(work)
+    return _debootstrapped(work, start)
+
+
+def _pulled(work: Work) -> str:
+    image = work.inputs.base
+    if image is None:
+        raise PlanError.of("the plan starts from no image of a registry")
+    reference = image.reference.at(work.inputs.digest)
+    return work.engine.identity(str(reference)) or pull(work, reference)
+
+
+def _debootstrapped(work: Work, start: ociimage.Debootstrap) -> str:
+    """A Debian system, made in a container of a Debian image and taken out of it."""
+    programs = list(ociimage.programs(work.plan))
+    facts = {**asdict(start), "mirror": "", "around": work.surroundings}
+    texts = [f"{file.path} {hashlib.sha256(file.data).hexdigest()}" for file in programs]
+    key = hashlib.sha256(json.dumps([facts, texts], sort_keys=True).encode()).hexdigest()
+    if found := work.known(key):
+        return found
+    work.watcher.timer.start("base image")
+    reference = baseimage.reference(work.plan.site, start.name)
+    host = work.engine.identity(str(reference)) or pull(work, reference)
+    made = _made(work, host, start)
+    work.engine.tag(made, REPOSITORY, key)
+    return made
+
+
+def _made(work: Work, host: str, start: ociimage.Debootstrap) -> str:
+    command = (*start.command[:-1], start.mirror or work.mirror)
+    with workspace(work.folder) as scratch:
+        files = ociimage.programs(work.plan)
+        archive = contents.program(scratch, files, work.machine, shlex.join(command))
+        words = ("debootstrap", start.suite)
+        with work.ran(host, words, archive) as ran:
+            return work.engine.load_tree(work.engine.get(ran.container, f"{ociimage.ROOT}/."))

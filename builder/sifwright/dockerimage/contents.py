@@ -1,0 +1,69 @@
+"""What a container is given in /.sifwright, as the archive that an engine takes."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from typing import TYPE_CHECKING
+
+from sifwright import keptfiles
+from sifwright.render import buildfiles, shell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from sifwright.model import LayerFile, Plan
+
+__all__ = ["ENTER", "closing", "program", "step"]
+
+# What a container runs; the words after it say in the image's history what it was.
+ENTER = ("/bin/sh", f"{buildfiles.BUILD}/enter")
+
+
+def step(work: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> bytes:
+    """What runs a step; `work` is an empty folder."""
+    build = work / "build"
+    keptfiles.prepare(build, plan, number, machine, kept)
+    return _archive(build)
+
+
+def closing(work: Path, files: Iterable[LayerFile]) -> bytes:
+    """What writes the files that the image keeps of its plan."""
+    build, carried, lines = work / "build", f"{buildfiles.BUILD}/files", ["set -e", "umask 022"]
+    build.mkdir()
+    for number, file in enumerate(files):
+        keptfiles.write_files(build, [_numbered(file, f"{carried}/{number}")], buildfiles.BUILD)
+        target = shell.quote(file.path)
+        lines.append(shell.make_folders({file.path.rpartition("/")[0]}))
+        lines += [f"cp {carried}/{number} {target}", f"chmod 644 {target}"]
+    (build / "run").write_text("\n".join([*lines, ""]))
+    return _archive(build)
+
+
+def _numbered(file: LayerFile, path: str) -> LayerFile:
+    return type(file)(path=path, data=file.data, executable=False)
+
+
+def program(work: Path, files: Iterable[LayerFile], machine: Path, command: str) -> bytes:
+    """What runs a command with this machine's settings, and these files beside them."""
+    build = work / "build"
+    keptfiles.settings(build, machine)
+    keptfiles.write_files(build, files, buildfiles.BUILD)
+    (build / "run").write_text(f"set -ex\numask 022\n{command}\n")
+    return _archive(build)
+
+
+def _archive(build: Path) -> bytes:
+    """The folder as /.sifwright, all of it root's."""
+    (build / "enter").write_text(buildfiles.package_text("templates/enter.sh"))
+    with io.BytesIO() as file:
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            archive.add(build, arcname=buildfiles.BUILD.lstrip("/"), filter=_of_root)
+        return file.getvalue()
+
+
+def _of_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = "root"
+    return entry

@@ -1,0 +1,106 @@
+"""One build with an engine that is under way: what is built, with what, and where."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.dockerimage import containers
+from sifwright.dockerimage.contents import ENTER
+from sifwright.dockerimage.said import Said
+from sifwright.engines.docker import Container
+from sifwright.errors import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sifwright.engines.docker import Docker
+    from sifwright.inputs import Inputs
+    from sifwright.machine import Settings
+    from sifwright.model import Plan
+    from sifwright.watcher import Watcher
+
+__all__ = ["REPOSITORY", "Ran", "Work"]
+
+# Each result of a step is an image of this name, tagged with the step's key.
+REPOSITORY = "sifwright/step"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ran:
+    """A container whose command has ended well, and what that left for later steps."""
+
+    container: str
+    kept: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Work:
+    """`folder` is private and gone afterwards; `header` is what is taken of the machine."""
+
+    plan: Plan
+    engine: Docker
+    inputs: Inputs
+    settings: Settings
+    header: Mapping[str, str]
+    folder: Path
+    log: Path
+    watcher: Watcher
+    cached: bool
+    # What is made without the cache is nobody else's.
+    salt: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    @property
+    def machine(self) -> Path:
+        return Path(self.settings.env["SIFWRIGHT_MACHINE"])
+
+    @property
+    def mirror(self) -> str:
+        return self.header.get("debian-mirror", "")
+
+    @property
+    def surroundings(self) -> dict[str, str]:
+        """What decides a step's result beside the plan; see `stepkey.key`."""
+        around = {"processor": self.engine.processor, "engine": self.engine.product}
+        return around if self.cached else {**around, "salt": self.salt}
+
+    def container(self, image: str, words: Sequence[str]) -> Container:
+        """One that runs what it is given in /.sifwright, and sees what is bound of the machine."""
+        mounts = [_mount(bind) for bind in self.settings.binds]
+        return Container(
+            image=image, name=containers.name(), entrypoint=ENTER, command=words, mounts=mounts
+        )
+
+    @contextmanager
+    def ran(self, image: str, words: Sequence[str], archive: bytes) -> Iterator[Ran]:
+        """Run what an archive brings; raises `BuildError` if that fails."""
+        with containers.container(self.engine, self.container(image, words)) as made:
+            self.engine.put(made, archive)
+            said, status = self.follow(made)
+            if status != 0:
+                raise BuildError(self.watcher.problem(f"{self.engine.product} failed"))
+            yield Ran(container=made, kept=said.kept)
+
+    def follow(self, container: str) -> tuple[Said, int]:
+        """Run a container to its end; what it said, and its exit status."""
+        with self.log.open("a", encoding="utf-8") as log:
+            said = Said(log=log, on_line=self.watcher)
+            status = self.engine.run(container, said)
+            said.end()
+        return said, status
+
+    def commit(self, container: str, key: str, message: str) -> str:
+        return self.engine.commit(container, REPOSITORY, key, f"sifwright: {message}")
+
+    def known(self, key: str) -> str:
+        """The image that a step made which has this key; empty if there is none."""
+        return self.engine.identity(f"{REPOSITORY}:{key}")
+
+
+def _mount(bind: str) -> tuple[str, str, bool]:
+    """From what Apptainer's --bind takes."""
+    source, target, *options = bind.split(":")
+    return source, target, "ro" in options

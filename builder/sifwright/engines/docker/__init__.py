@@ -1,0 +1,6 @@
+"""Docker Engine, or podman's service that speaks as it does; only this package knows the SDK."""
+
+from sifwright.engines.docker.client import Container, Docker
+from sifwright.engines.docker.finding import find
+
+__all__ = ["Container", "Docker", "find"]

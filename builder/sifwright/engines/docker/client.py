@@ -1,0 +1,198 @@
+"""An engine that answers, and what a build asks of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from docker import APIClient, errors, types
+
+from sifwright.engines.docker.faults import said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["Container", "Docker"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Container:
+    """What a container is made of; all but the mounts is what an image of it has as well.
+
+    `mounts` are (folder of this machine, place in the container, read only).
+    """
+
+    image: str
+    name: str
+    entrypoint: Sequence[str]
+    command: Sequence[str]
+    user: str = "0"
+    working_dir: str = "/"
+    env: Mapping[str, str] | None = None
+    labels: Mapping[str, str] | None = None
+    mounts: Sequence[tuple[str, str, bool]] = ()
+    read_only: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Docker:
+    """An engine that answers; `root` is where it keeps images."""
+
+    api: APIClient
+    product: str
+    version: str
+    address: str
+    processor: str
+    root: str
+
+    def __str__(self) -> str:
+        return f"{self.product} {self.version}"
+
+    @property
+    def is_podman(self) -> bool:
+        return self.product == "podman"
+
+    def identity(self, name: str) -> str:
+        """The id of an image; empty if there is none of that name."""
+        try:
+            return str(self._image(name)["Id"])
+        except errors.ImageNotFound:
+            return ""
+
+    def environment(self, name: str) -> dict[str, str]:
+        """What an image sets."""
+        lines = self._image(name)["Config"].get("Env") or []
+        return dict(line.partition("=")[::2] for line in lines)
+
+    def size(self, name: str) -> int:
+        return int(self._image(name)["Size"])
+
+    def _image(self, name: str) -> dict[str, Any]:
+        with said(self, missing=True):
+            found: dict[str, Any] = self.api.inspect_image(name)
+            return found
+
+    def pull(self, name: str, login: Mapping[str, str], tell: Callable[[dict[str, Any]], None]) -> None:
+        """Pull an image; `tell` gets what the engine says of each layer."""
+        repository, _, digest = name.partition("@")
+        with said(self):
+            lines = self.api.pull(
+                repository, tag=digest, stream=True, decode=True, auth_config=dict(login) or None
+            )
+            for line in lines:
+                if why := line.get("error"):
+                    raise errors.DockerException(why)
+                tell(line)
+
+    def tag(self, image: str, repository: str, tag: str) -> None:
+        with said(self):
+            self.api.tag(image, repository, tag, force=True)
+
+    def save(self, image: str) -> Iterator[bytes]:
+        """The image as a docker-archive."""
+        with said(self):
+            yield from self.api.get_image(image)
+
+    def load_tree(self, tree: Iterable[bytes], changes: Sequence[str] = ()) -> str:
+        """Make an image of a tar archive; its id."""
+        with said(self):
+            answer = self.api.import_image_from_stream(tree, changes=list(changes))
+        return _imported(str(answer))
+
+    def create(self, wanted: Container) -> str:
+        """Make a container; its id."""
+        with said(self):
+            made = self.api.create_container(
+                wanted.image,
+                name=wanted.name,
+                hostname="localhost",
+                entrypoint=list(wanted.entrypoint),
+                command=list(wanted.command),
+                user=wanted.user,
+                working_dir=wanted.working_dir,
+                environment=dict(wanted.env) if wanted.env else None,
+                labels=dict(wanted.labels) if wanted.labels else None,
+                host_config=self._host(wanted),
+            )
+            return str(made["Id"])
+
+    def _host(self, wanted: Container) -> dict[str, Any]:
+        """What a container gets of the machine; an image made of it has none of that."""
+        mounts = [
+            types.Mount(target, source, type="bind", read_only=read_only)
+            for source, target, read_only in wanted.mounts
+        ]
+        places = ("/tmp", "/var/tmp")  # noqa: S108  # of the container
+        made: dict[str, Any] = self.api.create_host_config(
+            network_mode="host",
+            mounts=mounts,
+            # What a step says goes to us; it may have this machine's settings in it.
+            log_config=types.LogConfig(type="none"),
+            read_only=wanted.read_only,
+            tmpfs=dict.fromkeys(places, "exec,mode=1777") if wanted.read_only else None,
+        )
+        return made
+
+    def put(self, container: str, archive: bytes) -> None:
+        """Unpack a tar archive at the container's /."""
+        with said(self):
+            self.api.put_archive(container, "/", archive)
+
+    def get(self, container: str, path: str) -> Iterator[bytes]:
+        """A folder of the container as a tar archive."""
+        with said(self):
+            chunks, _ = self.api.get_archive(container, path)
+            yield from chunks
+
+    def has(self, container: str, path: str) -> bool:
+        try:
+            with said(self, missing=True):
+                self.api.get_archive(container, path)
+        except errors.NotFound:
+            return False
+        return True
+
+    def run(self, container: str, tell: Callable[[bytes], None]) -> int:
+        """Run a container to its end; `tell` gets what it prints. Its exit status."""
+        with said(self):
+            output = self.api.attach(container, stream=True, stdout=True, stderr=True)
+            self.api.start(container)
+            for chunk in output:
+                tell(chunk)
+            return int(self.api.wait(container)["StatusCode"])
+
+    def export(self, container: str) -> Iterator[bytes]:
+        with said(self):
+            yield from self.api.export(container)
+
+    def commit(self, container: str, repository: str, tag: str, message: str) -> str:
+        """Make an image of a container, with its configuration; the image's id."""
+        with said(self):
+            made = self.api.commit(container, repository=repository, tag=tag, message=message)
+        return _whole(str(made["Id"]))
+
+    def remove(self, container: str) -> None:
+        """Remove a container, running or not, and what is only its own."""
+        with said(self):
+            try:
+                self.api.remove_container(container, v=True, force=True)
+            except errors.NotFound:
+                return
+
+    def containers(self, prefix: str) -> list[str]:
+        """The names of all containers that begin so."""
+        with said(self):
+            found = self.api.containers(all=True, filters={"name": prefix})
+        names = (name.lstrip("/") for one in found for name in one["Names"])
+        return [name for name in names if name.startswith(prefix)]
+
+
+def _imported(answer: str) -> str:
+    """The last of the lines that the engine answers says which image it is."""
+    return _whole(json.loads(answer.strip().splitlines()[-1])["status"])
+
+
+def _whole(identity: str) -> str:
+    """Podman leaves out what the digest is made with."""
+    return identity if identity.startswith("sha256:") else f"sha256:{identity}"

@@ -1,0 +1,72 @@
+"""What an engine answers when it cannot do what it is asked, as errors of ours."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import requests
+import urllib3
+from docker import errors
+
+from sifwright.errors import BuildError, MachineError, SifwrightError
+from sifwright.registry import LOGIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.engines.docker.client import Docker
+
+__all__ = ["LOST", "explained", "said"]
+
+# What is raised where the engine ends, or is stopped, in the middle.
+LOST = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
+_NO_ROOM = ("no space left on device", "disk quota exceeded")
+_NO_FOLDER = ("bind source path does not exist", "statfs /")
+_NO_LOGIN = ("unauthorized", "no basic auth credentials", "denied", "authentication required")
+
+
+@contextmanager
+def said(engine: Docker, *, missing: bool = False) -> Iterator[None]:
+    """Turn what the SDK raises inside into ours; `missing`: but for what is not there."""
+    try:
+        yield
+    except errors.NotFound as error:
+        if missing:
+            raise
+        raise _error(engine, explained(error)) from None
+    except errors.DockerException as error:
+        raise _error(engine, explained(error)) from None
+    except LOST as error:
+        raise BuildError.of(
+            f"the connection to {engine} was lost: {explained(error)}",
+            where=engine.address,
+            fix="See whether it still runs, and what its log says; then build again.",
+        ) from None
+
+
+def explained(error: Exception) -> str:
+    """Why, in one line."""
+    text = str(getattr(error, "explanation", "") or error)
+    return " ".join(text.split()) or type(error).__name__
+
+
+def _error(engine: Docker, why: str) -> SifwrightError:
+    text = why.lower()
+    if any(words in text for words in _NO_ROOM):
+        return MachineError.of(
+            f"the disk of {engine} is full: {why}",
+            where=engine.root or engine.address,
+            fix="Free space there: 'docker system df' shows what takes it; docs/docker.md.",
+        )
+    if any(words in text for words in _NO_FOLDER):
+        return MachineError.of(
+            f"{engine} does not see a folder of this machine: {why}",
+            where=engine.address,
+            fix="Build on the machine that the engine runs on.",
+        )
+    if any(words in text for words in _NO_LOGIN):
+        fix = f"Log in: docker login, or {LOGIN}."
+        return MachineError.of(f"{engine} may not: {why}", where=engine.address, fix=fix)
+    fix = "The log of the engine may say more."
+    return BuildError.of(f"{engine} cannot do it: {why}", where=engine.address, fix=fix)

@@ -1,0 +1,166 @@
+"""Find the engine to use: what the user named, else what is usual on a machine."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from docker import APIClient, errors
+from docker.context import ContextAPI
+from packaging.version import InvalidVersion, Version
+
+from sifwright.engines.docker.client import Docker
+from sifwright.engines.docker.faults import LOST, explained
+from sifwright.errors import MachineError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["MINIMUM", "find"]
+
+# Docker Engine 19.03, and podman 3: older ones we have not tried.
+MINIMUM = Version("1.40")
+# What the SDK knows; engines take older requests than their own.
+_SPOKEN = Version("1.44")
+# The service answers at once or it is not there; what it is asked later may take hours.
+_FIRST_SECONDS = 20
+_SECONDS = 12 * 3600
+_SYSTEM = Path("/var/run/docker.sock")
+_INSTALL = (
+    "Install Docker Engine or podman (Debian: docker.io, podman) and start its service, or name"
+    " it with DOCKER_HOST=unix:///PATH."
+)
+_PERMISSION = (
+    "Become a member of the group that it belongs to ({group}: sudo usermod -aG {group} $USER), or"
+    " run a rootless engine (podman: systemctl --user start podman.socket)."
+)
+# Go's names of processors.
+_PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+def find() -> Docker:
+    """The engine that the environment or Docker's settings name, else the first that answers.
+
+    Raises `MachineError` if there is none that can be used.
+    """
+    named = _named()
+    problems: list[Problem] = []
+    for address in [named] if named else _usual():
+        try:
+            return _asked(address)
+        except MachineError as error:
+            problems += error.problems
+    if not problems:
+        what = f"no Docker Engine and no podman service: no socket {', '.join(_places())}"
+        raise MachineError.of(what, fix=_INSTALL)
+    raise MachineError(*problems)
+
+
+def _named() -> str:
+    """As the command `docker` decides: DOCKER_HOST, then the context that is in use."""
+    if host := os.environ.get("DOCKER_HOST"):
+        return host
+    try:
+        context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT") or None)
+    except (errors.DockerException, OSError, ValueError) as error:
+        what = f"Docker's context cannot be read: {explained(error)}"
+        raise MachineError.of(what, fix="docker context ls; or name one with DOCKER_HOST.") from None
+    return "" if context is None or context.Name == "default" else str(context.Host or "")
+
+
+def _usual() -> Iterator[str]:
+    return (f"unix://{place}" for place in _places() if Path(place).exists())
+
+
+def _places() -> list[str]:
+    own = os.environ.get("XDG_RUNTIME_DIR", "")
+    rootless = [Path(own, "docker.sock"), Path(own, "podman/podman.sock")] if own else []
+    return [str(place) for place in (_SYSTEM, *rootless, Path("/run/podman/podman.sock"))]
+
+
+def _asked(address: str) -> Docker:
+    """The engine behind an address; raises `MachineError` if it cannot be used."""
+    _require_local(address)
+    try:
+        first = APIClient(base_url=address, version=str(MINIMUM), timeout=_FIRST_SECONDS)
+        said = first.version(api_version=False)
+        spoken = Version(said["ApiVersion"])
+    except (errors.DockerException, *LOST) as error:
+        raise _no_answer(address, error) from None
+    except (KeyError, TypeError, ValueError, InvalidVersion) as error:
+        what = f"what answers there is no Docker Engine: {explained(error)}"
+        raise MachineError.of(what, where=address, fix=_INSTALL) from None
+    podman = any(one.get("Name") == "Podman Engine" for one in said.get("Components") or ())
+    product = "podman" if podman else "Docker Engine"
+    name = f"{product} {said.get('Version', '')}".strip()
+    _require_recent(name, spoken, address)
+    api = APIClient(base_url=address, version=str(min(spoken, _SPOKEN)), timeout=_SECONDS)
+    return Docker(
+        api=api,
+        product=product,
+        version=str(said.get("Version", "")),
+        address=address,
+        processor=_PROCESSORS.get(said.get("Arch", ""), str(said.get("Arch", ""))),
+        root=_root(first),
+    )
+
+
+def _root(api: APIClient) -> str:
+    """Where it keeps images."""
+    try:
+        return str(api.info().get("DockerRootDir", ""))
+    except (errors.DockerException, *LOST):
+        return ""
+
+
+def _require_local(address: str) -> None:
+    """An engine elsewhere has none of the folders of this machine that steps are given."""
+    if urlsplit(address).scheme == "unix":
+        return
+    raise MachineError.of(
+        "is an engine that is not on this machine: it sees none of the folders a build needs",
+        where=address,
+        fix="Build on the machine it runs on, or name an engine of this one:"
+        " DOCKER_HOST=unix:///var/run/docker.sock (docker context use default).",
+    )
+
+
+def _require_recent(name: str, spoken: Version, address: str) -> None:
+    if spoken >= MINIMUM:
+        return
+    what = f"{name} is too old: its interface is {spoken}, {MINIMUM} is needed"
+    fix = "Install Docker Engine 19.03 or later, or podman 3 or later."
+    raise MachineError.of(what, where=address, fix=fix)
+
+
+def _no_answer(address: str, error: Exception) -> MachineError:
+    place = Path(urlsplit(address).path)
+    if _number(error) in {errno.EACCES, errno.EPERM}:
+        what = "this user may not use the engine's socket"
+        fix = _PERMISSION.format(group=_group(place))
+        return MachineError.of(what, where=str(place), fix=fix)
+    there = place.exists() and stat.S_ISSOCK(place.stat().st_mode)
+    what = f"no engine answers there: {explained(error)}" if there else "there is no such socket"
+    return MachineError.of(what, where=str(place), fix=_INSTALL)
+
+
+def _number(error: BaseException | None) -> int:
+    """The system's error below those of the SDK and of what it uses."""
+    while error is not None:
+        for one in (error, *error.args):
+            if isinstance(one, OSError) and one.errno:
+                return one.errno
+        inner = next((one for one in error.args if isinstance(one, BaseException)), None)
+        error = inner or error.__cause__ or error.__context__
+    return 0
+
+
+def _group(place: Path) -> str:
+    try:
+        return place.group()
+    except (OSError, KeyError):
+        return "docker"
