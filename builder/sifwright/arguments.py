@@ -77,6 +77,21 @@ def _force(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _engine(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "--engine",
+        choices=("apptainer", "docker"),
+        default="apptainer",
+        help="what runs the steps: apptainer, or Docker Engine or podman's service (docker)",
+    )
+    add(
+        "--format",
+        choices=("sif", "image"),
+        help="what comes of it: a SIF, or an image in the engine (docker's default)",
+    )
+
+
 def _extend(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--requirements", required=True, metavar="FILE", help="what pip is to install")
@@ -270,6 +285,7 @@ ARGUMENTS = {
     "output": _output,
     "talk": _talk,
     "force": _force,
+    "engine": _engine,
     "extend": _extend,
     "native": _native,
     "site_module": _site_module,

@@ -45,8 +45,8 @@ COMMANDS = (
     ),
     (
         "build",
-        "build the SIF, test it, put it in place",
-        ("image", "set", "output", "talk", "force"),
+        "build the SIF, or an image with Docker, test it, put it in place",
+        ("image", "set", "output", "talk", "force", "engine"),
     ),
     (
         "extend",

@@ -43,6 +43,7 @@ class Words:
     layout: str
     tests: str
     extension: str = ""
+    engine: str = ""
 
 
 class Recall:

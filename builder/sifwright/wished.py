@@ -28,6 +28,8 @@ class Wishes:
 
     layout: Layout
     before: str = ""
+    engine: Literal["apptainer", "docker"] = "apptainer"
+    format: Literal["sif", "image"] = "sif"
     tests: Literal["all", "changed"] = "all"
     force: bool = False
     cached: bool = True
@@ -49,6 +51,7 @@ def order(plan: Plan, wishes: Wishes, notes: Sequence[str] = ()) -> Order:
             "site_compression": plan.site.compression,
             "layout": wishes.layout,
             **({"tested": "all"} if wishes.tests == "all" else {}),
+            **({"steps": wishes.engine} if wishes.engine != "apptainer" else {}),
         },
         base=baseimage.local_name(plan),
         base_layer=plan.steps[0].layer.name,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from sifwright import baseimage
 from sifwright.dockerimage import contents
 from sifwright.dockerimage.pulling import pull
-from sifwright.dockerimage.work import REPOSITORY
 from sifwright.errors import PlanError
 from sifwright.render import ociimage
 from sifwright.workspace import workspace
@@ -50,18 +49,15 @@ def _debootstrapped(work: Work, start: ociimage.Debootstrap) -> str:
     if found := work.known(key):
         return found
     work.watcher.timer.start("base image")
-    reference = baseimage.reference(work.plan.site, start.name)
+    reference = baseimage.located(work.plan.site, start.name)
     host = work.engine.identity(str(reference)) or pull(work, reference)
-    made = _made(work, host, start)
-    work.engine.tag(made, REPOSITORY, key)
-    return made
+    return work.keep(_made(work, host, start), key)
 
 
 def _made(work: Work, host: str, start: ociimage.Debootstrap) -> str:
-    command = (*start.command[:-1], start.mirror or work.mirror)
     with workspace(work.folder) as scratch:
         files = ociimage.programs(work.plan)
-        archive = contents.program(scratch, files, work.machine, shlex.join(command))
+        archive = contents.program(scratch, files, work.machine, shlex.join(start.command))
         words = ("debootstrap", start.suite)
         with work.ran(host, words, archive) as ran:
             return work.engine.load_tree(work.engine.get(ran.container, f"{ociimage.ROOT}/."))

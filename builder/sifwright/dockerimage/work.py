@@ -13,6 +13,7 @@ from sifwright.dockerimage.contents import ENTER
 from sifwright.dockerimage.said import Said
 from sifwright.engines.docker import Container
 from sifwright.errors import BuildError
+from sifwright.task import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +40,10 @@ class Ran:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Work:
-    """`folder` is private and gone afterwards; `header` is what is taken of the machine."""
+    """`folder` and `made` are private, the second beside the output.
+
+    `header` is what is taken of the machine, `tags` are those of the results made here.
+    """
 
     plan: Plan
     engine: Docker
@@ -47,11 +51,16 @@ class Work:
     settings: Settings
     header: Mapping[str, str]
     folder: Path
-    log: Path
+    made: Path
     watcher: Watcher
     cached: bool
     # What is made without the cache is nobody else's.
     salt: str = field(default_factory=lambda: secrets.token_hex(16))
+    tags: list[str] = field(default_factory=list)
+
+    @property
+    def log(self) -> Path:
+        return self.made / LOG
 
     @property
     def machine(self) -> Path:
@@ -93,7 +102,20 @@ class Work:
         return said, status
 
     def commit(self, container: str, key: str, message: str) -> str:
+        """Make the result of a step of what has run; its id."""
+        self.tags.append(key)
         return self.engine.commit(container, REPOSITORY, key, f"sifwright: {message}")
+
+    def keep(self, image: str, key: str) -> str:
+        """Let an image be the result of a step."""
+        self.tags.append(key)
+        self.engine.tag(image, REPOSITORY, key)
+        return image
+
+    def forget(self) -> None:
+        """Take the names away that were given here; the images go where nothing else needs them."""
+        for tag in reversed(self.tags):
+            self.engine.untag(f"{REPOSITORY}:{tag}")
 
     def known(self, key: str) -> str:
         """The image that a step made which has this key; empty if there is none."""

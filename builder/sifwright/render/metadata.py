@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sifwright.model import Plan
 
-__all__ = ["ENVIRONMENT", "FOLDER", "LABELS", "BaseMetadata", "files", "inspect_json"]
+__all__ = ["ENVIRONMENT", "FOLDER", "LABELS", "BaseMetadata", "files", "inspect_json", "section"]
 
 FOLDER = "/.singularity.d"
 LABELS = f"{FOLDER}/labels.json"
@@ -39,14 +39,19 @@ class BaseMetadata:
 
 def files(plan: Plan, definition: str, base: BaseMetadata, built: str) -> Iterator[LayerFile]:
     """The files, from the text of the whole definition file; `built` says when."""
-    section = dict(_SECTION.findall(definition))
-    for name, script in (("runscript", section["runscript"]), ("test", section["test"])):
+    found = dict(_SECTION.findall(definition))
+    for name, script in (("runscript", found["runscript"]), ("test", found["test"])):
         yield _file(f"{FOLDER}/{name}", f"#!/bin/sh\n\n{script}\n", executable=True)
     before = base.environment or "#!/bin/sh\n"
-    yield _file(ENVIRONMENT, f"{before}\n{section['environment']}\n", executable=True)
-    yield _file(_HELP, f"{section['help']}\n")
+    yield _file(ENVIRONMENT, f"{before}\n{found['environment']}\n", executable=True)
+    yield _file(_HELP, f"{found['help']}\n")
     yield _file(f"{FOLDER}/Singularity", _from_header(definition))
     yield _file(LABELS, _go_json(_labels(plan, base, built)))
+
+
+def section(definition: str, name: str) -> str:
+    """The text of a section that there is one of."""
+    return str(dict(_SECTION.findall(definition))[name])
 
 
 def inspect_json(made: Mapping[str, bytes]) -> bytes:

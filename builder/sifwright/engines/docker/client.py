@@ -70,10 +70,12 @@ class Docker:
 
     def _image(self, name: str) -> dict[str, Any]:
         with said(self, missing=True):
-            found: dict[str, Any] = self.api.inspect_image(name)
+            found: dict[str, Any] = self.api.inspect_image(name)  # type: ignore[no-untyped-call]
             return found
 
-    def pull(self, name: str, login: Mapping[str, str], tell: Callable[[dict[str, Any]], None]) -> None:
+    def pull(
+        self, name: str, login: Mapping[str, str], tell: Callable[[dict[str, Any]], None]
+    ) -> None:
         """Pull an image; `tell` gets what the engine says of each layer."""
         repository, _, digest = name.partition("@")
         with said(self):
@@ -88,6 +90,14 @@ class Docker:
     def tag(self, image: str, repository: str, tag: str) -> None:
         with said(self):
             self.api.tag(image, repository, tag, force=True)
+
+    def untag(self, name: str) -> None:
+        """Take a name away; the image goes with it if nothing else needs it."""
+        try:
+            with said(self, missing=True):
+                self.api.remove_image(name)
+        except errors.NotFound:
+            return
 
     def save(self, image: str) -> Iterator[bytes]:
         """The image as a docker-archive."""

@@ -68,8 +68,10 @@ def _named() -> str:
         context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT") or None)
     except (errors.DockerException, OSError, ValueError) as error:
         what = f"Docker's context cannot be read: {explained(error)}"
-        raise MachineError.of(what, fix="docker context ls; or name one with DOCKER_HOST.") from None
-    return "" if context is None or context.Name == "default" else str(context.Host or "")
+        raise MachineError.of(
+            what, fix="docker context ls; or name one with DOCKER_HOST."
+        ) from None
+    return "" if context.Name == "default" else str(context.Host or "")
 
 
 def _usual() -> Iterator[str]:
