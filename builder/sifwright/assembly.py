@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sifwright.store.store import Entry
     from sifwright.task import Task
 
-__all__ = ["assemble"]
+__all__ = ["assemble", "compose"]
 
 # Go's names of processors, which SIFs and labels have.
 _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -44,18 +44,32 @@ def assemble(
     overlay. Flat: one partition of the whole tree. Raises `PartitionError` for a result that is
     not what was stored.
     """
-    plan = task.plan
-    how = Packing(compression=plan.site.compression, log=task.log)
-    kept = _metadata(plan, task.definition, results)
-    names = [step.layer.name for step in plan.steps]
+    names = [step.layer.name for step in task.plan.steps]
     layers = [
         _partition(name, entry, is_checked=is_checked(entry))
         for name, entry in zip(names, results, strict=True)
     ]
+    kept = _metadata(task.plan, task.definition, results)
+    return compose(task, layers, kept, _modes(results), work)
+
+
+def compose(
+    task: Task,
+    layers: Sequence[Partition],
+    kept: Sequence[LayerFile],
+    modes: Mapping[str, int],
+    work: Path,
+) -> str:
+    """The same from partitions with the files of all steps, and the metadata's files.
+
+    `modes` are those of the folders that the metadata lies in.
+    """
+    plan = task.plan
+    how = Packing(compression=plan.site.compression, log=task.log)
     last = [*kept, *buildfiles.kept(plan)]
-    layers.append(_last(last, _modes(results), work / "metadata.sqfs", how.compression))
+    parts = [*layers, _last(last, modes, work / "metadata.sqfs", how.compression)]
     contents = Contents(
-        partitions=[_flat(layers, work / "flat", how)] if task.layout == "flat" else layers,
+        partitions=[_flat(parts, work / "flat", how)] if task.layout == "flat" else parts,
         definition=task.definition.encode(),
         metadata=metadata.inspect_json({file.path: file.data for file in kept}),
         arch=_ARCH[plan.site.processor],

@@ -121,12 +121,17 @@ def prepared(
             watcher=Watcher(timer=timer, fix=f"Whole log: {output.log}"),
             layout=wishes.layout,
             cached=wishes.cached,
+            steps_by=wishes.engine,
         )
 
 
 def _making(task: Task) -> AbstractContextManager[Made]:
     """Make the SIF, step by step where the machine can."""
     why_not = incremental.obstacle(task.engine, task.plan)
+    if task.steps_by == "docker":
+        from sifwright.dockerimage import sif  # noqa: PLC0415  # pulls in the SDK
+
+        return sif.making(task, why_not)
     if not why_not:
         return incremental.making(task)
     if task.layout == "layered":

@@ -55,6 +55,8 @@ class Task:
     watcher: Watcher
     layout: Layout
     cached: bool
+    # What runs the steps; `engine` makes SIFs, whatever runs them.
+    steps_by: Literal["apptainer", "docker"] = "apptainer"
 
     @property
     def log(self) -> Path:

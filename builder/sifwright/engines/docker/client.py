@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from docker import APIClient, errors, types
 
-from sifwright.engines.docker.faults import said
+from sifwright.engines.docker.faults import LOST, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,17 +37,23 @@ class Container:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Docker:
-    """An engine that answers; `root` is where it keeps images."""
+    """An engine that answers."""
 
     api: APIClient
     product: str
     version: str
     address: str
     processor: str
-    root: str
 
     def __str__(self) -> str:
         return f"{self.product} {self.version}"
+
+    def root(self) -> str:
+        """Where it keeps images, if it says so."""
+        try:
+            return str(self.api.info().get("DockerRootDir", ""))
+        except (errors.DockerException, *LOST):
+            return ""
 
     @property
     def is_podman(self) -> bool:

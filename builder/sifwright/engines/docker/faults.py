@@ -56,7 +56,7 @@ def _error(engine: Docker, why: str) -> SifwrightError:
     if any(words in text for words in _NO_ROOM):
         return MachineError.of(
             f"the disk of {engine} is full: {why}",
-            where=engine.root or engine.address,
+            where=engine.root() or engine.address,
             fix="Free space there: 'docker system df' shows what takes it; docs/docker.md.",
         )
     if any(words in text for words in _NO_FOLDER):

@@ -107,16 +107,7 @@ def _asked(address: str) -> Docker:
         version=str(said.get("Version", "")),
         address=address,
         processor=_PROCESSORS.get(said.get("Arch", ""), str(said.get("Arch", ""))),
-        root=_root(first),
     )
-
-
-def _root(api: APIClient) -> str:
-    """Where it keeps images."""
-    try:
-        return str(api.info().get("DockerRootDir", ""))
-    except (errors.DockerException, *LOST):
-        return ""
 
 
 def _require_local(address: str) -> None:
