@@ -17,6 +17,7 @@ SET ?=
 SCRIPT ?=
 JOB ?=
 LAYOUT ?=
+ENGINE ?= apptainer
 TESTS ?=
 PYTEST ?=
 V ?=
@@ -32,25 +33,29 @@ override SET := $(value SET)
 override SCRIPT := $(value SCRIPT)
 override JOB := $(value JOB)
 override LAYOUT := $(value LAYOUT)
+override ENGINE := $(value ENGINE)
 override TESTS := $(value TESTS)
 override PYTEST := $(value PYTEST)
 override V := $(value V)
 override DATE := $(value DATE)
 override REQUIREMENTS := $(value REQUIREMENTS)
 override NAME := $(value NAME)
-export SITE IMAGE NODES SET SCRIPT JOB LAYOUT TESTS PYTEST V DATE REQUIREMENTS NAME
+export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIREMENTS NAME
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help sif extend plan def dockerfile list easyconfig easyconfigs jobscript check check-comm test test-slow lint bench clean venv venv-plot venv-dev apptainer cluster modules
+.PHONY: help sif docker extend plan def dockerfile list easyconfig easyconfigs jobscript check check-comm test test-slow lint bench clean venv venv-plot venv-dev apptainer cluster modules containers
 
 help: ## Show this list
 	@printf 'usage: make TARGET [SITE=local] [IMAGE=…] [SET="layer.option=value …"] [V=1]\n\n'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do \
 	  printf '  %-11s %s\n' "$$target" "$$text"; done
 
-sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered: rebuilt in seconds; V=1: all output)
-	@tools/run-sifwright build
+sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered, ENGINE=docker; V=1: all output)
+	@tools/run-sifwright build --format sif
+
+docker: venv ## Build and test the image sifwright/IMAGE:SITE with Docker Engine or podman
+	@ENGINE=docker tools/run-sifwright build --format image
 
 extend: venv apptainer ## Build the image with the packages of REQUIREMENTS=r.txt as its last layer (NAME=…)
 	@tools/run-sifwright extend
@@ -82,7 +87,7 @@ check: venv ## Say whether this machine can build images, and how to mend what i
 check-comm: venv-plot apptainer ## Time the collectives in the image, and prove the network they use (NODES=: of an allocation)
 	@tools/run-sifwright check-comm
 
-test: venv-dev apptainer cluster modules lint ## Run all checks and tests (PYTEST="-k name": only these tests)
+test: venv-dev apptainer cluster modules containers lint ## Run all checks and tests (PYTEST="-k name": only these tests)
 	@xargs .venv/bin/python -m pytest -n 2 --no-loadscope-reorder <<<"$$PYTEST"
 
 test-slow: venv-dev apptainer ## Run the tests that take longer: whole stacks built from source
@@ -123,3 +128,6 @@ cluster:
 
 modules:
 	@tools/install-modules
+
+containers:
+	@tools/install-containers

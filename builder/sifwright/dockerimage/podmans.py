@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["imported"]
 
 # Of a base that has none of these, an image has none.
-_MADE = ("etc/hostname", "etc/hosts", "etc/mtab", "etc/resolv.conf")
+_MADE = ("etc/hostname", "etc/hosts", "etc/mtab", "etc/resolv.conf", "run")
 _ALWAYS = ("run/.containerenv",)
 _CHUNK = 1 << 20
 
