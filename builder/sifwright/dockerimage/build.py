@@ -7,14 +7,15 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sifwright import __version__, files, firstuse, machine, wished
+from sifwright import __version__, baseimage, files, firstuse, machine, wished
 from sifwright.dockerimage.closing import finished
 from sifwright.dockerimage.preparing import prepared
 from sifwright.dockerimage.steps import tree
 from sifwright.dockerimage.testing import run_tests
 from sifwright.engines import docker
 from sifwright.progress import Timer
-from sifwright.render.definition import definition, require_header
+from sifwright.render import dockerfile, ociimage
+from sifwright.render.definition import require_header
 from sifwright.render.document import plan_document, plan_json
 from sifwright.workspace import writing
 
@@ -88,8 +89,12 @@ def _publish(work: Work, found: Tree, place: Place, record: Mapping[str, object]
 
 
 def _dockerfile(work: Work) -> dict[str, str]:
-    """The same by hand."""
-    return {"Dockerfile": definition(work.plan, work.header)}
+    """What gives the same image by hand: 'sifwright render' writes it with all it copies."""
+    start = ociimage.start(work.plan)
+    reference = baseimage.located(work.plan.site, start.name)
+    if isinstance(start, ociimage.Registry):
+        reference = reference.at(work.inputs.digest)
+    return {"Dockerfile": dockerfile.dockerfile(work.plan, str(reference))}
 
 
 def _record(work: Work, found: Tree, image: str) -> dict[str, object]:
