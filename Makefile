@@ -17,7 +17,7 @@ SET ?=
 SCRIPT ?=
 JOB ?=
 LAYOUT ?=
-ENGINE ?= apptainer
+ENGINE ?=
 TESTS ?=
 PYTEST ?=
 V ?=
@@ -52,10 +52,10 @@ help: ## Show this list
 	  printf '  %-11s %s\n' "$$target" "$$text"; done
 
 sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered, ENGINE=docker; V=1: all output)
-	@tools/run-sifwright build --format sif
+	@tools/run-sifwright build
 
 docker: venv ## Build and test the image sifwright/IMAGE:SITE with Docker Engine or podman
-	@ENGINE=docker tools/run-sifwright build --format image
+	@ENGINE= tools/run-sifwright build --engine docker
 
 extend: venv apptainer ## Build the image with the packages of REQUIREMENTS=r.txt as its last layer (NAME=…)
 	@tools/run-sifwright extend

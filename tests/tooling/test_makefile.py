@@ -54,9 +54,10 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
     [
         ("sif", ["build", "local", ""]),
         ("def", ["render", "local", ""]),
-        ("dockerfile", ["render", "local", "", "--format", "dockerfile"]),
+        ("docker", "dockerfile", ["render", "local", "", "--format", "dockerfile"]),
         ("plan", ["plan", "local", ""]),
         ("easyconfig", ["easyconfig", "local", ""]),
+        ("docker", ["build", "local", "", "--engine", "docker"]),
         ("list", ["list"]),
         ("check", ["check", "local", ""]),
         ("check-comm", ["check-comm", "local", ""]),
@@ -77,12 +78,23 @@ def test_choices_reach_the_command(run: Run, copy: Path) -> None:
         "SET=a.b=1  c.d=2",
         "LAYOUT=flat",
         "TESTS=all",
+        "ENGINE=docker",
         cwd=copy,
     )
     assert done.returncode == 0
     assert arguments(copy) == [
         *("build", "lumi", "pytorch-rocm", "--set=a.b=1", "--set=c.d=2"),
-        *("--layout", "flat", "--tests", "all", "--verbose"),
+        *(
+            "--layout",
+            "flat",
+            "--tests",
+            "all",
+            "--engine",
+            "docker",
+            "--format",
+            "sif",
+            "--verbose",
+        ),
     ]
     assert run("make", "plan", "V=1", cwd=copy).returncode == 0
     assert arguments(copy) == ["plan", "local", "", "--explain"]
