@@ -45,7 +45,16 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
     listed = {line.split()[0] for line in shown.stdout.splitlines() if line.startswith("  ")}
     assert listed == {
         *("help", "sif", "plan", "def", "list", "check", "check-comm", "test", "lint", "bench"),
-        *("clean", "easyconfig", "easyconfigs", "extend", "jobscript", "test-slow", "dockerfile"),
+        *(
+            "clean",
+            "easyconfig",
+            "easyconfigs",
+            "extend",
+            "jobscript",
+            "test-slow",
+            "docker",
+            "dockerfile",
+        ),
     }
 
 
@@ -54,7 +63,7 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
     [
         ("sif", ["build", "local", ""]),
         ("def", ["render", "local", ""]),
-        ("docker", "dockerfile", ["render", "local", "", "--format", "dockerfile"]),
+        ("dockerfile", ["render", "local", "", "--format", "dockerfile"]),
         ("plan", ["plan", "local", ""]),
         ("easyconfig", ["easyconfig", "local", ""]),
         ("docker", ["build", "local", "", "--engine", "docker"]),

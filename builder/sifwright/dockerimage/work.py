@@ -13,6 +13,7 @@ from sifwright.dockerimage.contents import ENTER
 from sifwright.dockerimage.said import Said
 from sifwright.engines.docker import Container
 from sifwright.errors import BuildError
+from sifwright.render import buildfiles
 from sifwright.task import LOG
 
 if TYPE_CHECKING:
@@ -73,7 +74,11 @@ class Work:
     @property
     def surroundings(self) -> dict[str, str]:
         """What decides a step's result beside the plan; see `stepkey.key`."""
-        around = {"processor": self.engine.processor, "engine": self.engine.product}
+        around = {
+            "processor": self.engine.processor,
+            "engine": self.engine.product,
+            "enter": buildfiles.package_text("templates/enter.sh"),
+        }
         return around if self.cached else {**around, "salt": self.salt}
 
     def container(self, image: str, words: Sequence[str]) -> Container:
