@@ -1,4 +1,4 @@
-"""tools/install-cluster, -modules, -containers: what they find missing, and where they cannot help."""
+"""tools/install-cluster, -modules, -containers: what they find missing, and what they say."""
 
 from __future__ import annotations
 
