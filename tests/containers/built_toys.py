@@ -31,7 +31,6 @@ echo left >"$SIFWRIGHT_BUILD/kept/note"
 """
 SECOND = """test "$(cat "$SIFWRIGHT_BUILD/kept/note")" = left
 rm -r /data/gone
-printf changed >>/data/again
 chmod 700 /data/empty
 printf %s "$TOY" >/data/toy
 chmod 1777 /opt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from sifwright.dockerimage import containers, podmans
@@ -22,7 +22,9 @@ __all__ = ["finished", "plain"]
 
 def finished(work: Work, tree: Tree) -> str:
     """The image of a tree with its configuration; it has no name but that of a step."""
+    found = work.engine.labels(tree.base)
     config = ociimage.image_config(work.plan, work.engine.environment(tree.base))
+    config = replace(config, labels={**found, **config.labels})
     key = _key(work, tree, config)
     if found := work.known(key):
         return found
@@ -33,11 +35,11 @@ def finished(work: Work, tree: Tree) -> str:
 
 
 def plain(work: Work, tree: Tree) -> str:
-    """The image of a tree with nothing but its base's environment, as Apptainer builds from it."""
+    """The image of a tree with no configuration but its base's, as Apptainer builds from it."""
     if not work.engine.is_podman:
         return tree.image
-    env = work.engine.environment(tree.base)
-    config = OciConfig(env=env, user="0", home="/", working_dir="/")
+    env, labels = work.engine.environment(tree.base), work.engine.labels(tree.base)
+    config = OciConfig(env=env, labels=labels, user="0", home="/", working_dir="/")
     key = _key(work, tree, config)
     if found := work.known(key):
         return found

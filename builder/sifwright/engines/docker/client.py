@@ -71,6 +71,9 @@ class Docker:
         lines = self._image(name)["Config"].get("Env") or []
         return dict(line.partition("=")[::2] for line in lines)
 
+    def labels(self, name: str) -> dict[str, str]:
+        return dict(self._image(name)["Config"].get("Labels") or {})
+
     def size(self, name: str) -> int:
         return int(self._image(name)["Size"])
 
