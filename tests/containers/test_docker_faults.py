@@ -103,7 +103,7 @@ def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_user_without_permission_is_told_of_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
     place = Path("/tmp", f"sifwright-test-{os.getpid()}.sock")  # reached by all
     with answering(place, b"{}") as address:
-        place.chmod(0o660)
+        place.chmod(0o600)
         os.seteuid(NOBODY)
         try:
             said = refusal(address, monkeypatch)
@@ -139,9 +139,7 @@ def test_a_failure_names_the_line_and_the_image_stays(docker_toy: DockerToy) -> 
     done = docker_toy.docker()
     assert done.returncode == 6
     line = 3 + SECOND.count("\n") + 1
-    assert (
-        f"layer 'second', ./install.sh:{line}: false (exit status 1): Docker Engine" in done.stderr
-    )
+    assert f"layer 'second', install.sh:{line}: false (exit status 1): Docker Engine" in done.stderr
     assert "| about to fail" in done.stderr
     docker_toy.layer("second", SECOND, test="false\n")
     done = docker_toy.docker()

@@ -22,9 +22,9 @@ __all__ = ["finished", "plain"]
 
 def finished(work: Work, tree: Tree) -> str:
     """The image of a tree with its configuration; it has no name but that of a step."""
-    found = work.engine.labels(tree.base)
-    config = ociimage.image_config(work.plan, work.engine.environment(tree.base))
-    config = replace(config, labels={**found, **config.labels})
+    env, labels = work.engine.environment(tree.base), work.engine.labels(tree.base)
+    config = ociimage.image_config(work.plan, env)
+    config = replace(config, labels={**labels, **config.labels})
     key = _key(work, tree, config)
     if found := work.known(key):
         return found

@@ -91,11 +91,11 @@ def _asked(address: str) -> Docker:
         first = APIClient(base_url=address, version=str(MINIMUM), timeout=_FIRST_SECONDS)
         said = first.version(api_version=False)
         spoken = Version(said["ApiVersion"])
-    except (errors.DockerException, *LOST) as error:
-        raise _no_answer(address, error) from None
     except (KeyError, TypeError, ValueError, InvalidVersion) as error:
         what = f"what answers there is no Docker Engine: {explained(error)}"
         raise MachineError.of(what, where=address, fix=_INSTALL) from None
+    except (errors.DockerException, *LOST) as error:
+        raise _no_answer(address, error) from None
     podman = any(one.get("Name") == "Podman Engine" for one in said.get("Components") or ())
     product = "podman" if podman else "Docker Engine"
     name = f"{product} {said.get('Version', '')}".strip()
