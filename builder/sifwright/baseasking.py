@@ -63,7 +63,7 @@ def _source(base: Base, site: Site, folder: Path) -> str:
     used = firstuse.Used(
         layer=base.layer.name, source="From", ref=str(registry.parse(name)), digest=""
     )
-    reference = baseimage.located(name, site)
+    reference = baseimage.located(site, name)
     digest = reference.digest or firstuse.read(folder).get(used.key) or _digest(reference)
     scheme = "http" if reference.http else imagename.REGISTRY
     return f"{scheme}://{reference.at(digest) if digest else reference}"

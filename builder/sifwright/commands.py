@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from sifwright import machine
 from sifwright.context import load, output_of, resolve_plan, with_extension, with_image
-from sifwright.errors import Different
-from sifwright.context import load, output_of, resolve_plan, with_extension
 from sifwright.errors import Different, UsageError
 from sifwright.imagecommands import (
     check_comm_command,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.containers.daemons import docker_engine, podman_service, registry
 from tests.containers.built_toys import DockerToy, make_docker_toy
+from tests.containers.daemons import docker_engine, podman_service, registry
 from tests.engine.steps import make_root
 
 if TYPE_CHECKING:

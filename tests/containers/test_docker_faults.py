@@ -21,8 +21,8 @@ from sifwright.engines import docker
 from sifwright.errors import MachineError
 from tests.cluster.slurm import wait_for
 from tests.conftest import run
-from tests.containers.daemons import docker_engine
 from tests.containers.built_toys import SECOND, DockerToy
+from tests.containers.daemons import docker_engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
