@@ -58,12 +58,12 @@ def test_what_is_written_is_read(
     [
         b"",
         b"text",
-        gzip.compress(b"text"),
-        gzip.compress(b"[]"),
-        gzip.compress(b"{}"),
-        gzip.compress(json.dumps({"format": listing.FORMAT + 1, "nodes": 0}).encode()),
-        gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": 1}).encode()),
-        gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": []}).encode())[:-9],
+        gzip.compress(b"text", mtime=0),
+        gzip.compress(b"[]", mtime=0),
+        gzip.compress(b"{}", mtime=0),
+        gzip.compress(json.dumps({"format": listing.FORMAT + 1, "nodes": 0}, mtime=0).encode()),
+        gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": 1}, mtime=0).encode()),
+        gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": []}, mtime=0).encode())[:-9],
     ],
 )
 def test_what_is_no_listing_is_named(tmp_path: Path, data: bytes) -> None:
