@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright import imagename, localbase, mirrors, registry
+from sifwright import baseheader, imagename, localbase, mirrors, registry
 from sifwright.mirrors import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sifwright.model import Bootstrap, Plan, Site, Step
+    from sifwright.model import Plan, Site
     from sifwright.registry import Reference
 
-__all__ = ["BaseImage", "header", "local_digest", "local_name", "located", "of", "text"]
+__all__ = ["BaseImage", "local_digest", "local_name", "located", "of"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +42,7 @@ def of(plan: Plan) -> BaseImage | None:
     The mirrors file says where it is found, and else the site, which may have one for Docker Hub.
     """
     base = plan.steps[0]
-    lines = header(base)
+    lines = baseheader.header(base)
     if lines.get("Bootstrap") != imagename.REGISTRY or not lines.get("From"):
         return None
     reference = located(plan.site, lines["From"])
@@ -64,7 +64,7 @@ def local_name(plan: Plan) -> str:
 
     A SIF by its path, anything else with its kind before it: see `localbase`.
     """
-    lines = header(plan.steps[0])
+    lines = baseheader.header(plan.steps[0])
     kind, name = lines.get("Bootstrap", ""), lines.get("From", "")
     if kind == "localimage":
         return name
@@ -77,17 +77,3 @@ def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
     `from_disk`: of its bytes as they are now, whatever is remembered.
     """
     return localbase.digest(local_name(plan), from_disk=from_disk)
-
-
-def header(base: Step) -> dict[str, str]:
-    """The header's lines as layer and options give them; empty where the machine must."""
-    return {line.keyword: text(base, line) for line in base.layer.bootstrap}
-
-
-def text(base: Step, line: Bootstrap) -> str:
-    """A line of the header as layer and options give it."""
-    if line.literal or not line.option:
-        return line.literal or ""
-    value = base.options[line.option].text
-    kind, name = imagename.split(value) if line.part else ("", "")
-    return {"kind": kind, "name": name}.get(line.part, value)

@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sifwright import aptmirror, baseimage, mirrors, pipsettings, runner
+from sifwright import aptmirror, baseheader, baseimage, mirrors, pipsettings, runner
 from sifwright.binds import Binds
 from sifwright.mirrors import Rule
 
@@ -56,7 +56,7 @@ def values(plan: Plan) -> dict[str, str]:
 
 
 def _redirected_header(plan: Plan, rules: Mirrors) -> Iterator[tuple[str, str]]:
-    for keyword, value in baseimage.header(plan.steps[0]).items():
+    for keyword, value in baseheader.header(plan.steps[0]).items():
         if keyword == "MirrorURL" and rules.redirect(value, "apt") != value:
             yield keyword, rules.redirect(value, "apt")
     if (image := baseimage.of(plan)) and image.is_redirected:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, keptfiles, stepkey
+from sifwright import baseheader, baseimage, keptfiles, stepkey
 from sifwright.errors import BuildError, SifwrightError
 from sifwright.render import buildfiles
 from sifwright.squash.pack import LISTING, Live, Packed, Packing, pack
@@ -128,7 +128,7 @@ class Steps:
         expected = self.cached.surroundings["base image"]
         found = baseimage.local_digest(self.plan, from_disk=number == 0)
         if found and found != expected:
-            where = baseimage.header(self.plan.steps[0])["From"]
+            where = baseheader.header(self.plan.steps[0])["From"]
             what = "was changed while the image was built from it"
             raise BuildError.of(what, where=where, fix="Build again.")
 

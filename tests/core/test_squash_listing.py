@@ -61,9 +61,9 @@ def test_what_is_written_is_read(
         gzip.compress(b"text", mtime=0),
         gzip.compress(b"[]", mtime=0),
         gzip.compress(b"{}", mtime=0),
-        gzip.compress(json.dumps({"format": listing.FORMAT + 1, "nodes": 0}, mtime=0).encode()),
-        gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": 1}, mtime=0).encode()),
-        gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": []}, mtime=0).encode())[:-9],
+        gzip.compress(json.dumps({"format": listing.FORMAT + 1, "nodes": 0}).encode(), mtime=0),
+        gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": 1}).encode(), mtime=0),
+        gzip.compress(json.dumps({"format": listing.FORMAT, "nodes": []}).encode(), mtime=0)[:-9],
     ],
 )
 def test_what_is_no_listing_is_named(tmp_path: Path, data: bytes) -> None:

@@ -8,7 +8,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from sifwright import __version__, baseimage
+from sifwright import __version__, baseheader
 from sifwright.errors import MachineError, PlanError
 from sifwright.render import buildfiles, shell
 from sifwright.templating import template
@@ -107,7 +107,7 @@ def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]
 
 def _header_value(base: Step, line: Bootstrap, machine: Mapping[str, str]) -> str:
     option, source = line.option or "", line.machine or ""
-    value = baseimage.text(base, line) or machine.get(source, "")
+    value = baseheader.text(base, line) or machine.get(source, "")
     if value:
         return value
     raise MachineError.of(

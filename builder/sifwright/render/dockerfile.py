@@ -90,6 +90,8 @@ def _env(rule: EnvRule) -> str:
     """The text after ENV; what a base image sets is kept by `default`, as by `docker run -e`."""
     if rule.action == "prepend":
         return f'{rule.name}="{_escaped(rule.value)}${{{rule.name}:+:${rule.name}}}"'
+    if rule.action == "append":
+        return f'{rule.name}="${{{rule.name}:+${rule.name}:}}{_escaped(rule.value)}"'
     if rule.action == "default":
         value = _SPECIAL_INNER.sub(r"\\\g<0>", rule.value)
         return f'{rule.name}="${{{rule.name}:-{value}}}"'

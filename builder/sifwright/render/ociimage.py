@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sifwright import baseheader
 from sifwright.errors import PlanError
 from sifwright.model import LayerFile
 from sifwright.render import buildfiles
@@ -16,7 +17,7 @@ from sifwright.render.definition import labels
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from sifwright.model import EnvRule, Plan, Step
+    from sifwright.model import EnvRule, Plan
 
 __all__ = [
     "DEFAULT_PATH",
@@ -89,7 +90,7 @@ class Debootstrap:
 def start(plan: Plan) -> Registry | Debootstrap:
     """What the first step starts from; raises `PlanError` for what only a SIF can start from."""
     base = plan.steps[0]
-    lines = _header(base)
+    lines = baseheader.header(base)
     kind = lines.get("Bootstrap", "")
     others = lines.keys() - _KEYWORDS.get(kind, set())
     if kind not in _KEYWORDS or others:
@@ -103,14 +104,6 @@ def start(plan: Plan) -> Registry | Debootstrap:
         return Registry(name=lines["From"])
     include = lines.get("Include", "")
     return Debootstrap(suite=lines["OSVersion"], include=include, mirror=lines["MirrorURL"])
-
-
-def _header(base: Step) -> dict[str, str]:
-    """As layer and options give it; empty where the machine must."""
-    return {
-        line.keyword: line.literal or (base.options[line.option].text if line.option else "")
-        for line in base.layer.bootstrap
-    }
 
 
 def programs(plan: Plan) -> Iterator[LayerFile]:
@@ -137,6 +130,8 @@ def environment(before: Mapping[str, str], rules: tuple[EnvRule, ...]) -> dict[s
         old = env.get(rule.name, "")
         if rule.action == "prepend":
             env[rule.name] = f"{rule.value}:{old}" if old else rule.value
+        elif rule.action == "append":
+            env[rule.name] = f"{old}:{rule.value}" if old else rule.value
         elif rule.action == "set" or not old:
             env[rule.name] = rule.value
     return env

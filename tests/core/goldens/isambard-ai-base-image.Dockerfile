@@ -1,0 +1,97 @@
+# Written by sifwright, with the folder it stands in, which the next render replaces.
+#
+# Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
+#
+# Image base-image for site isambard-ai, from defs/. Build it by hand, in this folder:
+#   docker build -t base-image .        (or podman build, or buildah build)
+FROM nvcr.io/nvidia/pytorch:25.08-py3
+USER 0:0
+WORKDIR /
+COPY runner/ /.sifwright/
+
+# base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
+# step 16f7b5400aa0f8da98a6f943d963081bb474391e64ae4e9c364b59a5f9597661
+COPY layers/base-image/ /.sifwright/layers/base-image/
+RUN ["env", \
+     "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
+     "OPT_PYTHON=3.12", \
+     "OPT_TORCH=2.8.0", \
+     "OPT_CUDA=13.0", \
+     "OPT_ROCM=", \
+     "OPT_PROGRAM=", \
+     "OPT_PLUGINS=/opt/amazon/ofi-nccl /opt/amazon/aws-ofi-nccl /opt/hpcx/nccl_rdma_sharp_plugin /opt/hpcx/hcoll /opt/hpcx/sharp", \
+     "OPT_UNSET=NCCL_NET_PLUGIN PIP_CONSTRAINT", \
+     "bash", "/.sifwright/run", "base-image"]
+ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
+    WITH_CONDA="source /opt/base-image/activate" \
+    PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
+# step ffbe0b70e9a3c51ee4e176137c49faecc7239dd3fe997969614719756d6f7619
+COPY layers/build-tools/ /.sifwright/layers/build-tools/
+RUN ["env", \
+     "bash", "/.sifwright/run", "build-tools"]
+
+# libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
+# step b41b5922734921646e235e739149ec416f6b1ea44aba984ce6fa9a1e2a28a1e8
+COPY layers/libfabric/ /.sifwright/layers/libfabric/
+RUN ["env", \
+     "OPT_VERSION=1.22.0", \
+     "OPT_PROVIDER=cxi", \
+     "OPT_SHS=13.1.0", \
+     "OPT_GPU=nvidia", \
+     "SOURCE_LIBFABRIC=git https://github.com/ofiwg/libfabric.git v1.22.0 159219639b7fd69d140892120121bbb4d694e295 false", \
+     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-13.1.0 2f6e60a44367ff7439dbb2315531b73fcf5dc4c8 false", \
+     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-13.1.0 a1d91b2b0cca3782b7587dadfe7f660e326b53cb false", \
+     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-13.1.0 9d460216fdc449d53c5c3ff367bbc7c9c65c02fe false", \
+     "bash", "/.sifwright/run", "libfabric"]
+ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
+
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
+# step 4139fde3f352c23bee08ca4362c6a583764775034c8b563a2a9e6b54a8428fc4
+COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
+RUN ["env", \
+     "OPT_GPU=nvidia", \
+     "OPT_VERSION=1.18.0", \
+     "OPT_PROVEN=1.22.0 (Isambard-AI)", \
+     "OPT_PROVIDER=cxi", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.18.0 86ebeaf59a2348b22780023effdb682503747de7 true", \
+     "bash", "/.sifwright/run", "aws-ofi-nccl"]
+
+# run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
+# step 561ed4627ec30f231b4a451b42dd6a65a3bf725ea07c2349f839d852838607b2
+COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
+RUN ["env", \
+     "bash", "/.sifwright/run", "run-scripts"]
+ENV PATH="/runscripts${PATH:+:$PATH}"
+
+# What was done, the tests, and nothing of the build
+COPY kept/ /opt/sifwright/
+RUN ["rm", "-rf", "/.sifwright"]
+LABEL org.opencontainers.image.title="base-image" \
+      org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
+      org.sifwright.version="0.1.0" \
+      org.sifwright.site="isambard-ai" \
+      org.sifwright.plan="561ed4627ec30f231b4a451b42dd6a65a3bf725ea07c2349f839d852838607b2" \
+      org.sifwright.step.base-image="16f7b5400aa0f8da98a6f943d963081bb474391e64ae4e9c364b59a5f9597661" \
+      org.sifwright.step.build-tools="ffbe0b70e9a3c51ee4e176137c49faecc7239dd3fe997969614719756d6f7619" \
+      org.sifwright.step.libfabric="b41b5922734921646e235e739149ec416f6b1ea44aba984ce6fa9a1e2a28a1e8" \
+      org.sifwright.step.aws-ofi-nccl="4139fde3f352c23bee08ca4362c6a583764775034c8b563a2a9e6b54a8428fc4" \
+      org.sifwright.step.run-scripts="561ed4627ec30f231b4a451b42dd6a65a3bf725ea07c2349f839d852838607b2" \
+      org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
+      org.sifwright.option.base-image.python="3.12" \
+      org.sifwright.option.base-image.torch="2.8.0" \
+      org.sifwright.option.base-image.cuda="13.0" \
+      org.sifwright.option.libfabric.version="1.22.0" \
+      org.sifwright.option.libfabric.provider="cxi" \
+      org.sifwright.option.libfabric.shs="13.1.0" \
+      org.sifwright.option.libfabric.gpu="nvidia" \
+      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
+      org.sifwright.option.aws-ofi-nccl.version="1.18.0" \
+      org.sifwright.option.aws-ofi-nccl.provider="cxi"
+# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+ENV HOME="/tmp"
+WORKDIR /tmp
+ENTRYPOINT []
+CMD ["bash"]
+USER 1000:1000

@@ -1,0 +1,68 @@
+# Written by sifwright, with the folder it stands in, which the next render replaces.
+#
+# Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
+#
+# Image base-image for site local, from defs/. Build it by hand, in this folder:
+#   docker build -t base-image .        (or podman build, or buildah build)
+FROM docker.io/library/python:3.12-slim-bookworm
+USER 0:0
+WORKDIR /
+COPY runner/ /.sifwright/
+
+# base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
+# step bac4e1dfa047ba6ba9c60bb7381dd14e6b025c06e223154dfb54f2049f53d1b3
+COPY layers/base-image/ /.sifwright/layers/base-image/
+RUN ["env", \
+     "OPT_FROM=docker://python:3.12-slim-bookworm", \
+     "OPT_PYTHON=3.12", \
+     "OPT_TORCH=", \
+     "OPT_CUDA=", \
+     "OPT_ROCM=", \
+     "OPT_PROGRAM=/usr/local/bin/python3", \
+     "OPT_PLUGINS=", \
+     "OPT_UNSET=", \
+     "bash", "/.sifwright/run", "base-image"]
+ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
+    WITH_CONDA="source /opt/base-image/activate" \
+    PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
+# step de4f4836a5a0591802ce32ce628d6a8fdee043ebdafbfd3f2358b877271373c1
+COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
+RUN ["env", \
+     "OPT_VERSION=2.13.0", \
+     "OPT_VARIANT=cpu", \
+     "OPT_INDEX=https://download.pytorch.org/whl", \
+     "bash", "/.sifwright/run", "pytorch-wheel"]
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
+# step 634eb13aeadc13295c0a6b9ef18430cf6fa3575d9056caff6835592b61eee61d
+COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
+RUN ["env", \
+     "bash", "/.sifwright/run", "run-scripts"]
+ENV PATH="/runscripts${PATH:+:$PATH}"
+
+# What was done, the tests, and nothing of the build
+COPY kept/ /opt/sifwright/
+RUN ["rm", "-rf", "/.sifwright"]
+LABEL org.opencontainers.image.title="base-image" \
+      org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
+      org.sifwright.version="0.1.0" \
+      org.sifwright.site="local" \
+      org.sifwright.plan="634eb13aeadc13295c0a6b9ef18430cf6fa3575d9056caff6835592b61eee61d" \
+      org.sifwright.step.base-image="bac4e1dfa047ba6ba9c60bb7381dd14e6b025c06e223154dfb54f2049f53d1b3" \
+      org.sifwright.step.pytorch-wheel="de4f4836a5a0591802ce32ce628d6a8fdee043ebdafbfd3f2358b877271373c1" \
+      org.sifwright.step.run-scripts="634eb13aeadc13295c0a6b9ef18430cf6fa3575d9056caff6835592b61eee61d" \
+      org.sifwright.option.base-image.from="docker://python:3.12-slim-bookworm" \
+      org.sifwright.option.base-image.python="3.12" \
+      org.sifwright.option.base-image.program="/usr/local/bin/python3" \
+      org.sifwright.option.pytorch-wheel.version="2.13.0" \
+      org.sifwright.option.pytorch-wheel.variant="cpu" \
+      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl"
+# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+ENV HOME="/tmp"
+WORKDIR /tmp
+ENTRYPOINT []
+CMD ["bash"]
+USER 1000:1000

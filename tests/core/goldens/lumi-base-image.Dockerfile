@@ -1,0 +1,97 @@
+# Written by sifwright, with the folder it stands in, which the next render replaces.
+#
+# Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
+#
+# Image base-image for site lumi, from defs/. Build it by hand, in this folder:
+#   docker build -t base-image .        (or podman build, or buildah build)
+FROM docker.io/rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0
+USER 0:0
+WORKDIR /
+COPY runner/ /.sifwright/
+
+# base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
+# step 9227bae3c93a9d990612dd7640d0e6560b6e039659b84d7161fcfa618e704ac2
+COPY layers/base-image/ /.sifwright/layers/base-image/
+RUN ["env", \
+     "OPT_FROM=docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0", \
+     "OPT_PYTHON=3.12", \
+     "OPT_TORCH=2.6.0", \
+     "OPT_CUDA=", \
+     "OPT_ROCM=6.4", \
+     "OPT_PROGRAM=", \
+     "OPT_PLUGINS=", \
+     "OPT_UNSET=", \
+     "bash", "/.sifwright/run", "base-image"]
+ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
+    WITH_CONDA="source /opt/base-image/activate" \
+    PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
+# step 48509776dd53c04570055009c604c4583d748202c35298f02ea0d213c5064c26
+COPY layers/build-tools/ /.sifwright/layers/build-tools/
+RUN ["env", \
+     "bash", "/.sifwright/run", "build-tools"]
+
+# libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
+# step db21a30d08635a339e370d3cf454fbb6a80e58c35a91b4ed943328aa0d6c1cfe
+COPY layers/libfabric/ /.sifwright/layers/libfabric/
+RUN ["env", \
+     "OPT_VERSION=2.1.0", \
+     "OPT_PROVIDER=cxi", \
+     "OPT_SHS=13.1.0", \
+     "OPT_GPU=amd", \
+     "SOURCE_LIBFABRIC=git https://github.com/ofiwg/libfabric.git v2.1.0 cf173800a23505a0c6ec9ad42b935bde60a57da2 false", \
+     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-13.1.0 2f6e60a44367ff7439dbb2315531b73fcf5dc4c8 false", \
+     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-13.1.0 a1d91b2b0cca3782b7587dadfe7f660e326b53cb false", \
+     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-13.1.0 9d460216fdc449d53c5c3ff367bbc7c9c65c02fe false", \
+     "bash", "/.sifwright/run", "libfabric"]
+ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
+
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
+# step 2ed4b03ffdb9cbc5bcb663bedce2478cba375f94d6be9bc6acea3effd271e1d1
+COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
+RUN ["env", \
+     "OPT_GPU=amd", \
+     "OPT_VERSION=1.19.2", \
+     "OPT_PROVEN=2.3.1 (Frontier)", \
+     "OPT_PROVIDER=cxi", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.19.2 17120adbfd9721f4d0861360b09f05a8d9c5fba4 true", \
+     "bash", "/.sifwright/run", "aws-ofi-nccl"]
+
+# run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
+# step 275056fb8c88dd20dcb00921ed01ea5b8f5333d286c995731df838ff277b6a0f
+COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
+RUN ["env", \
+     "bash", "/.sifwright/run", "run-scripts"]
+ENV PATH="/runscripts${PATH:+:$PATH}"
+
+# What was done, the tests, and nothing of the build
+COPY kept/ /opt/sifwright/
+RUN ["rm", "-rf", "/.sifwright"]
+LABEL org.opencontainers.image.title="base-image" \
+      org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
+      org.sifwright.version="0.1.0" \
+      org.sifwright.site="lumi" \
+      org.sifwright.plan="275056fb8c88dd20dcb00921ed01ea5b8f5333d286c995731df838ff277b6a0f" \
+      org.sifwright.step.base-image="9227bae3c93a9d990612dd7640d0e6560b6e039659b84d7161fcfa618e704ac2" \
+      org.sifwright.step.build-tools="48509776dd53c04570055009c604c4583d748202c35298f02ea0d213c5064c26" \
+      org.sifwright.step.libfabric="db21a30d08635a339e370d3cf454fbb6a80e58c35a91b4ed943328aa0d6c1cfe" \
+      org.sifwright.step.aws-ofi-nccl="2ed4b03ffdb9cbc5bcb663bedce2478cba375f94d6be9bc6acea3effd271e1d1" \
+      org.sifwright.step.run-scripts="275056fb8c88dd20dcb00921ed01ea5b8f5333d286c995731df838ff277b6a0f" \
+      org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
+      org.sifwright.option.base-image.python="3.12" \
+      org.sifwright.option.base-image.torch="2.6.0" \
+      org.sifwright.option.base-image.rocm="6.4" \
+      org.sifwright.option.libfabric.version="2.1.0" \
+      org.sifwright.option.libfabric.provider="cxi" \
+      org.sifwright.option.libfabric.shs="13.1.0" \
+      org.sifwright.option.libfabric.gpu="amd" \
+      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
+      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
+      org.sifwright.option.aws-ofi-nccl.provider="cxi"
+# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+ENV HOME="/tmp"
+WORKDIR /tmp
+ENTRYPOINT []
+CMD ["bash"]
+USER 1000:1000

@@ -1,0 +1,55 @@
+# Written by sifwright, with the folder it stands in, which the next render replaces.
+#
+# Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
+#
+# Image base-image for site slurm-generic, from defs/. Build it by hand, in this folder:
+#   docker build -t base-image .        (or podman build, or buildah build)
+FROM nvcr.io/nvidia/pytorch:25.08-py3
+USER 0:0
+WORKDIR /
+COPY runner/ /.sifwright/
+
+# base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
+# step 16f7b5400aa0f8da98a6f943d963081bb474391e64ae4e9c364b59a5f9597661
+COPY layers/base-image/ /.sifwright/layers/base-image/
+RUN ["env", \
+     "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
+     "OPT_PYTHON=3.12", \
+     "OPT_TORCH=2.8.0", \
+     "OPT_CUDA=13.0", \
+     "OPT_ROCM=", \
+     "OPT_PROGRAM=", \
+     "OPT_PLUGINS=/opt/amazon/ofi-nccl /opt/amazon/aws-ofi-nccl /opt/hpcx/nccl_rdma_sharp_plugin /opt/hpcx/hcoll /opt/hpcx/sharp", \
+     "OPT_UNSET=NCCL_NET_PLUGIN PIP_CONSTRAINT", \
+     "bash", "/.sifwright/run", "base-image"]
+ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
+    WITH_CONDA="source /opt/base-image/activate" \
+    PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+
+# run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
+# step 1aa0926b8ea27e3d21528b17899c1e207541708dfcc55fbbe5a833965874a39e
+COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
+RUN ["env", \
+     "bash", "/.sifwright/run", "run-scripts"]
+ENV PATH="/runscripts${PATH:+:$PATH}"
+
+# What was done, the tests, and nothing of the build
+COPY kept/ /opt/sifwright/
+RUN ["rm", "-rf", "/.sifwright"]
+LABEL org.opencontainers.image.title="base-image" \
+      org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
+      org.sifwright.version="0.1.0" \
+      org.sifwright.site="slurm-generic" \
+      org.sifwright.plan="1aa0926b8ea27e3d21528b17899c1e207541708dfcc55fbbe5a833965874a39e" \
+      org.sifwright.step.base-image="16f7b5400aa0f8da98a6f943d963081bb474391e64ae4e9c364b59a5f9597661" \
+      org.sifwright.step.run-scripts="1aa0926b8ea27e3d21528b17899c1e207541708dfcc55fbbe5a833965874a39e" \
+      org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
+      org.sifwright.option.base-image.python="3.12" \
+      org.sifwright.option.base-image.torch="2.8.0" \
+      org.sifwright.option.base-image.cuda="13.0"
+# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+ENV HOME="/tmp"
+WORKDIR /tmp
+ENTRYPOINT []
+CMD ["bash"]
+USER 1000:1000
