@@ -45,7 +45,7 @@ def read(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Ins
         return Draft(bootstrap={}, base_line=first, is_live=True), []
     for number in places[1:]:
         what = "a second FROM: only one stage can be carried"
-        fix = "Build what the other stages make in layers, or start from an image that has it."
+        fix = "Write a layer for what the other stages build, or start from an image that has it."
         findings.refuse(listed[number].line, what, fix)
     start = listed[places[0]]
     image = _image(start, arguments(listed), findings)
