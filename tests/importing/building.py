@@ -148,6 +148,8 @@ def unlike(one: Built, other: Built) -> dict[str, object]:
         there = other.environment.get(name, "")
         if not _same(name, value, there) and not name.startswith(("APPTAINER_", "SINGULARITY_")):
             found[f"${name}"] = (value, there)
+    for name in {"HERE_ONLY"} & other.environment.keys() - one.environment.keys():
+        found[f"${name}"] = (None, other.environment[name])
     return found
 
 

@@ -22,3 +22,13 @@ def test_equivalent(workshop: Workshop, name: str) -> None:
     recipe = workshop.copy(found[0], name)
     different = unlike(workshop.original(recipe), workshop.ours(recipe))
     assert not different, "\n".join(f"{key}: {value}" for key, value in different.items())
+
+
+def test_a_value_that_the_base_decides(workshop: Workshop, tmp_path: Path) -> None:
+    """What ENV was given when the recipe was read is not what Docker would give it."""
+    text = "FROM tiny:1\nARG BASE_WORD=ours\nENV USED=$BASE_WORD\nRUN true\n"
+    (tmp_path / "context").mkdir()
+    (tmp_path / "context" / "Dockerfile").write_text(text)
+    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "decided")
+    with pytest.raises(AssertionError, match="but the base image has"):
+        workshop.ours(recipe)

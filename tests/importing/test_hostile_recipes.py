@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BASE = "FROM debian:12\n"
+DEF = "Bootstrap: docker\nFrom: debian:12\n"
 # A recipe, and what is said of it after the name of its file.
 RECIPES = {
     "empty": (b"", ": an empty file"),
@@ -46,6 +47,15 @@ RECIPES = {
     "copy-to-build": (f"{BASE}COPY good /.sifwright/step\n".encode(), ":2: COPY: '/.sifwright/step'"),  # noqa: E501
     "copy-to-engine": (f"{BASE}COPY good //./.singularity.d/x\n".encode(), ":2: COPY: "),
     "copy-one-word": (f"{BASE}COPY good\n".encode(), ":2: COPY: needs a source and a target"),
+    "copy-ignored": (f"{BASE}COPY ignored /x\n".encode(), ":2: COPY: there is no 'ignored'"),
+    "two-options": (f"{BASE}ARG A_B=1\nARG a_b=2\n".encode(), ":3: ARG a_b: another ARG is"),
+    "option-twice": (f"{BASE}ARG A=1\nRUN x\nARG A=2\n".encode(), ":4: ARG A: another ARG is"),
+    "doubtful": (f"{BASE}RUN echo a\\\\\n".encode(), ":2: two backslashes at the end"),
+    "flag-of-two": (f"{BASE}ADD --keep-git-dir=true x y\n".encode(), ":2: ADD --keep-git-dir: it"),
+    "def-two-posts": (f"{DEF}%post\n x=1\n%post\n $x\n".encode(), ":5: a second %post"),
+    "def-tilde": (f"{DEF}%environment\n export A=~/x\n".encode(), ":4: %environment: '~/x'"),
+    "def-backslash": (f"{DEF}%environment\n export A=a\\ b\n".encode(), ":4: %environment: 'a"),
+    "def-all-files": (f"{DEF}%files\n . /x\n".encode(), ":4: %files: all of the recipe's folder"),
     "open-quote": (f'{BASE}ENV A="b\n'.encode(), ":2: ENV: a quote or backslash that leads"),
     "bad-name": (f"{BASE}ENV 'A;x'=b\n".encode(), ":2: ENV: ''A;x'' is not the name of a variable"),
     "bad-option": (f"{BASE}ARG ÄÖ=1\n".encode(), ":2: ARG"),
@@ -73,6 +83,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "good").write_text("good")
     (place / "outside").symlink_to("../secret")
     (place / "etc").symlink_to("/etc")
+    (place / "ignored").mkdir()
+    (place / "ignored" / "file").write_text("")
+    (place / ".dockerignore").write_text("ignored\n")
     (place / "round").mkdir()
     (place / "round" / "again").symlink_to(".")
     os.mkfifo(place / "fifo")

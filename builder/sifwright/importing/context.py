@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docker.utils.build import PatternMatcher
+from docker.utils.build import Pattern
 
 from sifwright.scripts import refuse_text
 
@@ -55,7 +55,11 @@ class Context:
     ignored: tuple[str, ...] = ()
     follows: bool = False
     _taken: int = field(default=0, init=False)
-    _matcher: PatternMatcher | None = field(default=None, init=False)
+    _patterns: list[Pattern] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = map(Pattern, self.ignored)
+        self._patterns = [pattern for pattern in found if pattern.dirs]
 
     def find(self, source: str) -> list[Path]:
         """The paths that a source, which may be a pattern, stands for; relative to the folder."""
@@ -65,11 +69,20 @@ class Context:
         found = [Path()]
         for part in parts:
             found = [path for folder in found for path in self._matching(folder, part)]
-        found = [path for path in found if not self._is_ignored(path) or self._is_folder(path)]
+        found = [path for path in found if self._is_there(path)]
         if not found:
             fix = "Check the name, .dockerignore, and --context."
             raise ContextError(f"there is no '{source}' in {self.root}", fix)
         return sorted(found)
+
+    def _is_there(self, path: Path) -> bool:
+        """Whether a path, or something below it, is not ignored."""
+        if not self._is_ignored(path):
+            return True
+        real = self.root / path
+        if real.is_symlink() or not real.is_dir():
+            return False
+        return any(self._is_there(path / below.name) for below in real.iterdir())
 
     def entries(self, path: Path) -> Iterator[Entry]:
         """What copying a path takes: itself first, then what is in it."""
@@ -141,9 +154,16 @@ class Context:
         return real
 
     def _is_ignored(self, path: Path) -> bool:
-        if self._matcher is None:
-            self._matcher = PatternMatcher(list(self.ignored))
-        return bool(self.ignored) and path != Path() and bool(self._matcher.matches(str(path)))  # type: ignore[arg-type]  # splits it at '/'
+        """By the last pattern that names the path or a folder that it lies in, as Docker does it.
+
+        The package's own matcher never looks at the folders between, and lets .dockerignore in.
+        """
+        names = [str(place) for place in (path, *path.parents) if place != Path()]
+        ignored = False
+        for pattern in self._patterns:
+            if any(map(pattern.match, names)):
+                ignored = not pattern.exclusion
+        return ignored
 
 
 def _regex(match: re.Match[str]) -> str:

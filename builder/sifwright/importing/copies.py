@@ -42,15 +42,18 @@ def is_kept(target: str) -> bool:
     return f"{target}/".startswith(("/.sifwright/", "/.singularity.d/"))
 
 
-def copied(context: Context, found: Sequence[Path], target: str, line: int, mode: int) -> Staged:
-    """COPY: folders as what is in them; `mode` (0 for their own) is that of all files."""
+def copied(context: Context, found: Sequence[Path], target: str, place: str, mode: int) -> Staged:
+    """COPY: folders as what is in them; `mode` (0 for their own) is that of all in them.
+
+    `place` is the folder of the layer that holds this and nothing else.
+    """
     taken = [(path, list(context.entries(path))) for path in found]
     is_file = len(taken) == 1 and not taken[0][1][0].is_folder
     if is_file and not target.endswith("/"):
-        return _one_file(taken[0][0].name, taken[0][1][0], target, line, mode)
+        return _one_file(taken[0][0].name, taken[0][1][0], target, place, mode)
     if len(taken) > 1 and not target.endswith("/"):
         raise ContextError(f"several files to '{target}'", "End the target with '/'.")
-    return _folder([_named(*item) for item in taken], target, line, mode)
+    return _folder([_named(*item) for item in taken], target, place, mode)
 
 
 def _named(path: Path, entries: list[Entry]) -> list[Entry]:
@@ -61,8 +64,8 @@ def _named(path: Path, entries: list[Entry]) -> list[Entry]:
     return [Entry(path=path.name, mode=first.mode, data=first.data)]
 
 
-def _one_file(name: str, entry: Entry, target: str, line: int, mode: int) -> Staged:
-    place = f"copy-{line}/{name}"
+def _one_file(name: str, entry: Entry, target: str, folder: str, mode: int) -> Staged:
+    place = f"{folder}/{name}"
     code = [_borrow([target])] if own_places(target) else []
     code.append(f"copy_file {shlex.quote(place)} {shlex.quote(target)}")
     bits = mode or stat.S_IMODE(entry.mode)
@@ -71,7 +74,7 @@ def _one_file(name: str, entry: Entry, target: str, line: int, mode: int) -> Sta
     return Staged(files=[_file(place, entry)], code=code)
 
 
-def _folder(groups: Sequence[list[Entry]], target: str, line: int, mode: int) -> Staged:
+def _folder(groups: Sequence[list[Entry]], target: str, place: str, mode: int) -> Staged:
     entries = {entry.path: entry for group in groups for entry in group}
     top = target.rstrip("/") or "/"
     code = []
@@ -79,12 +82,12 @@ def _folder(groups: Sequence[list[Entry]], target: str, line: int, mode: int) ->
         names = sorted({path.split("/")[0] for path in entries})
         outer = [] if top in MACHINE_PLACES else [top]
         code.append(_borrow(outer or [f"{top}/{name}" for name in names]))
-    files = [_file(f"copy-{line}/{p}", e) for p, e in entries.items() if _is_file(e)]
-    code += list(_lines(entries.values(), top, line, mode))
+    files = [_file(f"{place}/{p}", e) for p, e in entries.items() if _is_file(e)]
+    code += list(_lines(entries.values(), top, place, mode))
     return Staged(files=files, code=code)
 
 
-def _lines(entries: Iterable[Entry], top: str, line: int, mode: int) -> Iterator[str]:
+def _lines(entries: Iterable[Entry], top: str, place: str, mode: int) -> Iterator[str]:
     """Folders first, so that empty ones are there; links and modes when all is in place."""
     listed = list(entries)
     yield f"folder {shlex.quote(top)}"
@@ -92,12 +95,12 @@ def _lines(entries: Iterable[Entry], top: str, line: int, mode: int) -> Iterator
         if entry.is_folder:
             yield f"folder {shlex.quote(_join(top, entry.path))}"
     if any(map(_is_file, listed)):
-        yield f"copy_into copy-{line} {shlex.quote(top)}"
+        yield f"copy_into {place} {shlex.quote(top)}"
     for entry in listed:
         if entry.link:
             yield f"link {shlex.quote(entry.link)} {shlex.quote(_join(top, entry.path))}"
     for entry in reversed(listed):
-        bits = mode if mode and _is_file(entry) else stat.S_IMODE(entry.mode)
+        bits = mode or stat.S_IMODE(entry.mode)
         if not entry.link and bits != _carried_mode(entry):
             yield f"chmod {bits:o} -- {shlex.quote(_join(top, entry.path))}"
 
@@ -106,6 +109,8 @@ def staged_files(context: Context, found: Sequence[Path], line: int) -> Staged:
     """%files: what cp -L takes, a folder with its name; modes as cp gives them."""
     files, folders, modes = [], [], []
     for path in found:
+        if not path.name:
+            raise ContextError("all of the recipe's folder", "Name what is in it.")
         for entry in context.entries(path):
             place = f"copy-{line}/{path.name}" + (f"/{entry.path}" if entry.path else "")
             shown = f'"$layer"/{shlex.quote(place)}'
@@ -118,7 +123,7 @@ def staged_files(context: Context, found: Sequence[Path], line: int) -> Staged:
     return Staged(files=files, code=[*folders, *modes])
 
 
-def archive(entry: Entry, line: int, target: str) -> Staged | None:
+def archive(entry: Entry, folder: str, target: str) -> Staged | None:
     """ADD of a local archive, which is carried uncompressed; None if it is not one."""
     try:
         with tarfile.open(fileobj=io.BytesIO(entry.data)) as found:
@@ -126,7 +131,7 @@ def archive(entry: Entry, line: int, target: str) -> Staged | None:
             data = _plain(entry.data)
     except tarfile.TarError:
         return None
-    place = f"copy-{line}/archive.tar"
+    place = f"{folder}/archive.tar"
     file = LayerFile(path=place, data=data, executable=False)
     return Staged(files=[file], code=[f"unpack {place} {shlex.quote(target)}"])
 

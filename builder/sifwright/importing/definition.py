@@ -60,7 +60,6 @@ END_OF_RECIPE
 )
 exec {shell} -c "$script"
 """
-_SHELL = re.compile(r"[`;&|<>()*?]|\$\(")
 
 
 def read(text: str, context: Context, findings: Findings) -> Draft:
@@ -68,6 +67,7 @@ def read(text: str, context: Context, findings: Findings) -> Draft:
     _refuse_lines(text, findings)
     listed = sections(text)
     reader = _Reader(context=context, findings=findings, draft=_start(text, findings))
+    _refuse_twice(listed, findings)
     for name in ("files", "post"):
         for section in listed:
             if section.name == name:
@@ -86,6 +86,15 @@ def _refuse_lines(text: str, findings: Findings) -> None:
         if match := re.search(r"\{\{\s*\w+\s*\}\}", line):
             fix = "Write the value itself."
             findings.refuse(number, f"{match[0]} is filled in by Apptainer", fix)
+
+
+def _refuse_twice(listed: list[Section], findings: Findings) -> None:
+    """Apptainer makes one script of those: the second goes on where the first has ended."""
+    names = [section.name for section in listed]
+    for number, section in enumerate(listed):
+        if section.name in {"post", "runscript", "test"} and section.name in names[:number]:
+            what = f"a second %{section.name}, which Apptainer puts behind the first"
+            findings.refuse(section.line, what, "Make one of them.")
 
 
 def _start(text: str, findings: Findings) -> Draft:
@@ -130,6 +139,12 @@ def _check_header(
     elif kind == "localimage" and not image.startswith("/"):
         fix = "Name the file from the root folder on, such as /images/base.sif."
         findings.refuse(lines["From"], f"From: {image} depends on the current folder", fix)
+
+
+def _begins(section: Section) -> str:
+    """What the first line names as its interpreter."""
+    first = section.text.strip().split("\n")[0]
+    return first[2:].strip() if first.startswith("#!") else ""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -224,41 +239,30 @@ class _Reader:
         if section.words:
             self.findings.refuse(section.line, f"%environment {section.words}", "Take them out.")
         rules: list[EnvRule] = []
+        exported: set[str] = set()
         for number, line in section.lines():
             try:
-                rules += self._assignments(line)
+                rules += environment.assignments(line, self.env, exported)
             except words.WordError as error:
                 fix = "Only NAME=value and export NAME=value can be carried."
                 self.findings.refuse(number, f"%environment: {error}", fix)
+        rules = [rule for rule in rules if rule.name in exported]
         self._add(Piece(line=section.line, says="%environment", rules=tuple(rules)))
 
-    def _assignments(self, line: str) -> list[EnvRule]:
-        bare = re.sub(r"'[^']*'", "", line).rstrip(";")
-        if _SHELL.search(re.sub(r"\$\{[^}]*\}", "", bare)):
-            raise words.WordError(f"'{line}' is more than an assignment")
-        found = words.split(re.sub(r"\s#.*$", "", line).rstrip("; "))
-        if found and found[0] == "export":
-            found = found[1:]
-        rules: list[EnvRule] = []
-        for word in found:
-            name, given, raw = word.partition("=")
-            if given:
-                rules += environment.rules(name, raw, self.env.get)
-            elif not re.fullmatch(r"[A-Za-z_]\w*", name) or name not in self.env:
-                raise words.WordError(f"'{line}' is more than an assignment")
-            for rule in rules:
-                self.env[rule.name] = rule.value if rule.action == "set" else None
-        return rules
-
     def _test(self, section: Section) -> None:
-        shell = self._shell(section)
+        shell = self._interpreter(section)
         self.draft.test = _TEST.format(
             line=section.line, text=section.text.strip("\n"), shell=shell or "/bin/sh -ex"
         )
 
     def _runscript(self, section: Section) -> None:
-        first = "#!/bin/sh" if not section.words else f"#!{self._shell(section)}"
-        self.draft.runscript = f"{first}\n{section.text.strip()}\n"
+        shell = self._interpreter(section) if section.words or _begins(section) else "/bin/sh"
+        self.draft.runscript = f"#!{shell}\n{section.text.strip()}\n"
+
+    def _interpreter(self, section: Section) -> str:
+        """What runs a section that may begin with '#!', as %post may not (tried)."""
+        first = _begins(section)
+        return self._shell(replace(section, words=f"-c {first}") if first else section)
 
     def _startscript(self, section: Section) -> None:
         text = "%startscript is not carried: jobs start programs, not instances"

@@ -29,6 +29,7 @@ __all__ = ["read"]
 # Filled in by whoever builds; the machine's own proxies reach every step here (machine.py).
 _PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"}
 _OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_DOUBTFUL = re.compile(r"\\\\[ \t]*\r?$")
 _FIX = "Write it in another way; docs/import.md has the list."
 
 
@@ -36,14 +37,23 @@ def read(text: str, context: Context, findings: Findings) -> Draft:
     """The recipe as a draft; what cannot be carried is among the findings."""
     for line, name, value in directives(text):
         dockerbase.check_directive(line, name, value, findings)
+    _refuse_doubtful(text, findings)
     listed = list(instructions(text))
     base, rest = dockerbase.read(listed, findings)
     reader = _Reader(context=context, findings=findings, draft=base, frozen=_frozen(rest))
     reader.global_arguments = dockerbase.arguments(listed)
     for instruction in rest:
         reader.take(instruction)
-    hints.metadata(listed, reader.draft, findings)
+    hints.metadata(listed, reader.draft, findings, reader.folder)
     return reader.draft
+
+
+def _refuse_doubtful(text: str, findings: Findings) -> None:
+    """Docker's builders before BuildKit go on in the next line, later ones do not."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if _DOUBTFUL.search(line) and not line.lstrip().startswith("#"):
+            what = "two backslashes at the end of a line, which not all builders read as one thing"
+            findings.refuse(number, what, "Write it in one line.")
 
 
 def _frozen(listed: list[Instruction]) -> set[str]:
@@ -62,6 +72,8 @@ class _Reader:
     # What the recipe has said so far; an ARG without a value is None.
     env: dict[str, str | None] = field(default_factory=dict)
     fixed: dict[str, str] = field(default_factory=dict)
+    # The options of the ARGs so far: what they are called, and their value.
+    options: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     folder: str = ""
     user: str = ""
 
@@ -138,20 +150,28 @@ class _Reader:
     def _argument(self, item: Instruction, name: str, value: str | None) -> None:
         option = name.lower().replace("_", "-")
         if name in self.frozen:
-            self.fixed[name] = value or ""
-            if value is None:
-                self.fixed.pop(name)
-            elif value:
-                self._add_piece(item, f"export {name}={shlex.quote(value)}")
+            self.fixed.pop(name, None)
+            if value is not None:
+                self.fixed[name] = value
+                self._add_piece(item, f"fixed_argument {name} {shlex.quote(value)}")
             self.findings.note(item.line, f"ARG {name} is fixed: ENV, ARG, COPY or WORKDIR need it")
         elif not _OPTION.fullmatch(option) or name not in {name.upper(), name.lower()}:
             what = f"ARG {name!a}: no option can have that name"
             self.findings.refuse(item.line, what, "Use words joined by '_'.")
         else:
-            argument = Argument(name=name, option=option, default=value or "", line=item.line)
-            code = f"[[ -z $OPT_{option.upper().replace('-', '_')} ]] || export {name}="
-            code += f"$OPT_{option.upper().replace('-', '_')}"
-            self._add_piece(item, code, argument=argument)
+            self._option(item, name, option, value)
+
+    def _option(self, item: Instruction, name: str, option: str, value: str | None) -> None:
+        said = (name, value)
+        if self.options.setdefault(option, said) != said:
+            what = f"ARG {name}: another ARG is the option '{option}' already"
+            self.findings.refuse(item.line, what, "Give it another name, or one value.")
+            return
+        given = f"$OPT_{option.upper().replace('-', '_')}"
+        code = f'argument {name} "{given}"'
+        code = code if value is not None else f"[[ -z {given} ]] || {code}"
+        argument = Argument(name=name, option=option, default=value or "", line=item.line)
+        self._add_piece(item, code, argument=argument)
 
     def _copy(self, item: Instruction) -> None:
         *sources, target = self._words(item)
@@ -160,7 +180,8 @@ class _Reader:
                 raise ContextError(f"'{source}' is an address", "Use ADD for it.")
         found = [path for source in sources for path in self.context.find(source)]
         mode = int(dict(item.flags).get("chmod") or "0", 8)
-        self._stage(item, copies.copied(self.context, found, target, item.line, mode), target)
+        place = self._place(item)
+        self._stage(item, copies.copied(self.context, found, target, place, mode), target)
 
     def _add(self, item: Instruction) -> None:
         *sources, target = self._words(item)
@@ -179,13 +200,19 @@ class _Reader:
         plain = []
         for path in self.context.find(source):
             first = next(self.context.entries(path))
-            staged = copies.archive(first, item.line, target) if not first.is_folder else None
+            staged = None if first.is_folder else copies.archive(first, self._place(item), target)
             if staged:
                 self._stage(item, staged, target)
             else:
                 plain.append(path)
         if plain:
-            self._stage(item, copies.copied(self.context, plain, target, item.line, mode), target)
+            staged = copies.copied(self.context, plain, target, self._place(item), mode)
+            self._stage(item, staged, target)
+
+    def _place(self, item: Instruction) -> str:
+        """A folder of its own for what is copied next: one ADD may unpack several archives."""
+        before = sum(piece.line == item.line for piece in self.draft.pieces)
+        return f"copy-{item.line}-{before + 1}" if before else f"copy-{item.line}"
 
     def _stage(self, item: Instruction, staged: copies.Staged, target: str) -> None:
         self._add_piece(item, *staged.code, files=tuple(staged.files), uses=_uses(target))
@@ -193,7 +220,8 @@ class _Reader:
     def _words(self, item: Instruction) -> list[str]:
         """The words of COPY and ADD; the last one, the target, as a whole path."""
         raw = words.json_words(item.text)
-        found = raw or [words.expand(word, self._lookup) for word in words.split(item.text)]
+        # Docker parts these at blanks whatever quotes say.
+        found = raw or [words.expand(word, self._lookup) for word in item.text.split()]
         if len(found) < 2 or not all(found):  # noqa: PLR2004  # a source and a target
             raise words.WordError("needs a source and a target")
         return [*found[:-1], self._absolute(found[-1])]

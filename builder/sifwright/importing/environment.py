@@ -12,9 +12,10 @@ from sifwright.scripts import refuse_text
 if TYPE_CHECKING:
     from sifwright.importing.words import Lookup
 
-__all__ = ["merged", "pairs", "rules"]
+__all__ = ["assignments", "merged", "pairs", "rules"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHELL = re.compile(r"[`;&|<>()*?]|\$\(")
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
@@ -29,6 +30,33 @@ def pairs(text: str) -> list[tuple[str, str]]:
         if "=" not in word:
             raise words.WordError(f"'{word}' is not NAME=VALUE")
     return [(name, value) for name, _, value in (word.partition("=") for word in found)]
+
+
+def assignments(line: str, env: dict[str, str | None], exported: set[str]) -> list[EnvRule]:
+    """A line of %environment; `env` and `exported` are what the lines before have made."""
+    bare = re.sub(r"'[^']*'", "", line).rstrip(";")
+    if _SHELL.search(re.sub(r"\$\{[^}]*\}", "", bare)):
+        raise words.WordError(f"'{line}' is more than an assignment")
+    found = words.split(re.sub(r"\s#.*$", "", line).rstrip("; "))
+    exports = found[:1] == ["export"]
+    made: list[EnvRule] = []
+    for word in found[exports:]:
+        name, given, raw = word.partition("=")
+        if given:
+            _refuse_raw(raw)
+            made += rules(name, raw, env.get)
+        elif not _NAME.fullmatch(name) or name not in env:
+            raise words.WordError(f"'{line}' is more than an assignment")
+        exported |= {name} if exports else set()
+        env |= {rule.name: rule.value if rule.action == "set" else None for rule in made}
+    return made
+
+
+def _refuse_raw(raw: str) -> None:
+    """What Apptainer's own shell reads in another way than sh does (tried)."""
+    bare = re.sub(r"""'[^']*'|"(?:\\.|[^"\\])*\"""", "", raw)
+    if raw.startswith("~") or "\\" in bare:
+        raise words.WordError(f"'{raw}': a backslash or '~' outside quotes")
 
 
 def rules(name: str, raw: str, lookup: Lookup) -> list[EnvRule]:

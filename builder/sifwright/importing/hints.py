@@ -27,8 +27,8 @@ _TORCH = re.compile(
 )
 
 
-def metadata(listed: list[Instruction], draft: Draft, findings: Findings) -> None:
-    """Carry ENTRYPOINT and CMD as a script; say what becomes of the rest."""
+def metadata(listed: list[Instruction], draft: Draft, findings: Findings, folder: str) -> None:
+    """Carry ENTRYPOINT and CMD as a script, in WORKDIR; say what becomes of the rest."""
     chosen = [item for item in listed if item.name in spython_recipe.METADATA]
     found = spython_recipe.metadata((item.name, item.text) for item in chosen)
     for item in listed:
@@ -40,7 +40,7 @@ def metadata(listed: list[Instruction], draft: Draft, findings: Findings) -> Non
     if "ENTRYPOINT" in shown or "CMD" in shown:
         entry = _program(found.entrypoint, shown.get("ENTRYPOINT"))
         command = _program(found.command, shown.get("CMD"))
-        draft.runscript = runscript(entry, command)
+        draft.runscript = runscript(entry, command, folder)
 
 
 def _program(found: list[str] | str, item: Instruction | None) -> list[str] | str:
@@ -48,12 +48,12 @@ def _program(found: list[str] | str, item: Instruction | None) -> list[str] | st
     return found if isinstance(found, list) or item is None else item.text
 
 
-def runscript(entry: list[str] | str, command: list[str] | str) -> str:
+def runscript(entry: list[str] | str, command: list[str] | str, folder: str) -> str:
     """The script that does what `docker run` does with its further words."""
+    lines = ["#!/bin/sh", *([f"cd {shlex.quote(folder)} || exit"] if folder else [])]
     if isinstance(entry, str) and entry:
-        return f"#!/bin/sh\nexec /bin/sh -c {shlex.quote(entry)}\n"
+        return "\n".join([*lines, f"exec /bin/sh -c {shlex.quote(entry)}", ""])
     words_ = command if isinstance(command, list) else ["/bin/sh", "-c", command] * bool(command)
-    lines = ["#!/bin/sh"]
     if words_:
         lines.append(f'[ "$#" -gt 0 ] || set -- {shlex.join(words_)}')
     start = f"{shlex.join(entry)} " if entry else ""

@@ -17,7 +17,7 @@ __all__ = ["Instruction", "directives", "instructions"]
 
 _DIRECTIVE = re.compile(r"#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.+?)\s*")
 _CONTINUED = re.compile(r"\\[ \t]*$")
-_FLAG = re.compile(r"--([a-z]+)(?:=(\S*))?(?:\s+|$)")
+_FLAG = re.compile(r"--([a-z][a-z-]*)(?:=(\S*))?(?:\s+|$)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

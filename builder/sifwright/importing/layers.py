@@ -161,7 +161,7 @@ class Writing:
     def _before(self, number: int) -> list[str]:
         """The environment that the layers before have made, as a build of the recipe has it."""
         earlier = [piece for group in self.groups[: number - 1] for piece in group]
-        kept = ("export ", "[[ -z $OPT_")
+        kept = ("export ", "[[ -z $OPT_", "argument ", "fixed_argument ")
         return [
             line
             for piece in earlier

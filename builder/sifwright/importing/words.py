@@ -24,7 +24,7 @@ _PART = re.compile(
     re.VERBOSE,
 )
 _DOUBLE = re.compile(
-    r"""\\(?P<escaped>["\\$`])
+    r"""\\(?P<escaped>["\\$])
     | \$\{(?P<braced>(?:[^{}]|\$\{[^{}]*\})*)\}
     | \$(?P<name>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<plain>[^\\$]+|\\)""",

@@ -4,6 +4,8 @@
 layer=$PWD
 # What was put into a folder that is the building machine's own (/tmp): it goes when the step ends.
 borrowed=()
+# The variables that the base image's ENV sets.
+of_base=()
 trap '((${#borrowed[@]} == 0)) || rm -rf -- "${borrowed[@]}"' EXIT
 
 # What a build of the recipe finds around it: the base image's environment, and root's home.
@@ -14,10 +16,29 @@ as_recipe() { # NAME…
   export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
   unset BASH_ENV LC_ALL "$@"
   [[ ! -f $image ]] || {
+    local word rest
+    while read -r word rest; do
+      [[ $word != export ]] || of_base+=("${rest%%=*}")
+    done <"$image"
     set +u
     # shellcheck source=/dev/null
     . "$image"
     set -u
+  }
+}
+
+# ARG, which gives way to what the base image's ENV says.
+argument() { # NAME VALUE
+  [[ " ${of_base[*]} " == *" $1 "* ]] || export "$1=$2"
+}
+
+# An ARG whose value is in this layer already: the base image must not have another one.
+fixed_argument() { # NAME VALUE
+  argument "$@"
+  [[ ${!1} == "$2" ]] || {
+    printf 'ARG %s is "%s" here, but the base image has "%s", which Docker would take: say it in ENV\n' \
+      "$1" "$2" "${!1}" >&2
+    exit 1
   }
 }
 
@@ -76,7 +97,7 @@ copy_files() { # FOLDER TARGET
     */) mkdir -p -- "$2" ;;
     */*) mkdir -p -- "${2%/*}/" ;;
   esac
-  (umask 002 && cp -R -- "$layer/$1/"* "$2")
+  (umask 002 && shopt -s dotglob && cp -R -- "$layer/$1/"* "$2")
 }
 
 link() { # TARGET PATH
