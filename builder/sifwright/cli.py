@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sifwright import __version__
 from sifwright.arguments import ARGUMENTS
 from sifwright.errors import Interrupted, MachineError, SifwrightError, UsageError
+from sifwright.inspection.text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,7 +146,8 @@ def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def _report(error: SifwrightError) -> int:
     for problem in error.problems:
-        sys.stderr.write(f"sifwright: {problem}\n")
+        # Errors quote images, registries and logs.
+        sys.stderr.write(f"sifwright: {harmless(str(problem))}\n")
     return error.exit_code
 
 

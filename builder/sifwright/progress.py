@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, Self
 
+from sifwright.inspection.text import harmless
 from sifwright.printing import say_at_once
 
 if TYPE_CHECKING:
@@ -57,6 +58,13 @@ class JsonProgress:
         sys.stdout.flush()
 
 
+def _plain(step: str) -> str:
+    """A step may be called after a file, whose name is neither markup nor for the terminal."""
+    from rich.markup import escape  # noqa: PLC0415  # loads slowly
+
+    return escape(harmless(step))
+
+
 class TextProgress:
     """Lines for a person; on a terminal the running step is shown with its time."""
 
@@ -72,7 +80,7 @@ class TextProgress:
 
     def started(self, step: str) -> None:
         if self.console.is_terminal:
-            self._status = self.console.status(f"{step} …")
+            self._status = self.console.status(f"{_plain(step)} …")
             self._status.start()
 
     def finished(self, step: str, state: str, seconds: float) -> None:
@@ -80,7 +88,8 @@ class TextProgress:
             self._status.stop()
             self._status = None
         style = {"done": "green", "failed": "bold red"}.get(state, "yellow")
-        self.console.print(f"{step:<24} [{style}]{state:<8}[/] {seconds:7.1f} s", highlight=False)
+        shown = _plain(f"{step:<24}")
+        self.console.print(f"{shown} [{style}]{state:<8}[/] {seconds:7.1f} s", highlight=False)
 
     def output(self, line: str) -> None:
         if self.verbose:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import json
+import tarfile
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.cli import main
 from sifwright.imagesource.command import lines
 from tests.containers.toys import FACTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FIRST, SECOND = FACTS.pythons
 BASES = {
@@ -35,3 +43,29 @@ def test_nothing_of_an_image_controls_the_terminal() -> None:
     found = [*lines(hostile)]
     assert all(line.isprintable() for line in found)
     assert sum(line.startswith("image") for line in found) == 1
+
+
+def archive(path: Path, *tags: str) -> Path:
+    """What 'docker save' writes, as far as it is read to find an image by its tag."""
+    data = json.dumps([{"Config": "none", "RepoTags": tags, "Layers": []}]).encode()
+    member = tarfile.TarInfo("manifest.json")
+    member.size = len(data)
+    with tarfile.open(path, "w") as file:
+        file.addfile(member, io.BytesIO(data))
+    return path
+
+
+def test_nor_does_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = archive(tmp_path / "image.tar", "a\x1b[2J\u202e:1")
+    assert main(["inspect", f"docker-archive:{path}:b"]) == 2
+    said = capsys.readouterr().err
+    assert r"a\x1b[2J\u202e:1" in said
+    assert all(line.isprintable() for line in said.splitlines())
+
+
+def test_the_name_of_a_file_is_not_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = archive(tmp_path / "a[bold].tar[", "a:1")
+    assert main(["inspect", f"docker-archive:{path}:b"]) == 2
+    assert "a[bold].tar[, " in capsys.readouterr().err

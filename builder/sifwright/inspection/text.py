@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["shown"]
+__all__ = ["harmless", "shown"]
 
 # The bytes from 128 that are no UTF-8, as surrogateescape (PEP 383) keeps them.
 _BYTES = "".join(map(chr, range(0xDC80, 0xDD00)))
@@ -13,6 +13,11 @@ def shown(name: bytes | str) -> str:
     if isinstance(name, bytes):
         name = name.decode("utf-8", "surrogateescape")
     return "".join(map(_shown, name))
+
+
+def harmless(text: str) -> str:
+    """Lines that hold names and words of others, without what controls a terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else _shown(c) for c in text)
 
 
 def _shown(character: str) -> str:
