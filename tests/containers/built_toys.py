@@ -16,6 +16,11 @@ from tests.engine.toys import Toy, make_toy
 if TYPE_CHECKING:
     import subprocess
 
+# The base's path lacks some of the usual folders, which are appended for its steps.
+BASE_ENV = {"BASE": "of the base", "PATH": "/odd:/usr/sbin:/usr/bin"}
+SEEN = """BASE=of the base
+PATH=/.sifwright/bin:/odd:/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin:/sbin:/bin
+"""
 # All that a tree can have: links of both kinds, owners, modes, capabilities, what is removed later.
 FIRST = """mkdir -p /data/folder /data/empty /data/gone/deep
 printf one >/data/one
@@ -28,6 +33,7 @@ cp /usr/bin/true /data/capable
 setcap cap_net_raw+ep /data/capable
 mkfifo /data/fifo
 echo left >"$SIFWRIGHT_BUILD/kept/note"
+printf 'BASE=%s\\nPATH=%s\\n' "${BASE-unset}" "$PATH" >/data/seen
 """
 SECOND = """test "$(cat "$SIFWRIGHT_BUILD/kept/note")" = left
 rm -r /data/gone

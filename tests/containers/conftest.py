@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.containers.built_toys import DockerToy, make_docker_toy
+from tests.containers.built_toys import BASE_ENV, DockerToy, make_docker_toy
 from tests.containers.daemons import docker_engine, podman_service, registry
 from tests.engine.steps import make_root
 
@@ -79,7 +79,8 @@ def tiny_image(loopback_registry: str, tmp_path_factory: pytest.TempPathFactory)
 
     made = buildah("from", "scratch")
     buildah("add", "--quiet", made, root, "/")
-    buildah("config", "--env", "BASE=of the base", "--label", "base=tiny", "--cmd", "bash", made)
+    env = (word for name, value in BASE_ENV.items() for word in ("--env", f"{name}={value}"))
+    buildah("config", *env, "--label", "base=tiny", "--cmd", "bash", made)
     buildah("commit", "--quiet", made, "tiny")
     buildah("push", "--quiet", "--tls-verify=false", "tiny", f"docker://{name}")
     return name

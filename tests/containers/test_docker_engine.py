@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import run
-from tests.containers.built_toys import SECOND
+from tests.containers.built_toys import SECOND, SEEN
 from tests.engine.steps import DESCRIBE, TIME, Tree, differences
 from tests.engine.wholes import whole
 
@@ -84,6 +84,7 @@ def test_engines_build_the_same(engine: str, either_toy: DockerToy, tmp_path: Pa
     assert differences(by_apptainer, by_docker) == {}
     assert inspected(engine, toy.sif) == says
     assert toy.states()["second"] == "cached"
+    assert in_container(toy, "cat", f"/{BELOW}/seen") == SEEN
     seen = json.loads(in_container(toy, "python3", "-c", DESCRIBE, f"/{BELOW}"))
     seen.pop(".")
     image = {f"{BELOW}/{path}": node for path, node in seen.items()}
@@ -98,7 +99,7 @@ def test_the_image_is_configured_for_its_users(docker_toy: DockerToy) -> None:
     assert env == {
         "BASE": "of the base",
         "TOY": "a 'b' \"c\" $d \\e",
-        "PATH": "/data/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PATH": "/data/bin:/odd:/usr/sbin:/usr/bin",
         "HOME": "/tmp",
     }
     assert (config["User"], config["Cmd"], config["Entrypoint"]) == ("1000:1000", ["bash"], [])

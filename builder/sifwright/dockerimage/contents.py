@@ -7,7 +7,7 @@ import tarfile
 from typing import TYPE_CHECKING
 
 from sifwright import keptfiles
-from sifwright.render import buildfiles, shell
+from sifwright.render import buildfiles, ociimage, shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,6 +39,7 @@ def closing(work: Path, files: Iterable[LayerFile]) -> bytes:
         target = shell.quote(file.path)
         lines.append(shell.make_folders({file.path.rpartition("/")[0]}))
         lines += [f"cp {carried}/{number} {target}", f"chmod 644 {target}"]
+    lines.append(f"rm -f {buildfiles.BUILD}/archive")
     (build / "run").write_text("\n".join([*lines, ""]))
     return _archive(build)
 
@@ -59,6 +60,7 @@ def program(work: Path, files: Iterable[LayerFile], machine: Path, command: str)
 def _archive(build: Path) -> bytes:
     """The folder as /.sifwright, all of it root's."""
     (build / "enter").write_text(buildfiles.package_text("templates/enter.sh"))
+    keptfiles.write_files(build, [ociimage.surround()], buildfiles.BUILD)
     with io.BytesIO() as file:
         with tarfile.open(fileobj=file, mode="w") as archive:
             archive.add(build, arcname=buildfiles.BUILD.lstrip("/"), filter=_of_root)

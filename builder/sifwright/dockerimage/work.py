@@ -78,6 +78,7 @@ class Work:
             "processor": self.engine.processor,
             "engine": self.engine.product,
             "enter": buildfiles.package_text("templates/enter.sh"),
+            "surround": buildfiles.package_text("templates/surround.sh"),
         }
         return around if self.cached else {**around, "salt": self.salt}
 

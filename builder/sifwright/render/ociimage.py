@@ -29,6 +29,7 @@ __all__ = [
     "image_config",
     "programs",
     "start",
+    "surround",
 ]
 
 # What engines, and Apptainer, set where an image says nothing.
@@ -109,10 +110,17 @@ def start(plan: Plan) -> Registry | Debootstrap:
 def programs(plan: Plan) -> Iterator[LayerFile]:
     """What runs the steps, and what makes the base if there is none."""
     yield from buildfiles.programs()
+    yield surround()
     names = ("run", "make-root") if isinstance(start(plan), Debootstrap) else ("run",)
     for name in names:
         data = buildfiles.package_text(f"templates/oci/{name}").encode()
         yield LayerFile(path=f"{buildfiles.BUILD}/{name}", data=data, executable=False)
+
+
+def surround() -> LayerFile:
+    """What makes the environment that steps run in."""
+    data = buildfiles.package_text("templates/surround.sh").encode()
+    return LayerFile(path=f"{buildfiles.BUILD}/surround", data=data, executable=False)
 
 
 def image_config(plan: Plan, base_env: Mapping[str, str]) -> OciConfig:

@@ -12,7 +12,8 @@ die() {
   exit 1
 }
 
-image_path=$PATH
+# Without the build's own programs, which come first.
+image_path=${PATH#"$SIFWRIGHT_BUILD/bin:"}
 if [[ -f $docker_env ]]; then
   # shellcheck source=/dev/null
   image_path=$(set +u && unset PATH && . "$docker_env" >/dev/null && printf '%s' "${PATH:-}")

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 16f7b5400aa0f8da98a6f943d963081bb474391e64ae4e9c364b59a5f9597661
+# step 534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step ffbe0b70e9a3c51ee4e176137c49faecc7239dd3fe997969614719756d6f7619
+# step 93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step ea738236b12d7dd4637aea1f7783afa8dac4a35c09e138e167b8a47b608904b9
+# step 7c04c62a91505576e69941a97c04fe1d3e412a6ebf799ba54e1b312d74ad9b80
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.6.0", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 170e5a2259f9acdb41bf850c48c3d25371d9bbb496590e7c7490d41bfc85a066
+# step ec11184dac9ab90c50d9ed155c18bcdb571d36f3dfe32ed6384f7fe720d32a86
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 6e982b62fc8cf65242612a6958cd671e37c6638bb1ac410312a747048c7b7b2c
+# step fa558952936bf8db4c8e5318174ec739a71fa3cf53be57bf53bdbd1596fa0668
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="6e982b62fc8cf65242612a6958cd671e37c6638bb1ac410312a747048c7b7b2c" \
-      org.sifwright.step.base-image="16f7b5400aa0f8da98a6f943d963081bb474391e64ae4e9c364b59a5f9597661" \
-      org.sifwright.step.build-tools="ffbe0b70e9a3c51ee4e176137c49faecc7239dd3fe997969614719756d6f7619" \
-      org.sifwright.step.libfabric="ea738236b12d7dd4637aea1f7783afa8dac4a35c09e138e167b8a47b608904b9" \
-      org.sifwright.step.aws-ofi-nccl="170e5a2259f9acdb41bf850c48c3d25371d9bbb496590e7c7490d41bfc85a066" \
-      org.sifwright.step.run-scripts="6e982b62fc8cf65242612a6958cd671e37c6638bb1ac410312a747048c7b7b2c" \
+      org.sifwright.plan="fa558952936bf8db4c8e5318174ec739a71fa3cf53be57bf53bdbd1596fa0668" \
+      org.sifwright.step.base-image="534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237" \
+      org.sifwright.step.build-tools="93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f" \
+      org.sifwright.step.libfabric="7c04c62a91505576e69941a97c04fe1d3e412a6ebf799ba54e1b312d74ad9b80" \
+      org.sifwright.step.aws-ofi-nccl="ec11184dac9ab90c50d9ed155c18bcdb571d36f3dfe32ed6384f7fe720d32a86" \
+      org.sifwright.step.run-scripts="fa558952936bf8db4c8e5318174ec739a71fa3cf53be57bf53bdbd1596fa0668" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step ba9095702cb4290b7af83d68c2f4042424f0c4936cbe96b2aad515ac5be350d8
+# step a6e25b536281b21c258cb69cac8cc021e54e82cbc29dd82b0c294706c03696e5
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime", \
@@ -27,7 +27,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 55d72d35e886c62a0b9fdd05eee4adca4b7b01efb9e3c98d93562b2fd01eeb1e
+# step c4cb7fcc396ab81fbdf5702f232dc28e3cc731e81d8b341520b8101f0e7192ec
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -40,9 +40,9 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="55d72d35e886c62a0b9fdd05eee4adca4b7b01efb9e3c98d93562b2fd01eeb1e" \
-      org.sifwright.step.base-image="ba9095702cb4290b7af83d68c2f4042424f0c4936cbe96b2aad515ac5be350d8" \
-      org.sifwright.step.run-scripts="55d72d35e886c62a0b9fdd05eee4adca4b7b01efb9e3c98d93562b2fd01eeb1e" \
+      org.sifwright.plan="c4cb7fcc396ab81fbdf5702f232dc28e3cc731e81d8b341520b8101f0e7192ec" \
+      org.sifwright.step.base-image="a6e25b536281b21c258cb69cac8cc021e54e82cbc29dd82b0c294706c03696e5" \
+      org.sifwright.step.run-scripts="c4cb7fcc396ab81fbdf5702f232dc28e3cc731e81d8b341520b8101f0e7192ec" \
       org.sifwright.option.base-image.from="docker://pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime" \
       org.sifwright.option.base-image.python="3.10" \
       org.sifwright.option.base-image.torch="2.3.1" \

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 9227bae3c93a9d990612dd7640d0e6560b6e039659b84d7161fcfa618e704ac2
+# step 0aba908fd441a36e2f34cc83db4b4a1a8519990b7e61b1fa4b3bdd94732bdb60
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 48509776dd53c04570055009c604c4583d748202c35298f02ea0d213c5064c26
+# step 833304f79878e51c2565c89af1ac4681cef71e9bdcc617e859166e2783da0173
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step c903b50208c52903690d66b11acb9b4a5ae391c1499dd077135da73be0f80b33
+# step c60a5143e6d5ce26841c0cc11cbf1f676af82728f6d80251f22662f881eb5bdc
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 57a23bf4d74f003f2d2a66d03c95983a6df157936bc90eab38939311e1d457dc
+# step 8f19edcf71da9a2d57e2db5f4d0cfcd7f4693d9bb412abd2a4b5453d129fccc1
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step dd053403c493785ef77a4c866a5fca7c79afe46a04bb2456bdbaa439c92ae105
+# step 0beff348040eaf04ae33df802a795b5fb6a412abfcf186c4b7c21f95cf551548
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="dd053403c493785ef77a4c866a5fca7c79afe46a04bb2456bdbaa439c92ae105" \
-      org.sifwright.step.base-image="9227bae3c93a9d990612dd7640d0e6560b6e039659b84d7161fcfa618e704ac2" \
-      org.sifwright.step.build-tools="48509776dd53c04570055009c604c4583d748202c35298f02ea0d213c5064c26" \
-      org.sifwright.step.libfabric="c903b50208c52903690d66b11acb9b4a5ae391c1499dd077135da73be0f80b33" \
-      org.sifwright.step.aws-ofi-nccl="57a23bf4d74f003f2d2a66d03c95983a6df157936bc90eab38939311e1d457dc" \
-      org.sifwright.step.run-scripts="dd053403c493785ef77a4c866a5fca7c79afe46a04bb2456bdbaa439c92ae105" \
+      org.sifwright.plan="0beff348040eaf04ae33df802a795b5fb6a412abfcf186c4b7c21f95cf551548" \
+      org.sifwright.step.base-image="0aba908fd441a36e2f34cc83db4b4a1a8519990b7e61b1fa4b3bdd94732bdb60" \
+      org.sifwright.step.build-tools="833304f79878e51c2565c89af1ac4681cef71e9bdcc617e859166e2783da0173" \
+      org.sifwright.step.libfabric="c60a5143e6d5ce26841c0cc11cbf1f676af82728f6d80251f22662f881eb5bdc" \
+      org.sifwright.step.aws-ofi-nccl="8f19edcf71da9a2d57e2db5f4d0cfcd7f4693d9bb412abd2a4b5453d129fccc1" \
+      org.sifwright.step.run-scripts="0beff348040eaf04ae33df802a795b5fb6a412abfcf186c4b7c21f95cf551548" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \

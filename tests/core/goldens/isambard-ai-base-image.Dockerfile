@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 16f7b5400aa0f8da98a6f943d963081bb474391e64ae4e9c364b59a5f9597661
+# step 534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step ffbe0b70e9a3c51ee4e176137c49faecc7239dd3fe997969614719756d6f7619
+# step 93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step b41b5922734921646e235e739149ec416f6b1ea44aba984ce6fa9a1e2a28a1e8
+# step 790aab80829c50f3d3cf6778343648d9ac247247d07c0ac7231cdbc5f5428703
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 4139fde3f352c23bee08ca4362c6a583764775034c8b563a2a9e6b54a8428fc4
+# step 90831a30c10ef87767ed07bafd11c5e916622f82859ecd782971487136c28427
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 561ed4627ec30f231b4a451b42dd6a65a3bf725ea07c2349f839d852838607b2
+# step 8238945d24eef5b9d39e589cceda6520339396507bd02e505d67b3cf83686064
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="561ed4627ec30f231b4a451b42dd6a65a3bf725ea07c2349f839d852838607b2" \
-      org.sifwright.step.base-image="16f7b5400aa0f8da98a6f943d963081bb474391e64ae4e9c364b59a5f9597661" \
-      org.sifwright.step.build-tools="ffbe0b70e9a3c51ee4e176137c49faecc7239dd3fe997969614719756d6f7619" \
-      org.sifwright.step.libfabric="b41b5922734921646e235e739149ec416f6b1ea44aba984ce6fa9a1e2a28a1e8" \
-      org.sifwright.step.aws-ofi-nccl="4139fde3f352c23bee08ca4362c6a583764775034c8b563a2a9e6b54a8428fc4" \
-      org.sifwright.step.run-scripts="561ed4627ec30f231b4a451b42dd6a65a3bf725ea07c2349f839d852838607b2" \
+      org.sifwright.plan="8238945d24eef5b9d39e589cceda6520339396507bd02e505d67b3cf83686064" \
+      org.sifwright.step.base-image="534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237" \
+      org.sifwright.step.build-tools="93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f" \
+      org.sifwright.step.libfabric="790aab80829c50f3d3cf6778343648d9ac247247d07c0ac7231cdbc5f5428703" \
+      org.sifwright.step.aws-ofi-nccl="90831a30c10ef87767ed07bafd11c5e916622f82859ecd782971487136c28427" \
+      org.sifwright.step.run-scripts="8238945d24eef5b9d39e589cceda6520339396507bd02e505d67b3cf83686064" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

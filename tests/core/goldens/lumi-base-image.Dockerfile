@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 9227bae3c93a9d990612dd7640d0e6560b6e039659b84d7161fcfa618e704ac2
+# step 0aba908fd441a36e2f34cc83db4b4a1a8519990b7e61b1fa4b3bdd94732bdb60
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 48509776dd53c04570055009c604c4583d748202c35298f02ea0d213c5064c26
+# step 833304f79878e51c2565c89af1ac4681cef71e9bdcc617e859166e2783da0173
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step db21a30d08635a339e370d3cf454fbb6a80e58c35a91b4ed943328aa0d6c1cfe
+# step ddd3a333b428564747b502acdd3e9e9c595513bd233169c5cee8cd5f9006627b
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.1.0", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 2ed4b03ffdb9cbc5bcb663bedce2478cba375f94d6be9bc6acea3effd271e1d1
+# step 105995a6c66579b5dfd5b5b3e88bb3426c82ed6b8befdc41ac07aa8efb837d03
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 275056fb8c88dd20dcb00921ed01ea5b8f5333d286c995731df838ff277b6a0f
+# step d34d8d1802a84fd91356285e0c5053fe3fff6d63291245ac14146910782448eb
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="275056fb8c88dd20dcb00921ed01ea5b8f5333d286c995731df838ff277b6a0f" \
-      org.sifwright.step.base-image="9227bae3c93a9d990612dd7640d0e6560b6e039659b84d7161fcfa618e704ac2" \
-      org.sifwright.step.build-tools="48509776dd53c04570055009c604c4583d748202c35298f02ea0d213c5064c26" \
-      org.sifwright.step.libfabric="db21a30d08635a339e370d3cf454fbb6a80e58c35a91b4ed943328aa0d6c1cfe" \
-      org.sifwright.step.aws-ofi-nccl="2ed4b03ffdb9cbc5bcb663bedce2478cba375f94d6be9bc6acea3effd271e1d1" \
-      org.sifwright.step.run-scripts="275056fb8c88dd20dcb00921ed01ea5b8f5333d286c995731df838ff277b6a0f" \
+      org.sifwright.plan="d34d8d1802a84fd91356285e0c5053fe3fff6d63291245ac14146910782448eb" \
+      org.sifwright.step.base-image="0aba908fd441a36e2f34cc83db4b4a1a8519990b7e61b1fa4b3bdd94732bdb60" \
+      org.sifwright.step.build-tools="833304f79878e51c2565c89af1ac4681cef71e9bdcc617e859166e2783da0173" \
+      org.sifwright.step.libfabric="ddd3a333b428564747b502acdd3e9e9c595513bd233169c5cee8cd5f9006627b" \
+      org.sifwright.step.aws-ofi-nccl="105995a6c66579b5dfd5b5b3e88bb3426c82ed6b8befdc41ac07aa8efb837d03" \
+      org.sifwright.step.run-scripts="d34d8d1802a84fd91356285e0c5053fe3fff6d63291245ac14146910782448eb" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \

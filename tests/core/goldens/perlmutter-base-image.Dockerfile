@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 16f7b5400aa0f8da98a6f943d963081bb474391e64ae4e9c364b59a5f9597661
+# step 534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step ffbe0b70e9a3c51ee4e176137c49faecc7239dd3fe997969614719756d6f7619
+# step 93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step b9b0505bc6ff5d903728f973e23a712b8d8d36c0c2f76f33884c4456d580702d
+# step 1ac89c0b73044b64028054c36592996ec84118a65bd2f3d895c1a85dc76547cf
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 8ba456b4a53421bf95c24b0c2a87c5a6aab18f7c862a834896a2c8ac7c553767
+# step 758be50089e16523e477cf0596c718868bd9926d87671498cc76f67c4fe9a70e
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step be9d68b02403a07d3e83525b19575eeef123f9495b52d556050e6b3058db4a75
+# step f2083ef2aad8c4ef374ed0906cc3c529dfedcda8f5385ed3338ccd244132eba8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="be9d68b02403a07d3e83525b19575eeef123f9495b52d556050e6b3058db4a75" \
-      org.sifwright.step.base-image="16f7b5400aa0f8da98a6f943d963081bb474391e64ae4e9c364b59a5f9597661" \
-      org.sifwright.step.build-tools="ffbe0b70e9a3c51ee4e176137c49faecc7239dd3fe997969614719756d6f7619" \
-      org.sifwright.step.libfabric="b9b0505bc6ff5d903728f973e23a712b8d8d36c0c2f76f33884c4456d580702d" \
-      org.sifwright.step.aws-ofi-nccl="8ba456b4a53421bf95c24b0c2a87c5a6aab18f7c862a834896a2c8ac7c553767" \
-      org.sifwright.step.run-scripts="be9d68b02403a07d3e83525b19575eeef123f9495b52d556050e6b3058db4a75" \
+      org.sifwright.plan="f2083ef2aad8c4ef374ed0906cc3c529dfedcda8f5385ed3338ccd244132eba8" \
+      org.sifwright.step.base-image="534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237" \
+      org.sifwright.step.build-tools="93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f" \
+      org.sifwright.step.libfabric="1ac89c0b73044b64028054c36592996ec84118a65bd2f3d895c1a85dc76547cf" \
+      org.sifwright.step.aws-ofi-nccl="758be50089e16523e477cf0596c718868bd9926d87671498cc76f67c4fe9a70e" \
+      org.sifwright.step.run-scripts="f2083ef2aad8c4ef374ed0906cc3c529dfedcda8f5385ed3338ccd244132eba8" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \
