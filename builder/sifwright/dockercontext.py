@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage
-from sifwright.errors import BuildError, UsageError
+from sifwright import baseimage, imagename, localbase
+from sifwright.errors import BuildError, MachineError, PlanError, UsageError
 from sifwright.inputs import Inputs
 from sifwright.render import dockerfile, ociimage
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from sifwright.model import LayerFile, Plan
+    from sifwright.registry import Reference
 
 __all__ = ["FOLDER", "Written", "replace", "text", "write"]
 
@@ -39,8 +40,7 @@ class Written:
 
 def text(plan: Plan) -> str:
     """The Dockerfile as planned: no registry is asked."""
-    start = ociimage.start(plan)
-    return dockerfile.dockerfile(plan, str(baseimage.located(plan.site, start.name)))
+    return dockerfile.dockerfile(plan, _local(plan) or str(_located(plan)))
 
 
 def write(plan: Plan, folder: Path, record: Path, note: Callable[[str], None]) -> Written:
@@ -51,13 +51,43 @@ def write(plan: Plan, folder: Path, record: Path, note: Callable[[str], None]) -
     what `Inputs.of` does.
     """
     _refuse_foreign(folder)
-    start = ociimage.start(plan)
-    reference = baseimage.located(plan.site, start.name)
-    if isinstance(start, ociimage.Registry):
-        reference = reference.at(Inputs.of(plan, record, note).digest)
-    files = list(dockerfile.context(plan, str(reference)))
+    base = _local(plan) or str(_pinned(plan, record, note))
+    files = list(dockerfile.context(plan, base))
     replace(folder, files)
     return Written(folder=folder, files=len(files), bytes=sum(len(file.data) for file in files))
+
+
+def _located(plan: Plan) -> Reference:
+    return baseimage.located(plan.site, ociimage.start(plan).name)
+
+
+def _pinned(plan: Plan, record: Path, note: Callable[[str], None]) -> Reference:
+    """With the digest of an image that the plan names itself."""
+    if isinstance(ociimage.start(plan), ociimage.Registry):
+        return _located(plan).at(Inputs.of(plan, record, note).digest)
+    return _located(plan)
+
+
+def _local(plan: Plan) -> str:
+    """The id of an image of this machine's engine; empty if the plan starts from another.
+
+    Raises `PlanError` for a file, which a Dockerfile cannot name.
+    """
+    start = ociimage.start(plan)
+    if not isinstance(start, ociimage.Local):
+        return ""
+    name = f"{start.kind}:{start.name}"
+    if start.kind != imagename.DAEMON:
+        fix = (
+            f"docker load -i {start.name}, and name docker-daemon:NAME; or build with"
+            " 'sifwright build --engine docker'."
+        )
+        raise PlanError.of("a Dockerfile cannot start from a file", where=name, fix=fix)
+    found = localbase.digest(name)
+    if not found:
+        fix = "See 'docker images' for what it has, and whether it runs."
+        raise MachineError.of("no engine of this machine has such an image", where=name, fix=fix)
+    return found
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -6,12 +6,13 @@ import hashlib
 import json
 import shlex
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from sifwright import baseimage
+from sifwright import baseimage, imagename, localbase
 from sifwright.dockerimage import contents
+from sifwright.dockerimage.loading import load
 from sifwright.dockerimage.pulling import pull
-from sifwright.errors import PlanError
+from sifwright.errors import MachineError, PlanError
 from sifwright.render import ociimage
 from sifwright.workspace import workspace
 
@@ -29,6 +30,8 @@ def base(work: Work) -> str:
     start = ociimage.start(work.plan)
     if isinstance(start, ociimage.Registry):
         return _pulled(work)
+    if isinstance(start, ociimage.Local):
+        return _local(work, start)
     return _debootstrapped(work, start)
 
 
@@ -38,6 +41,24 @@ def _pulled(work: Work) -> str:
         raise PlanError.of("the plan starts from no image of a registry")
     reference = image.reference.at(work.inputs.digest)
     return work.engine.identity(str(reference)) or pull(work, reference)
+
+
+def _local(work: Work, start: ociimage.Local) -> str:
+    """An image that the engine has, or that it loads of an archive."""
+    if start.kind == imagename.DAEMON:
+        return work.engine.identity(start.name) or _refuse(work, start.name)
+    name = f"{start.kind}:{start.name}"
+    facts = [name, localbase.digest(name), work.surroundings]
+    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    if found := work.known(key):
+        return found
+    work.watcher.timer.start("base image")
+    return work.keep(load(work.engine, start.name), key)
+
+
+def _refuse(work: Work, name: str) -> NoReturn:
+    fix = "See 'docker images' for what it has, or name one of a registry by docker://."
+    raise MachineError.of(f"{work.engine} has no such image", where=name, fix=fix)
 
 
 def _debootstrapped(work: Work, start: ociimage.Debootstrap) -> str:

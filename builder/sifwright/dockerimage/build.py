@@ -75,7 +75,7 @@ def _unproved(proofs: Mapping[str, str], place: Place) -> list[str]:
 
 def _publish(work: Work, found: Tree, place: Place, record: Mapping[str, object]) -> None:
     """The name last: until it is the image's, the record is of none."""
-    texts = {"plan.json": plan_json(work.plan), **_dockerfile(work)}
+    texts = {"plan.json": plan_json(work.plan), **_dockerfile(work, found.base)}
     with writing(place.folder, _OUTPUT_FIX):
         for name, text in texts.items():
             (work.made / name).write_text(text)
@@ -88,9 +88,11 @@ def _publish(work: Work, found: Tree, place: Place, record: Mapping[str, object]
     work.engine.tag(str(record["image_id"]), repository, tag)
 
 
-def _dockerfile(work: Work) -> dict[str, str]:
+def _dockerfile(work: Work, base: str) -> dict[str, str]:
     """What gives the same image by hand: 'sifwright render' writes it with all it copies."""
     start = ociimage.start(work.plan)
+    if isinstance(start, ociimage.Local):
+        return {"Dockerfile": dockerfile.dockerfile(work.plan, base)}
     reference = baseimage.located(work.plan.site, start.name)
     if isinstance(start, ociimage.Registry):
         reference = reference.at(work.inputs.digest)

@@ -23,6 +23,7 @@ __all__ = [
     "DEFAULT_PATH",
     "ROOT",
     "Debootstrap",
+    "Local",
     "OciConfig",
     "Registry",
     "environment",
@@ -42,8 +43,12 @@ _USER = "1000:1000"
 _HOME = "/tmp"  # noqa: S108
 _KEYWORDS = {
     "docker": {"Bootstrap", "From"},
+    "docker-daemon": {"Bootstrap", "From"},
+    "docker-archive": {"Bootstrap", "From"},
     "debootstrap": {"Bootstrap", "OSVersion", "MirrorURL", "Include"},
 }
+# Of these, Docker Engine before 25 loads none.
+_CONVERTED = ("oci", "oci-archive")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,11 +93,26 @@ class Debootstrap:
         return ("bash", program, self.suite, self.include, self.mirror)
 
 
-def start(plan: Plan) -> Registry | Debootstrap:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Local:
+    """The plan starts from an image of this machine: one of the engine's, or an archive."""
+
+    kind: str
+    name: str
+
+
+def start(plan: Plan) -> Registry | Debootstrap | Local:
     """What the first step starts from; raises `PlanError` for what only a SIF can start from."""
     base = plan.steps[0]
     lines = baseheader.header(base)
     kind = lines.get("Bootstrap", "")
+    if kind in _CONVERTED:
+        raise PlanError.of(
+            f"engines do not read images of {kind}:",
+            where=f"header of layer '{base.layer.name}'",
+            fix=f"skopeo copy {kind}:{lines['From']} docker-archive:base.tar, and name"
+            " docker-archive:base.tar.",
+        )
     others = lines.keys() - _KEYWORDS.get(kind, set())
     if kind not in _KEYWORDS or others:
         line = f"Bootstrap: {kind}" if kind not in _KEYWORDS else f"{min(others)} of its header"
@@ -103,6 +123,8 @@ def start(plan: Plan) -> Registry | Debootstrap:
         )
     if kind == "docker":
         return Registry(name=lines["From"])
+    if kind != "debootstrap":
+        return Local(kind=kind, name=lines["From"])
     include = lines.get("Include", "")
     return Debootstrap(suite=lines["OSVersion"], include=include, mirror=lines["MirrorURL"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["Container", "Docker"]
+
+_LOADED = re.compile(r"Loaded image(?: ID|s)?(?:\(s\))?: (?:sha256:)?([0-9a-f]{64})")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,6 +115,16 @@ class Docker:
         """The image as a docker-archive."""
         with said(self):
             yield from self.api.get_image(image)
+
+    def load(self, archive: Iterable[bytes]) -> str:
+        """Load a docker-archive of one image that has no name; its id."""
+        with said(self):
+            lines = list(self.api.load_image(archive))  # type: ignore[no-untyped-call]
+        text = "".join(str(line.get("stream", "")) for line in lines)
+        if found := _LOADED.search(text):
+            return _whole(found[1])
+        why = next((str(line["error"]) for line in lines if "error" in line), text)
+        raise ValueError(why or "the engine says of no image that it was loaded")
 
     def load_tree(self, tree: Iterable[bytes], changes: Sequence[str] = ()) -> str:
         """Make an image of a tar archive; its id."""
