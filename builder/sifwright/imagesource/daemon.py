@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,14 +58,10 @@ class _Stream:
 
 
 def sockets() -> Iterator[str]:
-    """Where an engine may be: what DOCKER_HOST names, else Docker's place and podman's."""
-    if named := os.environ.get("DOCKER_HOST"):
-        yield named
-        return
-    folders = (os.environ.get("XDG_RUNTIME_DIR", ""), "/run")
-    places = ["/var/run/docker.sock"]
-    places += [f"{folder}/podman/podman.sock" for folder in folders if folder]
-    yield from (f"unix://{place}" for place in places if Path(place).exists())
+    """Where an engine may be; see `finding.addresses`."""
+    from sifwright.engines.docker import finding  # noqa: PLC0415  # as below
+
+    yield from finding.addresses()
 
 
 @contextmanager
@@ -74,6 +69,8 @@ def connected(name: str) -> Iterator[Any]:
     """A client of the first engine, and its errors in our words."""
     import docker  # noqa: PLC0415  # 150 ms that other sources need not pay
     from docker.errors import DockerException, ImageNotFound  # noqa: PLC0415
+
+    from sifwright.engines.docker import finding  # noqa: PLC0415
 
     address = next(sockets(), "")
     if not address:
@@ -90,4 +87,6 @@ def connected(name: str) -> Iterator[Any]:
         fix = "See 'docker images' for what it has, or name one of a registry by docker://."
         raise SourceError.of("the engine has no such image", where=name, fix=fix) from None
     except (DockerException, OSError) as error:
+        if refused := finding.no_permission(address, error):
+            raise refused from None
         raise MachineError.of(web.reason(error), where=address, fix=_FIX) from None

@@ -20,7 +20,7 @@ from sifwright.errors import MachineError, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MINIMUM", "find"]
+__all__ = ["MINIMUM", "addresses", "find", "no_permission"]
 
 # Docker Engine 19.03, and podman 3: older ones we have not tried.
 MINIMUM = Version("1.40")
@@ -47,9 +47,8 @@ def find() -> Docker:
 
     Raises `MachineError` if there is none that can be used.
     """
-    named = _named()
     problems: list[Problem] = []
-    for address in [named] if named else _usual():
+    for address in addresses():
         try:
             return _asked(address)
         except MachineError as error:
@@ -58,6 +57,12 @@ def find() -> Docker:
         what = f"no Docker Engine and no podman service: no socket {', '.join(_places())}"
         raise MachineError.of(what, fix=_INSTALL)
     raise MachineError(*problems)
+
+
+def addresses() -> list[str]:
+    """Where an engine may be: the one that is named, else the usual sockets that are there."""
+    named = _named()
+    return [named] if named else list(_usual())
 
 
 def _named() -> str:
@@ -132,13 +137,20 @@ def _require_recent(name: str, spoken: Version, address: str) -> None:
 
 def _no_answer(address: str, error: Exception) -> MachineError:
     place = Path(urlsplit(address).path)
-    if _number(error) in {errno.EACCES, errno.EPERM}:
-        what = "this user may not use the engine's socket"
-        fix = _PERMISSION.format(group=_group(place))
-        return MachineError.of(what, where=str(place), fix=fix)
+    if refused := no_permission(address, error):
+        return refused
     there = place.exists() and stat.S_ISSOCK(place.stat().st_mode)
     what = f"no engine answers there: {explained(error)}" if there else "there is no such socket"
     return MachineError.of(what, where=str(place), fix=_INSTALL)
+
+
+def no_permission(address: str, error: Exception) -> MachineError | None:
+    """What to do where an error says that this user may not use the socket; else None."""
+    if _number(error) not in {errno.EACCES, errno.EPERM}:
+        return None
+    place = Path(urlsplit(address).path)
+    what = "this user may not use the engine's socket"
+    return MachineError.of(what, where=str(place), fix=_PERMISSION.format(group=_group(place)))
 
 
 def _number(error: BaseException | None) -> int:
