@@ -85,7 +85,7 @@ class Layout:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, *trees: Path) -> Layout:
-        """A layer of each tree, not compressed: what is packed is not what is tested."""
+        """A layer of each tree or tar file, not packed: packing is not what is tested."""
         blobs = self.folder / "blobs" / "sha256"
         blobs.mkdir(parents=True)
         layers = [self._layer(tree) for tree in trees]
@@ -107,6 +107,8 @@ class Layout:
 
     def _layer(self, tree: Path) -> dict[str, object]:
         place = self.folder / "layer.tar"
+        if tree.is_file():
+            return self._blob(_LAYER, tree.rename(place))
         with tarfile.open(place, "w") as tar:
             tar.add(tree, arcname=".")
         return self._blob(_LAYER, place)
