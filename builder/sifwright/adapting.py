@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sifwright.inspection.imagefacts import ImageFacts, Python, Torch
     from sifwright.model import Site
 
-__all__ = ["cells", "disk_mb", "origin", "problems", "python"]
+__all__ = ["cells", "disk_mb", "nowhere", "origin", "problems", "python"]
 
 # What the run scripts start with (docs/run-scripts.md).
 OLDEST_PYTHON = (3, 6)
@@ -72,6 +72,14 @@ def problems(facts: ImageFacts, site: Site, where: str) -> Iterator[Problem]:
     if facts.processor != site.processor:
         what = f"it is for {facts.processor} processors, site '{site.name}' has {site.processor}"
         yield Problem(where=where, what=what, fix="Name one that is for the site's processors.")
+    yield from nowhere(facts, where)
+    found = python(facts)
+    if found and found.torch:
+        yield from _of_torch(found.torch, site, where)
+
+
+def nowhere(facts: ImageFacts, where: str) -> Iterator[Problem]:
+    """Yield every reason why no image for any site can."""
     if facts.libc.startswith("musl"):
         what = f"its C library is {facts.libc}, for which there are no wheels of torch"
         yield Problem(where=where, what=what, fix="Take a variant on glibc: Debian, not Alpine.")
@@ -80,17 +88,11 @@ def problems(facts: ImageFacts, site: Site, where: str) -> Iterator[Problem]:
         fix = "Name one that has, or take an image that installs one: sifwright list images."
         yield Problem(where=where, what="it has no Python", fix=fix)
         return
-    yield from _of_python(found, site, where)
-    yield from _hostile(facts, found, where)
-
-
-def _of_python(found: Python, site: Site, where: str) -> Iterator[Problem]:
     if _version(found.version) < OLDEST_PYTHON:
         oldest = ".".join(map(str, OLDEST_PYTHON))
         what = f"its Python, {found.path}, is {found.version}; the run scripts need {oldest}"
         yield Problem(where=where, what=what, fix="Name an image with a newer one.")
-    if found.torch:
-        yield from _of_torch(found.torch, site, where)
+    yield from _hostile(facts, found, where)
 
 
 def _of_torch(torch: Torch, site: Site, where: str) -> Iterator[Problem]:

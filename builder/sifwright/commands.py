@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright import machine
-from sifwright.context import load, output_of, resolve_plan, with_extension, with_image
+from sifwright.context import (
+    definitions,
+    load,
+    output_of,
+    resolve_plan,
+    with_extension,
+    with_image,
+)
 from sifwright.errors import Different, UsageError
 from sifwright.imagecommands import (
     check_comm_command,
@@ -95,7 +103,9 @@ def lint_command(arguments: Namespace) -> None:
     from sifwright.lint import lint  # noqa: PLC0415  # the others need none of it
 
     defs = project_folder(arguments.project) / "defs"
-    report = lint(load(arguments), defs, arguments.site, arguments.image, arguments.settings)
+    names = (arguments.site, arguments.image)
+    looked = partial(with_image, arguments=arguments)
+    report = lint(definitions(arguments), defs, names, arguments.settings, looked=looked)
     if arguments.json:
         print_json(report.document())
     else:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "built",
+    "definitions",
     "load",
     "output_at",
     "output_of",
@@ -32,12 +33,16 @@ _BUILD = "build"
 
 
 def load(arguments: Namespace) -> Catalog:
+    return with_image(definitions(arguments), arguments)
+
+
+def definitions(arguments: Namespace) -> Catalog:
+    """What the project has, before anything is looked at."""
     from sifwright import catalog  # noqa: PLC0415  # a build with nothing to do needs none of it
 
     project = project_folder(arguments.project)
     found = catalog.load(project / "defs", project)
-    found = with_extension(found, arguments, getattr(arguments, "site", ""))
-    return with_image(found, arguments)
+    return with_extension(found, arguments, getattr(arguments, "site", ""))
 
 
 def with_image(found: Catalog, arguments: Namespace, *names: str) -> Catalog:

@@ -79,16 +79,29 @@ class Report:
         return f"{number} {severity}{'' if number == 1 else 's'}"
 
 
+def _as_it_is(catalog: Catalog) -> Catalog:
+    return catalog
+
+
 def lint(
-    catalog: Catalog, defs: FilePath, site_name: str, image_name: str, settings: Sequence[str]
+    catalog: Catalog,
+    defs: FilePath,
+    names: tuple[str, str],
+    settings: Sequence[str],
+    *,
+    looked: Callable[[Catalog], Catalog] = _as_it_is,
 ) -> Report:
-    """Hold a site and one of its images against all rules; why there is no plan is a finding."""
-    site = choose(catalog.sites, site_name, "site")
-    image = choose(catalog.images, image_name or site.image, "image")
+    """Hold a site and one of its images against all rules; why there is no plan is a finding.
+
+    `names` are those of the site and the image. `looked` gives the definitions with what is in the
+    image that this one starts from.
+    """
+    site = choose(catalog.sites, names[0], "site")
+    image = choose(catalog.images, names[1] or site.image, "image")
     at = place(defs, site)
     found = list(_of_site(site, at))
     try:
-        found += _of_image(resolve(catalog, site.name, image.name, settings), at)
+        found += _of_image(resolve(looked(catalog), site.name, image.name, settings), at)
     except PlanError as error:
         found += _refused(error)
     order = ("error", "warning", "note")
@@ -168,7 +181,7 @@ def _refused(error: PlanError) -> Iterator[Finding]:
             severity="error",
             where=problem.where,
             what=problem.what,
-            source="defs/versions.yaml and the headers of the layers",
+            source="defs/versions.yaml, the headers of the layers and the image they start from",
             fix=problem.fix,
         )
 

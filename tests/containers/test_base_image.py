@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -196,16 +197,22 @@ def toy(site: Site, tree: Path) -> Iterator[Registry]:
         yield served
 
 
-def test_a_tag_is_held_to_its_digest(site: Site, toy: Registry, tree: Path) -> None:
+def _planned_torch(planned: subprocess.CompletedProcess[str]) -> str:
+    (line,) = (line for line in planned.stdout.splitlines() if line.strip().startswith("torch = "))
+    return line.split()[2]
+
+
+def test_a_tag_is_held_to_its_digest(site: Site, toy: Registry, tree: Path, tmp_path: Path) -> None:
     """Where it has moved, what was built is what is planned, and nothing is built."""
     source = "docker://registry.example/group/base:1.0"
     assert site.build(source, "--quiet").returncode == 0
     before = site.sif.read_bytes()
-    toy.push("group/base", "1.0", _layer(tree, "moved"))
-    planned = site.plan(source, "--explain")
-    digest = json.loads((site.output / "pins.json").read_text()).popitem()[1]
-    assert digest in toy.manifests["group/base"], planned.stdout
-    assert "torch = 2.8.0" in planned.stdout
+    other = tmp_path / "other"
+    bases.add_torch(other, "2.7.1+cpu")
+    toy.push("group/base", "1.0", _layer(tree, other))
+    assert _planned_torch(site.plan(source, "--explain")) == "2.8.0"
+    elsewhere = ("--output", str(tmp_path / "elsewhere"))
+    assert _planned_torch(site.plan(source, "--explain", *elsewhere)) == "2.7.1"
     refused = site.build(source, "--force")
     assert refused.returncode == 6
     assert "registry.example/group/base:1.0 is not what it was" in refused.stderr
@@ -227,8 +234,10 @@ def test_a_registry_that_serves_another_image_is_not_believed(site: Site, toy: R
     asked = f"sha256:{'0' * 64}"
     manifests[asked] = manifests["1.0"]
     refused = site.plan(f"docker://registry.example/group/base@{asked}")
-    assert refused.returncode != 0
+    given = hashlib.sha256(manifests["1.0"][1]).hexdigest()
+    assert refused.returncode in {2, 4, 5}
     assert asked in refused.stderr
+    assert given in refused.stderr
     assert "Traceback" not in refused.stderr
 
 
@@ -278,6 +287,19 @@ def test_refused_with_the_reason(site: Site, tmp_path: Path, name: str) -> None:
     assert not (site.folder / "build").exists()
 
 
+def test_a_refused_base_is_a_finding_of_lint(site: Site, tmp_path: Path) -> None:
+    """Beside what else is to be said of the site; `inspect` calls it refused as well."""
+    top = _write(tmp_path / "tree", "usr/bin/perl")
+    source = Layout(folder=tmp_path / "oci").write(top).name
+    words = ["lint", "slurm-generic", "base-image", "--set", f"base-image.from={source}"]
+    found = sifwright(*words, env=site.env)
+    assert found.returncode == 4, found.stderr
+    assert f"base-image.from={source} (--set): error: it has no Python [plan]" in found.stdout
+    assert "note: Everything that differs between clusters" in found.stdout
+    last = sifwright("inspect", source, env=site.env).stdout.splitlines()[-1]
+    assert last == "as a base    refused: it has no Python"
+
+
 def test_what_is_not_there_is_said(site: Site) -> None:
     for source in ("oci-archive:none.tar", "docker-archive:none.tar", "oci:none"):
         refused = site.plan(source)
@@ -308,10 +330,10 @@ def test_the_image_from_before_stays(site: Site, layout: Layout, tmp_path: Path)
     assert f"up to date: {site.sif}" in site.build(source).stdout
 
 
-def _layer(tree: Path, word: str = "") -> bytes:
+def _layer(*trees: Path) -> bytes:
+    """What is in the last of them hides what is in the others."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as tar:
-        tar.add(tree, arcname=".")
-        if word:
-            tar.addfile(tarfile.TarInfo(f"./{word}"))
+        for tree in trees:
+            tar.add(tree, arcname=".")
     return data.getvalue()

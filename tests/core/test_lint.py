@@ -25,7 +25,7 @@ EVERY = [(site, image) for site in _REAL.sites for image in _REAL.images]
 
 def _lint(project: Path, *settings: str) -> list[Finding]:
     found = catalog.load(project / "defs", project)
-    return list(lint(found, project / "defs", "here", "", settings).findings)
+    return list(lint(found, project / "defs", ("here", ""), settings).findings)
 
 
 def _of(rule: str, findings: list[Finding]) -> list[Finding]:
@@ -70,7 +70,7 @@ def test_every_rule_says_why_and_who_says_so(name: str) -> None:
 @pytest.mark.parametrize(("site", "image"), EVERY, ids=lambda name: name)
 def test_no_site_of_ours_has_an_error_for_an_image_it_can_have(site: str, image: str) -> None:
     """Nor a warning that nothing explains; why images are refused, the goldens of plans show."""
-    findings = lint(_REAL, CHECKOUT / "defs", site, image, []).findings
+    findings = lint(_REAL, CHECKOUT / "defs", (site, image), []).findings
     rules = {finding.rule for finding in findings if finding.severity != "note"}
     assert rules <= {"plan"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from sifwright import adapting
 from sifwright.imagesource.facts import facts_of
 from sifwright.inspection.text import shown
 from sifwright.progress import QuietProgress, TextProgress
@@ -88,12 +89,10 @@ def _short(text: str) -> str:
 
 def _as_base(facts: ImageFacts) -> str:
     """What a plan that starts from it does."""
-    if facts.libc.startswith("musl"):
-        return "no plan starts from it: there are no wheels of torch for musl"
-    if not facts.pythons:
-        return "no plan of layer base-image starts from it: it has no Python"
-    with_torch = (one for one in facts.pythons if one.torch)
-    used = next(with_torch, facts.pythons[0])
+    why = "; ".join(problem.what for problem in adapting.nowhere(facts, facts.source))
+    used = adapting.python(facts)
+    if why or used is None:
+        return f"refused: {why}"
     uses = f"a plan on it uses {used.path} {used.version}".rstrip()
     if used.torch is None:
         return f"{uses}, and installs torch"
