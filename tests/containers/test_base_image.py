@@ -11,18 +11,18 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cluster.slurm import absent, wait_for
+from tests.cluster.slurm import absent, command_of, wait_for
 from tests.conftest import ROOT, run, sifwright
 from tests.containers import bases
 from tests.containers.bases import Layout
-from tests.containers.daemons import docker_engine, registry
+from tests.containers.conftest import require
+from tests.containers.daemons import docker_engine, podman_service, registry
 from tests.engine.trees import unpack
 from tests.registries import Registry, running
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.build
 
 PROGRAMS = ("skopeo", "dockerd", "docker-registry")
-KINDS = ("docker", "oci", "oci-archive", "docker-archive", "docker-daemon")
+KINDS = ("docker", "oci", "oci-archive", "docker-archive", "docker-daemon", "podman")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "NCCL_NET_PLUGIN": "other", "KEPT": "yes"}
 ASK = (
     "import os, torch; print(torch.__version__, torch.__file__, os.environ.get('NCCL_NET_PLUGIN'), "
@@ -40,6 +40,12 @@ ASK = (
 ASK += "os.environ['KEPT'])"
 # Files of a Python; digits of a sha256; seconds until a build runs its first step.
 MANY, DIGITS, SECONDS = 300, 64, 60
+# Bytes that pack to nothing. Where there is no room for them, or for what is packed.
+ZEROS = 600_000_000
+FULL = {
+    "TMPDIR": ("300m", "no space left on device"),
+    "SIFWRIGHT_CACHE": ("8m", "mb are needed"),
+}
 NOWHERE = "http://127.0.0.1:9"
 TORCH = "/usr/lib/python3/dist-packages/torch/__init__.py"
 
@@ -127,6 +133,15 @@ def daemon(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator
         yield address
 
 
+@pytest.fixture(scope="session")
+def podman(tmp_path_factory: pytest.TempPathFactory, layout: Layout) -> Iterator[str]:
+    """The same with podman."""
+    require("podman")
+    with podman_service(tmp_path_factory.mktemp("podman")) as address:
+        layout.copy("docker-daemon:group/base:1.0", "--dest-daemon-host", address)
+        yield address
+
+
 @pytest.fixture
 def source(request: pytest.FixtureRequest, site: Site, layout: Layout, tmp_path: Path) -> str:
     """The same image, kept in the way that the test names."""
@@ -137,8 +152,8 @@ def source(request: pytest.FixtureRequest, site: Site, layout: Layout, tmp_path:
     if kind == "docker":
         site.mirror(request.getfixturevalue("server"))
         return "docker://registry.example/group/base:1.0"
-    if kind == "docker-daemon":
-        site.env["DOCKER_HOST"] = request.getfixturevalue("daemon")
+    if engine := {"docker-daemon": "daemon", "podman": "podman"}.get(kind):
+        site.env["DOCKER_HOST"] = request.getfixturevalue(engine)
         return "docker-daemon:group/base:1.0"
     return layout.copy(f"{kind}:{tmp_path}/base.tar")
 
@@ -314,20 +329,64 @@ def test_what_is_not_there_is_said(site: Site) -> None:
 # ---- stopped half-way -----------------------------------------------------------------------
 
 
-def test_the_image_from_before_stays(site: Site, layout: Layout, tmp_path: Path) -> None:
-    """When a build on another archive is killed, or has no room."""
-    source = layout.copy(f"oci-archive:{tmp_path}/base.tar")
-    assert site.build(source, "--quiet").returncode == 0
+# Python runs this before anything else: it goes on as a process that a test can tell from others.
+HOLD = """import os, sys
+os.execv(sys.executable, ["{name}", "-S", "-c", "import time; time.sleep(600)"])
+"""
+
+
+def _running(name: str) -> bool:
+    """Whether a program of that name runs, in a container or not."""
+    commands = (command_of(int(path.name)) for path in Path("/proc").glob("[0-9]*"))
+    return any(command.startswith(name) for command in commands)
+
+
+def test_a_build_that_is_killed_leaves_the_image_from_before(
+    site: Site, layout: Layout, tree: Path, tmp_path: Path
+) -> None:
+    assert site.build(layout.name, "--quiet").returncode == 0
     before = site.sif.read_bytes()
-    words = [sys.executable, "-m", "sifwright", *site.words("build", source, "--force")]
-    with subprocess.Popen(
-        [*words, "--no-cache"], cwd=ROOT, env=site.env, stdout=subprocess.DEVNULL
-    ) as process:
-        assert wait_for(lambda: bool(list(site.output.glob(".*/build.log"))), SECONDS)
-        time.sleep(0.5)
+    more, name = tmp_path / "more", f"held-{os.getpid()}"
+    place = more / "usr" / "lib" / "python3.11" / "sitecustomize.py"
+    place.parent.mkdir(parents=True)
+    place.write_text(HOLD.format(name=name))
+    source = Layout(folder=tmp_path / "second", environment=ENVIRONMENT).write(tree, more).name
+    words = [sys.executable, "-m", "sifwright", *site.words("build", source)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(words, cwd=ROOT, env=site.env, **quiet) as process:  # type: ignore[call-overload]
+        assert wait_for(lambda: _running(name), SECONDS)
         process.send_signal(signal.SIGKILL)
+    assert wait_for(lambda: not _running(name), SECONDS)
     assert site.sif.read_bytes() == before
-    assert f"up to date: {site.sif}" in site.build(source).stdout
+    assert f"up to date: {site.sif}" in site.build(layout.name).stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+@pytest.mark.parametrize("full", FULL)
+def test_a_disk_that_gets_full(
+    site: Site, layout: Layout, tree: Path, tmp_path: Path, full: str
+) -> None:
+    """While it is built, by an image that unpacks to far more than its size foretells."""
+    size, reason = FULL[full]
+    assert site.build(layout.name, "--quiet").returncode == 0
+    before = site.sif.read_bytes()
+    more, small = tmp_path / "more", tmp_path / "small"
+    for folder in (more, small):
+        folder.mkdir()
+    with (more / "zeros").open("wb") as file:
+        file.truncate(ZEROS)
+    written = Layout(folder=tmp_path / "second", environment=ENVIRONMENT).write(tree, more)
+    source = written.copy(f"oci-archive:{tmp_path}/second.tar")
+    assert run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", small]).returncode == 0
+    try:
+        done = sifwright(*site.words("build", source), env={**site.env, full: str(small)})
+    finally:
+        run(["umount", "--lazy", small])
+    assert done.returncode in {5, 6, 7}, done.stdout + done.stderr
+    assert reason in done.stderr.lower(), done.stderr
+    assert site.sif.read_bytes() == before
+    assert [path.name for path in site.output.iterdir() if path.name.startswith(".")] == []
+    assert f"up to date: {site.sif}" in site.build(layout.name).stdout
 
 
 def _layer(*trees: Path) -> bytes:
