@@ -9,9 +9,9 @@ _SECONDS = 30
 
 def address() -> str:
     """Where the engine answers; empty if there is none."""
-    from sifwright.imagesource import daemon  # noqa: PLC0415  # most images start from none
+    from sifwright.engines.docker import finding  # noqa: PLC0415  # most images start from none
 
-    return next(daemon.sockets(), "")
+    return next(iter(finding.addresses()), "")
 
 
 def image_id(name: str) -> str:
@@ -22,9 +22,12 @@ def image_id(name: str) -> str:
     from docker import APIClient  # noqa: PLC0415  # as above
     from docker.errors import DockerException  # noqa: PLC0415
 
+    from sifwright.engines.docker import finding  # noqa: PLC0415
+
     if not (place := address()):
         return ""
     try:
+        finding.require_listener(place)
         with APIClient(base_url=place, version="auto", timeout=_SECONDS) as client:
             found = str(client.inspect_image(name)["Id"])  # type: ignore[no-untyped-call]
     except (DockerException, OSError):

@@ -57,13 +57,6 @@ class _Stream:
         return data
 
 
-def sockets() -> Iterator[str]:
-    """Where an engine may be; see `finding.addresses`."""
-    from sifwright.engines.docker import finding  # noqa: PLC0415  # as below
-
-    yield from finding.addresses()
-
-
 @contextmanager
 def connected(name: str) -> Iterator[Any]:
     """A client of the first engine, and its errors in our words."""
@@ -72,12 +65,13 @@ def connected(name: str) -> Iterator[Any]:
 
     from sifwright.engines.docker import finding  # noqa: PLC0415
 
-    address = next(sockets(), "")
+    address = next(iter(finding.addresses()), "")
     if not address:
         raise MachineError.of("there is no engine to ask", where=f"docker-daemon:{name}", fix=_FIX)
     if address.startswith("unix://") and not Path(address.removeprefix("unix://")).is_socket():
         raise MachineError.of("there is no such socket", where=address, fix=_FIX)
     try:
+        finding.require_listener(address)
         client: Any = docker.APIClient(base_url=address, version="auto", timeout=_SECONDS)
         try:
             yield client

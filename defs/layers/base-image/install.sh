@@ -102,6 +102,9 @@ printf 'unset VIRTUAL_ENV CONDA_PREFIX\nexport PATH=%s/bin:%q\n' "$own" "$image_
 read -ra variables <<<"$OPT_UNSET"
 for name in "${variables[@]}"; do
   [[ ! -f $docker_env ]] || sed -i -E "/^[[:space:]]*(export[[:space:]]+)?$name=/d" "$docker_env"
+  # An image of Docker's keeps them; what somebody else sets there stays.
+  # shellcheck disable=SC2016
+  [[ -z ${!name-} ]] || printf '[ "${%s-}" != %q ] || unset %s\n' "$name" "${!name}" "$name" >>"$own/activate"
 done
 read -ra plugins <<<"$OPT_PLUGINS"
 for plugin in "${plugins[@]}"; do

@@ -46,4 +46,10 @@ for plugin in "${plugins[@]}"; do
 done
 
 $WITH_CONDA
+for name in "${variables[@]}"; do
+  if grep -qF "{$name-}\" != $(printf '%q' "${!name-}") ]" /opt/base-image/activate; then
+    echo "$name is still what the image sets" >&2
+    exit 1
+  fi
+done
 [[ $(command -v python) == /opt/base-image/bin/python ]]

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237
+# step 022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f
+# step f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7c04c62a91505576e69941a97c04fe1d3e412a6ebf799ba54e1b312d74ad9b80
+# step e10d348050cfe92fdc2fa3dc243758aa94d8baf508d19bd99e507cfdff791a17
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.6.0", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step ec11184dac9ab90c50d9ed155c18bcdb571d36f3dfe32ed6384f7fe720d32a86
+# step adadab78cb6a6e36946931ee9d740f24e9d4c063e67ebc14f423cc2c5f8fc6c3
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step fa558952936bf8db4c8e5318174ec739a71fa3cf53be57bf53bdbd1596fa0668
+# step f2444c87ed15e74921d1a40302557309622d80c107988f0a1df22ac703d23af6
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="fa558952936bf8db4c8e5318174ec739a71fa3cf53be57bf53bdbd1596fa0668" \
-      org.sifwright.step.base-image="534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237" \
-      org.sifwright.step.build-tools="93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f" \
-      org.sifwright.step.libfabric="7c04c62a91505576e69941a97c04fe1d3e412a6ebf799ba54e1b312d74ad9b80" \
-      org.sifwright.step.aws-ofi-nccl="ec11184dac9ab90c50d9ed155c18bcdb571d36f3dfe32ed6384f7fe720d32a86" \
-      org.sifwright.step.run-scripts="fa558952936bf8db4c8e5318174ec739a71fa3cf53be57bf53bdbd1596fa0668" \
+      org.sifwright.plan="f2444c87ed15e74921d1a40302557309622d80c107988f0a1df22ac703d23af6" \
+      org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
+      org.sifwright.step.build-tools="f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43" \
+      org.sifwright.step.libfabric="e10d348050cfe92fdc2fa3dc243758aa94d8baf508d19bd99e507cfdff791a17" \
+      org.sifwright.step.aws-ofi-nccl="adadab78cb6a6e36946931ee9d740f24e9d4c063e67ebc14f423cc2c5f8fc6c3" \
+      org.sifwright.step.run-scripts="f2444c87ed15e74921d1a40302557309622d80c107988f0a1df22ac703d23af6" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

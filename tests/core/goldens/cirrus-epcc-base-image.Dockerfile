@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step a6e25b536281b21c258cb69cac8cc021e54e82cbc29dd82b0c294706c03696e5
+# step f12876de6e7d9a76d98950573523031b3a6ba1f93cc9fd6ca5578120336feb1e
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime", \
@@ -27,7 +27,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c4cb7fcc396ab81fbdf5702f232dc28e3cc731e81d8b341520b8101f0e7192ec
+# step c76366201261ee21eb5fb144cf7b280829696a82a870b80e1a8870775aa78774
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -40,9 +40,9 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="c4cb7fcc396ab81fbdf5702f232dc28e3cc731e81d8b341520b8101f0e7192ec" \
-      org.sifwright.step.base-image="a6e25b536281b21c258cb69cac8cc021e54e82cbc29dd82b0c294706c03696e5" \
-      org.sifwright.step.run-scripts="c4cb7fcc396ab81fbdf5702f232dc28e3cc731e81d8b341520b8101f0e7192ec" \
+      org.sifwright.plan="c76366201261ee21eb5fb144cf7b280829696a82a870b80e1a8870775aa78774" \
+      org.sifwright.step.base-image="f12876de6e7d9a76d98950573523031b3a6ba1f93cc9fd6ca5578120336feb1e" \
+      org.sifwright.step.run-scripts="c76366201261ee21eb5fb144cf7b280829696a82a870b80e1a8870775aa78774" \
       org.sifwright.option.base-image.from="docker://pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime" \
       org.sifwright.option.base-image.python="3.10" \
       org.sifwright.option.base-image.torch="2.3.1" \

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237
+# step 022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f
+# step f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 790aab80829c50f3d3cf6778343648d9ac247247d07c0ac7231cdbc5f5428703
+# step 7e12cbfab181350498b5c502dcec67a4784cc96f12cc9dc94af923103667f30f
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 90831a30c10ef87767ed07bafd11c5e916622f82859ecd782971487136c28427
+# step f1bf834de4186bef50f7e215e473547180b197c98efba856cef23afc189b2bfa
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d6585e9f1678bf2105537e7c13f1caf28b7fd27761bc3e5a04447d1ae84afb73
+# step f02cc295c05c2ebfe35c651f7e487d976a5f91c75e67c121dae4a6c4ff134439
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="d6585e9f1678bf2105537e7c13f1caf28b7fd27761bc3e5a04447d1ae84afb73" \
-      org.sifwright.step.base-image="534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237" \
-      org.sifwright.step.build-tools="93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f" \
-      org.sifwright.step.libfabric="790aab80829c50f3d3cf6778343648d9ac247247d07c0ac7231cdbc5f5428703" \
-      org.sifwright.step.aws-ofi-nccl="90831a30c10ef87767ed07bafd11c5e916622f82859ecd782971487136c28427" \
-      org.sifwright.step.run-scripts="d6585e9f1678bf2105537e7c13f1caf28b7fd27761bc3e5a04447d1ae84afb73" \
+      org.sifwright.plan="f02cc295c05c2ebfe35c651f7e487d976a5f91c75e67c121dae4a6c4ff134439" \
+      org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
+      org.sifwright.step.build-tools="f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43" \
+      org.sifwright.step.libfabric="7e12cbfab181350498b5c502dcec67a4784cc96f12cc9dc94af923103667f30f" \
+      org.sifwright.step.aws-ofi-nccl="f1bf834de4186bef50f7e215e473547180b197c98efba856cef23afc189b2bfa" \
+      org.sifwright.step.run-scripts="f02cc295c05c2ebfe35c651f7e487d976a5f91c75e67c121dae4a6c4ff134439" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

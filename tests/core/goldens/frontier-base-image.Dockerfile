@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 0aba908fd441a36e2f34cc83db4b4a1a8519990b7e61b1fa4b3bdd94732bdb60
+# step 1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 833304f79878e51c2565c89af1ac4681cef71e9bdcc617e859166e2783da0173
+# step 936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step c60a5143e6d5ce26841c0cc11cbf1f676af82728f6d80251f22662f881eb5bdc
+# step 0319a1cb1b53f6bb13261269cd47aa46e519d05dd855c45ae3f2acf037778854
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 8f19edcf71da9a2d57e2db5f4d0cfcd7f4693d9bb412abd2a4b5453d129fccc1
+# step 1cf574a899cf476c1b30cd4eee2127d0d9373fcbf6001f5c38da2f2a0cbaf5c2
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 76d0b819428fb69e6e71e50ea5d5e58593aef4e688846fe07313dd9325530133
+# step d762001964a39035c85b7f27d983c1aad210d12afc276ccfab6c0f061d1bf610
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="76d0b819428fb69e6e71e50ea5d5e58593aef4e688846fe07313dd9325530133" \
-      org.sifwright.step.base-image="0aba908fd441a36e2f34cc83db4b4a1a8519990b7e61b1fa4b3bdd94732bdb60" \
-      org.sifwright.step.build-tools="833304f79878e51c2565c89af1ac4681cef71e9bdcc617e859166e2783da0173" \
-      org.sifwright.step.libfabric="c60a5143e6d5ce26841c0cc11cbf1f676af82728f6d80251f22662f881eb5bdc" \
-      org.sifwright.step.aws-ofi-nccl="8f19edcf71da9a2d57e2db5f4d0cfcd7f4693d9bb412abd2a4b5453d129fccc1" \
-      org.sifwright.step.run-scripts="76d0b819428fb69e6e71e50ea5d5e58593aef4e688846fe07313dd9325530133" \
+      org.sifwright.plan="d762001964a39035c85b7f27d983c1aad210d12afc276ccfab6c0f061d1bf610" \
+      org.sifwright.step.base-image="1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5" \
+      org.sifwright.step.build-tools="936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5" \
+      org.sifwright.step.libfabric="0319a1cb1b53f6bb13261269cd47aa46e519d05dd855c45ae3f2acf037778854" \
+      org.sifwright.step.aws-ofi-nccl="1cf574a899cf476c1b30cd4eee2127d0d9373fcbf6001f5c38da2f2a0cbaf5c2" \
+      org.sifwright.step.run-scripts="d762001964a39035c85b7f27d983c1aad210d12afc276ccfab6c0f061d1bf610" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \

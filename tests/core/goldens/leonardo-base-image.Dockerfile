@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237
+# step 022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -27,7 +27,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 0481075d66591c7757f71d523aafe83937310cc130dc192d916381e15f925a86
+# step 9969f4f23274f028466bbd42a3357be9736d3e5be3ecd9660d309ac834db4dad
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -40,9 +40,9 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="0481075d66591c7757f71d523aafe83937310cc130dc192d916381e15f925a86" \
-      org.sifwright.step.base-image="534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237" \
-      org.sifwright.step.run-scripts="0481075d66591c7757f71d523aafe83937310cc130dc192d916381e15f925a86" \
+      org.sifwright.plan="9969f4f23274f028466bbd42a3357be9736d3e5be3ecd9660d309ac834db4dad" \
+      org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
+      org.sifwright.step.run-scripts="9969f4f23274f028466bbd42a3357be9736d3e5be3ecd9660d309ac834db4dad" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

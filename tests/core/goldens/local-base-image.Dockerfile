@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 96f8cbe2718bbf57f652cd2fbcede3afa7b5903fa13f6d3166649eb40020e8d2
+# step 83a1244ff4a4de16c917d2a8e6b61efe9522290ec22a46215bf1452f2c31748d
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://python:3.12-slim-bookworm", \
@@ -27,7 +27,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step cafe03cfda7a3dc467bf882b82d65a5931b34f250fc090ff94cb9dc6616483a0
+# step 03f42adb3030f481f1c70fc103fd929ce66ecc832741bd16e3ff50010618eeee
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.13.0", \
@@ -37,7 +37,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a00de2e1222452d707037efa4390808202f59e88925eb30268a37de2c8090da2
+# step 4b8f5067d57b39cb64eabf1724cf1a46ed19e73f0c2cb98dafffc95535c298e0
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -50,10 +50,10 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="a00de2e1222452d707037efa4390808202f59e88925eb30268a37de2c8090da2" \
-      org.sifwright.step.base-image="96f8cbe2718bbf57f652cd2fbcede3afa7b5903fa13f6d3166649eb40020e8d2" \
-      org.sifwright.step.pytorch-wheel="cafe03cfda7a3dc467bf882b82d65a5931b34f250fc090ff94cb9dc6616483a0" \
-      org.sifwright.step.run-scripts="a00de2e1222452d707037efa4390808202f59e88925eb30268a37de2c8090da2" \
+      org.sifwright.plan="4b8f5067d57b39cb64eabf1724cf1a46ed19e73f0c2cb98dafffc95535c298e0" \
+      org.sifwright.step.base-image="83a1244ff4a4de16c917d2a8e6b61efe9522290ec22a46215bf1452f2c31748d" \
+      org.sifwright.step.pytorch-wheel="03f42adb3030f481f1c70fc103fd929ce66ecc832741bd16e3ff50010618eeee" \
+      org.sifwright.step.run-scripts="4b8f5067d57b39cb64eabf1724cf1a46ed19e73f0c2cb98dafffc95535c298e0" \
       org.sifwright.option.base-image.from="docker://python:3.12-slim-bookworm" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.program="/usr/local/bin/python3" \

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 0aba908fd441a36e2f34cc83db4b4a1a8519990b7e61b1fa4b3bdd94732bdb60
+# step 1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 833304f79878e51c2565c89af1ac4681cef71e9bdcc617e859166e2783da0173
+# step 936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step ddd3a333b428564747b502acdd3e9e9c595513bd233169c5cee8cd5f9006627b
+# step 7922bfa83d45728bbc9fca5c22ee0be3cb10fe8cabc5e8bb00cce443addec3cf
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.1.0", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 105995a6c66579b5dfd5b5b3e88bb3426c82ed6b8befdc41ac07aa8efb837d03
+# step 4d384504979b0fa2e40eda6df00768678c8f621a1d6392a319d827f14d8803be
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d34d8d1802a84fd91356285e0c5053fe3fff6d63291245ac14146910782448eb
+# step 3f4901edde2f80886e66e3f87daa262248cb0c221c0ae7f73e116ca073dc5a2b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="d34d8d1802a84fd91356285e0c5053fe3fff6d63291245ac14146910782448eb" \
-      org.sifwright.step.base-image="0aba908fd441a36e2f34cc83db4b4a1a8519990b7e61b1fa4b3bdd94732bdb60" \
-      org.sifwright.step.build-tools="833304f79878e51c2565c89af1ac4681cef71e9bdcc617e859166e2783da0173" \
-      org.sifwright.step.libfabric="ddd3a333b428564747b502acdd3e9e9c595513bd233169c5cee8cd5f9006627b" \
-      org.sifwright.step.aws-ofi-nccl="105995a6c66579b5dfd5b5b3e88bb3426c82ed6b8befdc41ac07aa8efb837d03" \
-      org.sifwright.step.run-scripts="d34d8d1802a84fd91356285e0c5053fe3fff6d63291245ac14146910782448eb" \
+      org.sifwright.plan="3f4901edde2f80886e66e3f87daa262248cb0c221c0ae7f73e116ca073dc5a2b" \
+      org.sifwright.step.base-image="1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5" \
+      org.sifwright.step.build-tools="936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5" \
+      org.sifwright.step.libfabric="7922bfa83d45728bbc9fca5c22ee0be3cb10fe8cabc5e8bb00cce443addec3cf" \
+      org.sifwright.step.aws-ofi-nccl="4d384504979b0fa2e40eda6df00768678c8f621a1d6392a319d827f14d8803be" \
+      org.sifwright.step.run-scripts="3f4901edde2f80886e66e3f87daa262248cb0c221c0ae7f73e116ca073dc5a2b" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \

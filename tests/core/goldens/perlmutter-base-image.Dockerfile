@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237
+# step 022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f
+# step f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 1ac89c0b73044b64028054c36592996ec84118a65bd2f3d895c1a85dc76547cf
+# step ff6604537a046aa6b6828e3cb2e48f1df7b9cef845733d924e5dfbdf226e217a
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 758be50089e16523e477cf0596c718868bd9926d87671498cc76f67c4fe9a70e
+# step f3ecdd338354917f80b283c3a509c4f35565facfdf0dcb38aabd02feb4a5decb
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f2083ef2aad8c4ef374ed0906cc3c529dfedcda8f5385ed3338ccd244132eba8
+# step 6fbaa8adcd7949c60e103d94d87db499134d3ef3bd8fb0340a81b547cf3e8d89
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="f2083ef2aad8c4ef374ed0906cc3c529dfedcda8f5385ed3338ccd244132eba8" \
-      org.sifwright.step.base-image="534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237" \
-      org.sifwright.step.build-tools="93c7dab43117e81d19330a6d2935f627ab77663e0d3c387b9d995687befa293f" \
-      org.sifwright.step.libfabric="1ac89c0b73044b64028054c36592996ec84118a65bd2f3d895c1a85dc76547cf" \
-      org.sifwright.step.aws-ofi-nccl="758be50089e16523e477cf0596c718868bd9926d87671498cc76f67c4fe9a70e" \
-      org.sifwright.step.run-scripts="f2083ef2aad8c4ef374ed0906cc3c529dfedcda8f5385ed3338ccd244132eba8" \
+      org.sifwright.plan="6fbaa8adcd7949c60e103d94d87db499134d3ef3bd8fb0340a81b547cf3e8d89" \
+      org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
+      org.sifwright.step.build-tools="f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43" \
+      org.sifwright.step.libfabric="ff6604537a046aa6b6828e3cb2e48f1df7b9cef845733d924e5dfbdf226e217a" \
+      org.sifwright.step.aws-ofi-nccl="f3ecdd338354917f80b283c3a509c4f35565facfdf0dcb38aabd02feb4a5decb" \
+      org.sifwright.step.run-scripts="6fbaa8adcd7949c60e103d94d87db499134d3ef3bd8fb0340a81b547cf3e8d89" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 0aba908fd441a36e2f34cc83db4b4a1a8519990b7e61b1fa4b3bdd94732bdb60
+# step 1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0", \
@@ -27,13 +27,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 833304f79878e51c2565c89af1ac4681cef71e9bdcc617e859166e2783da0173
+# step 936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step b0c2a6587a96247a75d8acaf16ef7f2b3ac5225389ee2c3da432d991518de4ec
+# step e9f88d9cff837d606e1ba703c6609695b4052bf9f37d3142f32569bd673068fc
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -48,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step ebd82bad9f4e54ad5509cdee3b9a30c4d512bc5a0d35ce50df47bdeb2ceda664
+# step dcd4b059dd8c2e8f9aa66b0ff907b27fe976b086c5ab49551bb587cf95ac52cd
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 214f6185745d79f859cda997680007cf8c35a7a01d8481e79ea9aad32b0f9ed3
+# step 44b0e3443451ca9df2271d73210c8431b0f37987bdd0293f852b421de815a2db
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="214f6185745d79f859cda997680007cf8c35a7a01d8481e79ea9aad32b0f9ed3" \
-      org.sifwright.step.base-image="0aba908fd441a36e2f34cc83db4b4a1a8519990b7e61b1fa4b3bdd94732bdb60" \
-      org.sifwright.step.build-tools="833304f79878e51c2565c89af1ac4681cef71e9bdcc617e859166e2783da0173" \
-      org.sifwright.step.libfabric="b0c2a6587a96247a75d8acaf16ef7f2b3ac5225389ee2c3da432d991518de4ec" \
-      org.sifwright.step.aws-ofi-nccl="ebd82bad9f4e54ad5509cdee3b9a30c4d512bc5a0d35ce50df47bdeb2ceda664" \
-      org.sifwright.step.run-scripts="214f6185745d79f859cda997680007cf8c35a7a01d8481e79ea9aad32b0f9ed3" \
+      org.sifwright.plan="44b0e3443451ca9df2271d73210c8431b0f37987bdd0293f852b421de815a2db" \
+      org.sifwright.step.base-image="1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5" \
+      org.sifwright.step.build-tools="936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5" \
+      org.sifwright.step.libfabric="e9f88d9cff837d606e1ba703c6609695b4052bf9f37d3142f32569bd673068fc" \
+      org.sifwright.step.aws-ofi-nccl="dcd4b059dd8c2e8f9aa66b0ff907b27fe976b086c5ab49551bb587cf95ac52cd" \
+      org.sifwright.step.run-scripts="44b0e3443451ca9df2271d73210c8431b0f37987bdd0293f852b421de815a2db" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \

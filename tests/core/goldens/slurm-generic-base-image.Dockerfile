@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237
+# step 022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -27,7 +27,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step fde6f479cd36ed58d0f6081df8a61a2ad853ce4137140ab39f738ecb279ea96a
+# step 5c6effb73445deeb7e4f9d84a8d55baadb711a8be95d9a38eaa3ea8dcd04343a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -40,9 +40,9 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="fde6f479cd36ed58d0f6081df8a61a2ad853ce4137140ab39f738ecb279ea96a" \
-      org.sifwright.step.base-image="534036e58deae76456530bbaf01b3f7329d0632df035055d0dda66d11d0a5237" \
-      org.sifwright.step.run-scripts="fde6f479cd36ed58d0f6081df8a61a2ad853ce4137140ab39f738ecb279ea96a" \
+      org.sifwright.plan="5c6effb73445deeb7e4f9d84a8d55baadb711a8be95d9a38eaa3ea8dcd04343a" \
+      org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
+      org.sifwright.step.run-scripts="5c6effb73445deeb7e4f9d84a8d55baadb711a8be95d9a38eaa3ea8dcd04343a" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,7 +22,7 @@ from sifwright.errors import MachineError, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MINIMUM", "addresses", "find", "no_permission"]
+__all__ = ["MINIMUM", "addresses", "find", "no_permission", "require_listener"]
 
 # Docker Engine 19.03, and podman 3: older ones we have not tried.
 MINIMUM = Version("1.40")
@@ -93,8 +95,9 @@ def _asked(address: str) -> Docker:
     """The engine behind an address; raises `MachineError` if it cannot be used."""
     _require_local(address)
     try:
-        first = APIClient(base_url=address, version=str(MINIMUM), timeout=_FIRST_SECONDS)
-        said = first.version(api_version=False)
+        require_listener(address)
+        with closing(APIClient(address, str(MINIMUM), timeout=_FIRST_SECONDS)) as first:
+            said = first.version(api_version=False)
         spoken = Version(said["ApiVersion"])
     except (KeyError, TypeError, ValueError, InvalidVersion) as error:
         what = f"what answers there is no Docker Engine: {explained(error)}"
@@ -113,6 +116,15 @@ def _asked(address: str) -> Docker:
         address=address,
         processor=_PROCESSORS.get(said.get("Arch", ""), str(said.get("Arch", ""))),
     )
+
+
+def require_listener(address: str) -> None:
+    """Raise `OSError` where nobody listens: there, the SDK leaves its socket open (7.2)."""
+    place = urlsplit(address)
+    if place.scheme == "unix":
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(_FIRST_SECONDS)
+            client.connect(place.path)
 
 
 def _require_local(address: str) -> None:
