@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.containers import bases
+from tests.containers.base_sites import ENVIRONMENT, NOWHERE, Site
+from tests.containers.bases import Layout
 from tests.containers.built_toys import BASE_ENV, DockerToy, make_docker_toy
 from tests.containers.daemons import docker_engine, podman_service, registry
 from tests.engine.steps import make_root
@@ -102,3 +105,27 @@ def docker_toy(
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("DOCKER_HOST", engines("docker"))
     return make_docker_toy(tmp_path / "project", tiny_image)
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A system with a Python and something like a torch."""
+    require("skopeo", "dockerd", "docker-registry")
+    made = bases.make_tree(tmp_path_factory.mktemp("bases") / "tree")
+    bases.add_torch(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def layout(tree: Path) -> Layout:
+    return Layout(folder=tree.parent / "oci", environment=ENVIRONMENT).write(tree)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    places = {"SIFWRIGHT_CACHE": "steps", "APPTAINER_CACHEDIR": "layers"}
+    env = {name: str(tmp_path / place) for name, place in places.items()}
+    env["SIFWRIGHT_MIRRORS"] = str(tmp_path / "mirrors.yaml")
+    made = Site(folder=tmp_path, env={**os.environ, **env})
+    made.mirror(NOWHERE)
+    return made

@@ -7,6 +7,7 @@ import socket
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tests.cluster.slurm import wait_for
@@ -72,10 +73,12 @@ def podman_service(folder: Path) -> Iterator[str]:
     """Podman's Docker-compatible service; yields the address of its socket."""
     place, settings = folder / "podman.sock", folder / "containers.conf"
     settings.write_text(LIMITS)
-    command = ["podman", "--root", str(folder / "root"), "--runroot", str(folder / "run")]
-    command += ["system", "service", "--time=0", f"unix://{place}"]
-    with _running(command, folder / "log", place, CONTAINERS_CONF=str(settings)):
-        yield f"unix://{place}"
+    # Podman takes 50 letters, and folders of tests have more.
+    with TemporaryDirectory(prefix="run-", dir="/tmp", ignore_cleanup_errors=True) as run:
+        command = ["podman", "--root", str(folder / "root"), "--runroot", run]
+        command += ["system", "service", "--time=0", f"unix://{place}"]
+        with _running(command, folder / "log", place, CONTAINERS_CONF=str(settings)):
+            yield f"unix://{place}"
     _unmounted(folder / "root/overlay")
 
 
