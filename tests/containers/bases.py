@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -60,6 +61,8 @@ def make_tree(folder: Path) -> Path:
     library = folder / _LIBRARY.relative_to("/")
     shutil.copytree(_LIBRARY, library, dirs_exist_ok=True, ignore=_UNUSED)
     (folder / "opt").mkdir()
+    (folder / "tmp").mkdir(exist_ok=True)
+    (folder / "tmp").chmod(0o1777)
     (folder / "etc" / "os-release").write_text('ID=rocky\nVERSION_ID="9.4"\n')
     return folder
 
@@ -74,6 +77,15 @@ def add_torch(tree: Path, version: str = "2.8.0+cpu", **kinds: str) -> None:
     known = {"cuda": None, "hip": None} | kinds
     lines = [f"{name} = {value!r}\n" for name, value in {"__version__": version, **known}.items()]
     (torch / "version.py").write_text("".join(lines))
+
+
+def layer(*trees: Path) -> bytes:
+    """A layer of an image; what is in the last of the trees hides what is in the others."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for tree in trees:
+            tar.add(tree, arcname=".")
+    return data.getvalue()
 
 
 @dataclass(frozen=True, kw_only=True)

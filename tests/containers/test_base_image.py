@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import shutil
-import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -130,7 +128,7 @@ def toy(site: Site, tree: Path) -> Iterator[Registry]:
     """A registry that a test can spoil, with the image."""
     with running(Registry()) as served:
         site.mirror(served.url)
-        served.push("group/base", "1.0", _layer(tree))
+        served.push("group/base", "1.0", bases.layer(tree))
         yield served
 
 
@@ -146,7 +144,7 @@ def test_a_tag_is_held_to_its_digest(site: Site, toy: Registry, tree: Path, tmp_
     before = site.sif.read_bytes()
     other = tmp_path / "other"
     bases.add_torch(other, "2.7.1+cpu")
-    toy.push("group/base", "1.0", _layer(tree, other))
+    toy.push("group/base", "1.0", bases.layer(tree, other))
     assert _planned_torch(site.plan(source, "--explain")) == "2.8.0"
     elsewhere = ("--output", str(tmp_path / "elsewhere"))
     assert _planned_torch(site.plan(source, "--explain", *elsewhere)) == "2.7.1"
@@ -186,12 +184,3 @@ def test_a_login_that_is_missing_is_said(site: Site, toy: Registry) -> None:
     assert "secret" not in refused.stderr
     site.env["APPTAINER_DOCKER_USERNAME"], site.env["APPTAINER_DOCKER_PASSWORD"] = "me", "secret"
     assert site.build("docker://registry.example/group/base:1.0", "--quiet").returncode == 0
-
-
-def _layer(*trees: Path) -> bytes:
-    """What is in the last of them hides what is in the others."""
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as tar:
-        for tree in trees:
-            tar.add(tree, arcname=".")
-    return data.getvalue()
