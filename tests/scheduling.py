@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-# What takes longest, to begin with: at the end, the other processes would wait for it.
+# The cluster's tests, of which some hold launches to their half a minute, beside those that take one
+# processor. Then what takes longest: at the end, the other processes would wait for it.
 _FIRST = (
-    "tests/engine/test_mpi_images.py",
     "tests/cluster/",
+    "tests/core/",
+    "tests/runscripts/",
+    "tests/engine/test_mpi_images.py",
     "tests/engine/test_by_hand.py",
     "tests/engine/",
 )
