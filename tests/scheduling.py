@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-# The cluster's tests, of which some hold launches to their half a minute, beside those that take one
+# The cluster's tests, of which some hold launches to half a minute, beside those that take one
 # processor. Then what takes longest: at the end, the other processes would wait for it.
 _FIRST = (
     "tests/cluster/",
