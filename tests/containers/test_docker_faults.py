@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -218,3 +219,25 @@ def test_a_full_disk_of_the_engine(
             assert docker_toy.containers() == docker_toy.leftovers() == []
     finally:
         run(["umount", "--recursive", folder / "data"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_disk_where_the_sif_goes(docker_toy: DockerToy) -> None:
+    """The image leaves the engine, and there is no room for it: the SIF from before stays."""
+    assert docker_toy.docker("--format", "sif").returncode == 0
+    before = docker_toy.sif.read_bytes()
+    docker_toy.layer("second", SECOND + "head -c 64M /dev/urandom >/data/large\n")
+    assert docker_toy.docker().returncode == 0
+    size = f"size={len(before) + (32 << 20)}"
+    kept = docker_toy.output.rename(docker_toy.output.with_name("kept"))
+    docker_toy.output.mkdir()
+    assert run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", docker_toy.output]).returncode == 0
+    try:
+        shutil.copytree(kept, docker_toy.output, symlinks=True, dirs_exist_ok=True)
+        done = docker_toy.docker("--format", "sif")
+        assert done.returncode == MachineError.exit_code, done.stderr
+        assert "no space left" in done.stderr.lower() or "MB are needed" in done.stderr
+        assert docker_toy.sif.read_bytes() == before
+        assert docker_toy.leftovers() == []
+    finally:
+        run(["umount", docker_toy.output])
