@@ -59,13 +59,15 @@ def docker_engine(folder: Path, *options: str) -> Iterator[str]:
 
     Builds and containers take `--network host`.
     """
-    place = folder / "docker.sock"
-    command = ["dockerd", "--iptables=false", "--bridge=none", "--host", f"unix://{place}"]
-    command += ["--data-root", str(folder / "data"), "--exec-root", str(folder / "exec")]
-    command += ["--pidfile", str(folder / "pid"), *options]
-    with _running(command, folder / "log", place):
-        yield f"unix://{place}"
-    _unmounted(folder / "exec/netns/default")
+    # A socket's path has at most 107 letters, and folders of tests are deep.
+    with TemporaryDirectory(prefix="run-", dir="/tmp", ignore_cleanup_errors=True) as run:
+        place = Path(run, "docker.sock")
+        command = ["dockerd", "--iptables=false", "--bridge=none", "--host", f"unix://{place}"]
+        command += ["--data-root", str(folder / "data"), "--exec-root", f"{run}/exec"]
+        command += ["--pidfile", str(folder / "pid"), *options]
+        with _running(command, folder / "log", place):
+            yield f"unix://{place}"
+        _unmounted(Path(run, "exec/netns/default"))
 
 
 @contextmanager
