@@ -9,6 +9,7 @@ import select
 import shutil
 import signal
 import subprocess
+import termios
 import time
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,7 @@ def test_ctrl_c_reaches_python(installation: Installation, command: list[str]) -
 
 def test_an_interactive_shell(installation: Installation) -> None:
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (50, 500))  # or a prompt with a deep folder is cut
     process = subprocess.Popen(
         [str(installation.root / "bin" / "start-shell")],
         stdin=theirs,
