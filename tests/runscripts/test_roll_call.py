@@ -47,10 +47,8 @@ def reasons(ended: list[Ended]) -> str:
 
 
 def check_met(launch: Launch) -> None:
-    """On a busy machine a rank may say after ten seconds for whom it waits: that is no fault."""
     for rank in launch.end():
-        said = [line for line in rank.stderr.splitlines() if ": waiting for rank" not in line]
-        assert (rank.status, said) == (0, []), (launch.job, launch.step)
+        assert (rank.status, rank.stderr) == (0, ""), (launch.job, launch.step)
         assert rank.stdout == f"{launch.job}.{launch.step}\n"
 
 
