@@ -27,8 +27,13 @@ if rank == 0:
         server.bind(("", at[1]))
         server.listen()
         met = {name}
-        guests = [server.accept()[0] for _ in range(size - 1)]
-        met |= {guest.recv(100).decode() for guest in guests}
+        guests = []
+        while len(guests) < size - 1:
+            guest = server.accept()[0]
+            word, _, text = guest.recv(100).decode().partition(" ")
+            if word == "MEET":  # TCPStore, too, turns away who does not speak as it does
+                guests.append(guest)
+                met.add(text)
         for guest in guests:
             guest.sendall(",".join(sorted(met)).encode())
         print(",".join(sorted(met)))
@@ -39,7 +44,7 @@ else:
             break
         except ConnectionRefusedError:
             __import__("time").sleep(0.01)
-    guest.sendall(name.encode())
+    guest.sendall(f"MEET {name}".encode())
     print(guest.recv(1000).decode())
 """
 
