@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["address", "image_id"]
+from sifwright.errors import SifwrightError
 
-_SECONDS = 30
+__all__ = ["address", "image_id"]
 
 
 def address() -> str:
@@ -19,17 +19,9 @@ def image_id(name: str) -> str:
 
     Whoever goes on from it asks again, and says why there is none.
     """
-    from docker import APIClient  # noqa: PLC0415  # as above
-    from docker.errors import DockerException  # noqa: PLC0415
+    from sifwright.imagesource import daemon  # noqa: PLC0415  # as above
 
-    from sifwright.engines.docker import finding  # noqa: PLC0415
-
-    if not (place := address()):
-        return ""
     try:
-        finding.require_listener(place)
-        with APIClient(base_url=place, version="auto", timeout=_SECONDS) as client:
-            found = str(client.inspect_image(name)["Id"])  # type: ignore[no-untyped-call]
-    except (DockerException, OSError):
+        return daemon.identity(name)
+    except SifwrightError:
         return ""
-    return found if found.startswith("sha256:") else f"sha256:{found}"

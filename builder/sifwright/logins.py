@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["basic"]
+__all__ = ["basic", "given"]
 
 
 def basic(registry: str) -> str:
@@ -19,11 +19,17 @@ def basic(registry: str) -> str:
 
     The environment's, as Apptainer takes it, is for any registry.
     """
-    user = os.environ.get("APPTAINER_DOCKER_USERNAME", "")
+    user, password = given()
     if user:
-        return _encoded(user, os.environ.get("APPTAINER_DOCKER_PASSWORD", ""))
+        return _encoded(user, password)
     found = (_kept(path, registry) for path in _files() if path.is_file())
     return next(filter(None, found), "")
+
+
+def given() -> tuple[str, str]:
+    """Name and password of the environment; the name is empty without."""
+    user = os.environ.get("APPTAINER_DOCKER_USERNAME", "")
+    return user, os.environ.get("APPTAINER_DOCKER_PASSWORD", "")
 
 
 def _files() -> Iterator[Path]:

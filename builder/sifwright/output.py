@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sifwright.model import Plan
 
-__all__ = ["Output"]
+__all__ = ["Output", "proofs"]
 
 _IMAGE = "image.sif"
 # Builds that publish at once put theirs in place again and again until one set stands there whole.
@@ -78,10 +78,7 @@ class Output:
 
     def proofs(self) -> dict[str, str]:
         """What the tests that passed in the image that stands here proved, by layer."""
-        try:
-            return dict(json.loads(self.record.read_text())["proofs"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
+        return proofs(self.record)
 
     def remember(self, made: Path, text: str) -> None:
         """Put the record of what sources were when they were first used in place."""
@@ -164,3 +161,11 @@ class Output:
         current = os.path.realpath(self.link)
         sifs = self.folder.glob(f"{self.name}-*.sif")
         return sorted(path for path in sifs if str(path.resolve()) != current)
+
+
+def proofs(record: Path) -> dict[str, str]:
+    """What the tests that passed proved, by layer, as a record says; nothing without one."""
+    try:
+        return dict(json.loads(record.read_text())["proofs"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}

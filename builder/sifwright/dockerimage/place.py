@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sifwright import files
+from sifwright import files, output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -58,10 +58,7 @@ class Place:
 
     def proofs(self) -> dict[str, str]:
         """What the tests that passed in the image proved, by layer."""
-        try:
-            return dict(json.loads(self.record.read_text())["proofs"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
+        return output.proofs(self.record)
 
     def publish(self, made: Path, record: Mapping[str, object], texts: Iterable[str]) -> None:
         """Put the files of `made` in place, the record last: until it fits, the image is not it."""

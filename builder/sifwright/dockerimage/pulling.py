@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sifwright import mirrors
+from sifwright import logins, mirrors
 from sifwright.errors import BuildError
 
 if TYPE_CHECKING:
@@ -44,8 +43,7 @@ def _tell(work: Work, write: Callable[[str], int], line: str) -> None:
 
 def login() -> dict[str, str]:
     """Name and password as Apptainer takes them; else the SDK reads those of 'docker login'."""
-    user = os.environ.get("APPTAINER_DOCKER_USERNAME", "")
-    password = os.environ.get("APPTAINER_DOCKER_PASSWORD", "")
+    user, password = logins.given()
     return {"username": user, "password": password} if user else {}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import tarfile
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -86,16 +87,7 @@ class _Parts:
     def blob(self, digest: str) -> tuple[dict[str, Any], str]:
         """A document of an OCI archive."""
         data = self.document(_blob_name(digest))
-        return documents.document(_Bytes(data), digest)
-
-
-class _Bytes:
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def read(self, size: int, /) -> bytes:
-        data, self._data = self._data[:size], self._data[size:]
-        return data
+        return documents.document(BytesIO(data), digest)
 
 
 def read_docker(stream: Readable, tag: str, processor: str) -> Contents:
@@ -103,7 +95,7 @@ def read_docker(stream: Readable, tag: str, processor: str) -> Contents:
     parts = _parts(stream, unpack=True)
     entry = _entry(documents.parsed_list(parts.document("manifest.json")), tag)
     name = str(entry.get("Config"))
-    value, digest = documents.document(_Bytes(parts.document(name)))
+    value, digest = documents.document(BytesIO(parts.document(name)))
     config = documents.config(value, processor)
     found = [parts.layer(one) for one in documents.strings(entry.get("Layers"), "Layers")]
     _compare(found, config)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sifwright.imagesource.model import Source
     from sifwright.progress import Timer
 
-__all__ = ["connected", "find"]
+__all__ = ["connected", "find", "identity"]
 
 _SECONDS = 120
 _PIECE = 1 << 20
@@ -30,10 +30,7 @@ _FIX = (
 
 def find(source: Source, processor: str) -> Found:
     """Ask the engine. Raises `SifwrightError`."""
-    with connected(source.name) as client:
-        identity = str(client.inspect_image(source.name)["Id"])
-    if not identity.startswith("sha256:"):
-        identity = f"sha256:{identity}"
+    found = identity(source.name)
 
     def read(timer: Timer) -> Contents:
         timer.start(f"{source.name} from the engine")
@@ -41,7 +38,14 @@ def find(source: Source, processor: str) -> Found:
             stream = _Stream(client.get_image(source.name, chunk_size=_PIECE))
             return archive.read_docker(stream, "", processor)
 
-    return Found(key=f"{identity} {processor}", read=read)
+    return Found(key=f"{found} {processor}", read=read)
+
+
+def identity(name: str) -> str:
+    """The id (sha256:…) of the engine's image. Raises `SifwrightError`."""
+    with connected(name) as client:
+        found = str(client.inspect_image(name)["Id"])
+    return found if found.startswith("sha256:") else f"sha256:{found}"
 
 
 class _Stream:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from contextlib import ExitStack, closing
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,17 +86,8 @@ def _tree(path: Path) -> Tree:
             inside = name.decode(errors="surrogateescape")
             wanted = want(inside)
             if wanted is not None:
-                layer.files[inside] = keep(wanted, len(data), _Bytes(data))
+                layer.files[inside] = keep(wanted, len(data), BytesIO(data))
     return stacked([layer])
-
-
-class _Bytes:
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def read(self, size: int, /) -> bytes:
-        data, self._data = self._data[:size], self._data[size:]
-        return data
 
 
 def _walked(root: Node) -> tuple[Layer, dict[int, list[str]]]:
