@@ -4,6 +4,7 @@ fit.py FILE: the weights are written there first, by every rank its own; each pr
 """
 
 import contextlib
+import gc
 import importlib
 import os
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 torch: Any = importlib.import_module("torch")  # only the image has it
 dist: Any = importlib.import_module("torch.distributed")
+importlib.import_module("torch.distributed.nn")  # before there is a group, see main()
 parallel: Any = importlib.import_module("torch.nn.parallel")
 
 
@@ -23,18 +25,32 @@ def weights(source: Path) -> Any:
         return torch.hub.load_state_dict_from_url(source.as_uri(), file_name=name, progress=False)
 
 
-dist.init_process_group("gloo")
-rank, size = dist.get_rank(), dist.get_world_size()
-line = torch.nn.Linear(1, 1)
-line.load_state_dict(weights(Path(f"{sys.argv[1]}-{rank}.pt")))
-model = parallel.DistributedDataParallel(line)
-descent = torch.optim.SGD(model.parameters(), lr=0.5)
-# Every rank has one point of y = 2x + 1, which does not say which line it is.
-x = torch.tensor([[rank / (size - 1)]])
-for _ in range(100):
-    descent.zero_grad()
-    torch.nn.functional.mse_loss(model(x), 2 * x + 1).backward()
-    descent.step()
-found = f"{line.weight.item():.2f} x + {line.bias.item():.2f}"
-sys.stdout.write(f"{found} on {size} ranks with {torch.__file__}\n")
-dist.destroy_process_group()
+def fit(source: str) -> str:
+    """The line through every rank's point of y = 2x + 1; one alone does not say which line."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    line = torch.nn.Linear(1, 1)
+    line.load_state_dict(weights(Path(f"{source}-{rank}.pt")))
+    model = parallel.DistributedDataParallel(line)
+    descent = torch.optim.SGD(model.parameters(), lr=0.5)
+    x = torch.tensor([[rank / (size - 1)]])
+    for _ in range(100):
+        descent.zero_grad()
+        torch.nn.functional.mse_loss(model(x), 2 * x + 1).backward()
+        descent.step()
+    return f"{line.weight.item():.2f} x + {line.bias.item():.2f} on {size} ranks"
+
+
+def main() -> None:
+    """The group goes as examples/train_digits.py says: its threads can abort an interpreter's end.
+
+    They live as long as something refers to the group: the model's reference cycles, and default
+    arguments of torch.distributed.nn, which the model imports.
+    """
+    dist.init_process_group("gloo")
+    sys.stdout.write(f"{fit(sys.argv[1])} with {torch.__file__}\n")
+    gc.collect()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
