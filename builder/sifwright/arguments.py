@@ -105,6 +105,7 @@ def _recipe(command: argparse.ArgumentParser) -> None:
     add("--name", default="", metavar="NAME", help="of the image; default: the file's or folder's")
     add("--context", default="", metavar="DIR", help="where it copies from; default: its folder")
     add("--output", default="", metavar="DIR", help="folder defs/ to write to (the project's)")
+    add("--offline", action="store_true", help="ask no registry what the base image says of itself")
     add("--dry-run", action="store_true", help="say what would be written, and write nothing")
 
 

@@ -107,9 +107,9 @@ class Workshop:
         host, _, _ = self.address.partition("/")
         mirrors.write_text(json.dumps({"oci": {host: f"http://{host}"}}))
         place = ["--project", folder / "project"]
-        done = sifwright(*place, "import", recipe, "--name", "case")
-        assert done.returncode == 0, done.stderr
         env = os.environ | {"SIFWRIGHT_MIRRORS": str(mirrors)}
+        done = sifwright(*place, "import", recipe, "--name", "case", env=env)
+        assert done.returncode == 0, done.stderr
         output = ["--output", folder / "build", *options]
         done = sifwright(*place, "build", "local", "case", *output, env=env)
         assert done.returncode == 0, f"{done.stdout}{done.stderr}"

@@ -20,6 +20,12 @@ DOCKERFILE = """FROM scratch
 ADD root /
 ENV PATH=/opt/base/bin:/usr/bin:/bin BASE_WORD="from the base" LANG=C.UTF-8
 """
+# As pytorch/pytorch and NVIDIA's: a folder and a program that Dockerfiles go on with.
+SAYS = r"""FROM base
+WORKDIR /workspace/here
+ENTRYPOINT ["/bin/sh", "-c", "pwd; for one; do echo \"<$one>\"; done", "start"]
+CMD ["not seen"]
+"""
 
 
 @pytest.fixture(scope="session")
@@ -47,4 +53,7 @@ def workshop(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         )
         shop.buildah("bud", "--tag", "base", folder / "base")
         shop.buildah("push", "--tls-verify=false", "base", f"docker://{address}/{BASE}")
+        (folder / "Says").write_text(SAYS)
+        shop.buildah("bud", "--format", "docker", "--tag", "says", "--file", folder / "Says")
+        shop.buildah("push", "--tls-verify=false", "says", f"docker://{address}/{BASE}-says")
         yield shop

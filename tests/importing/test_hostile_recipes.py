@@ -101,7 +101,7 @@ def written(project: Path) -> list[str]:
 def refused(project: Path, recipe: Path | str, capsys: pytest.CaptureFixture[str]) -> str:
     """What is said; nothing is written."""
     before = written(project)
-    status = main(["--project", str(project), "import", str(recipe), "--name", "case"])
+    status = main(["--project", str(project), "import", str(recipe), "--name", "case", "--offline"])
     printed = capsys.readouterr()
     assert (status, printed.out) == (2, "")
     assert written(project) == before
@@ -142,7 +142,7 @@ def test_names(project: Path, name: str, capsys: pytest.CaptureFixture[str]) -> 
     recipe = project / "recipe" / "Dockerfile"
     recipe.write_text(BASE)
     before = written(project)
-    status = main(["--project", str(project), "import", str(recipe), f"--name={name}"])
+    status = main(["--project", str(project), "import", str(recipe), f"--name={name}", "--offline"])
     assert (status, "is no name of an image" in capsys.readouterr().err) == (2, True)
     assert written(project) == before
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_written_leaves_nothing(
         return rename(source, target)
 
     monkeypatch.setattr(Path, "rename", full)
-    status = main(["--project", str(project), "import", str(recipe), "--name", "case"])
+    status = main(["--project", str(project), "import", str(recipe), "--name", "case", "--offline"])
     assert (status, "No space left" in capsys.readouterr().err) == (5, True)
     assert written(project) == before
 
@@ -180,8 +180,8 @@ def test_dry_run_writes_nothing(project: Path, capsys: pytest.CaptureFixture[str
         f"{BASE}RUN echo $(touch {project}/defs/ran)\nLABEL a='%post' b=\"{{{{ x }}}}\"\n"
     )
     before = written(project)
-    words = ["--project", str(project), "import", str(recipe), "--name", "case", "--dry-run"]
-    assert main(words) == 0
+    words = ["--project", str(project), "import", str(recipe), "--name", "case"]
+    assert main([*words, "--offline", "--dry-run"]) == 0
     assert "case-1/  Dockerfile:2: RUN echo" in capsys.readouterr().out
     assert written(project) == before
 
@@ -195,6 +195,6 @@ def test_labels_and_scripts_of_any_kind_load(project: Path) -> None:
         'CMD ["%post", "{{ x }}", "\\n%setup\\n"]\n'
     )  # fmt: skip
     words = ["--project", str(project)]
-    assert main([*words, "import", str(recipe), "--name", "odd"]) == 0
+    assert main([*words, "import", str(recipe), "--name", "odd", "--offline"]) == 0
     assert main([*words, "plan", "local", "odd"]) == 0
     assert main([*words, "render", "local", "odd"]) == 0

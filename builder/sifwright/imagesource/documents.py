@@ -170,6 +170,10 @@ def config(value: dict[str, Any], processor: str) -> Config:
         user=_typed(settings.get("User") or "", str, "User"),
         labels=texts(settings.get("Labels"), "Labels"),
         layers=tuple(strings(rootfs.get("diff_ids"), "diff_ids")),
+        folder=_typed(settings.get("WorkingDir") or "", str, "WorkingDir"),
+        shell=tuple(strings(settings.get("Shell"), "Shell")),
+        triggers=tuple(strings(settings.get("OnBuild"), "OnBuild")),
+        entry=tuple(strings(settings.get("Entrypoint"), "Entrypoint")),
     )
 
 

@@ -57,3 +57,8 @@ class Config:
     labels: Mapping[str, str] = field(default_factory=dict)
     # The sha256 of each layer, unpacked.
     layers: tuple[str, ...] = ()
+    # WorkingDir, Shell, OnBuild, Entrypoint: what a Dockerfile that starts from it goes on with.
+    folder: str = ""
+    shell: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+    entry: tuple[str, ...] = ()

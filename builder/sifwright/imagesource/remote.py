@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sifwright.imagesource.documents import Blob, Manifest
-    from sifwright.imagesource.model import Source
+    from sifwright.imagesource.model import Config, Source
     from sifwright.inspection.kept import Layer
     from sifwright.inspection.wanted import Readable
     from sifwright.progress import Timer
     from sifwright.registry import Reference
 
-__all__ = ["find", "key"]
+__all__ = ["config", "find", "key"]
 
 _PATIENT = web.Way(patient=True)
 # Without a byte in between, and at all.
@@ -52,14 +52,20 @@ def find(source: Source, processor: str) -> Found:
     """Ask what the name stands for. Raises `SifwrightError` or `BadImage`."""
     remote = Remote(located(source.name))
     with _named(remote.reference):
-        value, digest = remote.manifest(remote.reference.digest or remote.reference.tag)
-        found = resolved(value, digest, processor, remote.manifest)
+        found = remote.resolved(processor)
 
     def read(timer: Timer) -> Contents:
         with _named(remote.reference):
             return remote.read(found, processor, timer)
 
     return Found(key=f"{found.digest} {processor}", read=read)
+
+
+def config(source: Source, processor: str) -> Config:
+    """What an image says of itself, without its files. Raises as `find` does."""
+    remote = Remote(located(source.name))
+    with _named(remote.reference):
+        return remote.config(remote.resolved(processor), processor)
 
 
 class Remote:
@@ -76,10 +82,18 @@ class Remote:
             asked = name if name.startswith("sha256:") else registry.digest_header(answer)
             return documents.document(answer.raw, asked)
 
-    def read(self, manifest: Manifest, processor: str, timer: Timer) -> Contents:
+    def resolved(self, processor: str) -> Manifest:
+        """The manifest for a processor of what the reference names."""
+        value, digest = self.manifest(self.reference.digest or self.reference.tag)
+        return resolved(value, digest, processor, self.manifest)
+
+    def config(self, manifest: Manifest, processor: str) -> Config:
         blob = manifest.config
         value, _ = documents.document(Resumed(self._client, blob), blob.digest)
-        config = documents.config(value, processor)
+        return documents.config(value, processor)
+
+    def read(self, manifest: Manifest, processor: str, timer: Timer) -> Contents:
+        config = self.config(manifest, processor)
         tree = stacked(self._layers(manifest, timer))
         return Contents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
 

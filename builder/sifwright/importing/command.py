@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sifwright import paths
 from sifwright.errors import UsageError
-from sifwright.importing import definition, dockerfile, layers, placing, text
+from sifwright.importing import definition, dockerfile, layers, placing, startingfrom, text
 from sifwright.importing.context import Context
 from sifwright.importing.findings import Findings
 
@@ -33,7 +33,8 @@ def run(arguments: Namespace) -> Iterator[str]:
     recipe = Path(arguments.recipe)
     defs = _defs(arguments)
     name = _name(recipe, arguments.name)
-    writing = imported(recipe, name, arguments.context)
+    look = startingfrom.unasked if arguments.offline else startingfrom.asked
+    writing = imported(recipe, name, arguments.context, look)
     made = layers.files(writing)
     placing.refuse_taken(defs, made)
     yield from _preview(writing, made, defs)
@@ -44,11 +45,13 @@ def run(arguments: Namespace) -> Iterator[str]:
     yield f"Written. Next: sifwright plan SITE {name}"
 
 
-def imported(recipe: Path, name: str, context: str = "") -> layers.Writing:
+def imported(
+    recipe: Path, name: str, context: str = "", look: startingfrom.Look = startingfrom.unasked
+) -> layers.Writing:
     """What becomes of a recipe; raises `UsageError` with all that cannot be carried."""
     said = text.read(recipe)
     findings = Findings(file=str(recipe))
-    draft = _read(recipe, said, Path(context) if context else recipe.parent, findings)
+    draft = _read(recipe, said, Path(context) if context else recipe.parent, findings, look)
     if findings.problems:
         raise UsageError(*findings.in_order())
     for line in layers.installs_torch(draft):
@@ -56,11 +59,13 @@ def imported(recipe: Path, name: str, context: str = "") -> layers.Writing:
     return layers.Writing(draft, name, recipe.name, findings.notes)
 
 
-def _read(recipe: Path, said: str, folder: Path, findings: Findings) -> Draft:
+def _read(
+    recipe: Path, said: str, folder: Path, findings: Findings, look: startingfrom.Look
+) -> Draft:
     if is_definition(recipe, said):
         return definition.read(said, Context(root=folder, follows=True), findings)
     context = Context(root=folder, ignored=_ignored(recipe, folder))
-    return dockerfile.read(said, context, findings)
+    return dockerfile.read(said, context, findings, look)
 
 
 def is_definition(recipe: Path, said: str) -> bool:

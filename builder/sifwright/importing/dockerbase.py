@@ -14,12 +14,20 @@ if TYPE_CHECKING:
     from sifwright.importing.findings import Findings
     from sifwright.importing.instructions import Instruction
 
-__all__ = ["BUILDER_ARGUMENTS", "arguments", "check_directive", "check_image", "read"]
+__all__ = [
+    "BUILDER_ARGUMENTS",
+    "arguments",
+    "check_directive",
+    "check_image",
+    "check_lines",
+    "read",
+]
 
 BUILDER_ARGUMENTS = {
     *("TARGETPLATFORM", "TARGETOS", "TARGETARCH", "TARGETVARIANT"),
     *("BUILDPLATFORM", "BUILDOS", "BUILDARCH", "BUILDVARIANT"),
 }
+_DOUBTFUL = re.compile(r"\\\\[ \t]*\r?$")
 _PLATFORM = "linux/amd64"
 _IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:-]*(@sha256:[0-9a-f]{64})?")
 _WITHOUT_BASH = re.compile(
@@ -33,6 +41,14 @@ def check_directive(line: int, name: str, value: str, findings: Findings) -> Non
     if name == "syntax" and not value.startswith("docker/dockerfile:1"):
         what = f"# syntax={value}: another language than Dockerfiles have"
         findings.refuse(line, what, "Take the line out if it is a Dockerfile.")
+
+
+def check_lines(text: str, findings: Findings) -> None:
+    """Docker's builders before BuildKit go on in the next line, later ones do not."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if _DOUBTFUL.search(line) and not line.lstrip().startswith("#"):
+            what = "two backslashes at the end of a line, which not all builders read as one thing"
+            findings.refuse(number, what, "Write it in one line.")
 
 
 def read(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Instruction]]:

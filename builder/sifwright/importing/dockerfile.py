@@ -8,10 +8,18 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sifwright.importing import addresses, copies, dockerbase, environment, hints, words
+from sifwright.importing import (
+    addresses,
+    copies,
+    dockerbase,
+    environment,
+    hints,
+    startingfrom,
+    words,
+)
 from sifwright.importing.context import ContextError
 from sifwright.importing.draft import Argument, Draft, Piece
-from sifwright.importing.instructions import directives, instructions
+from sifwright.importing.instructions import Instruction, directives, instructions
 from sifwright.importing.refused import REFUSED, refused_flags
 from sifwright.model import LayerFile
 from sifwright.render import shell
@@ -21,7 +29,6 @@ if TYPE_CHECKING:
 
     from sifwright.importing.context import Context
     from sifwright.importing.findings import Findings
-    from sifwright.importing.instructions import Instruction
     from sifwright.model import EnvRule
 
 __all__ = ["read"]
@@ -29,31 +36,28 @@ __all__ = ["read"]
 # Filled in by whoever builds; the machine's own proxies reach every step here (machine.py).
 _PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"}
 _OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_DOUBTFUL = re.compile(r"\\\\[ \t]*\r?$")
 _FIX = "Write it in another way; docs/import.md has the list."
 
 
-def read(text: str, context: Context, findings: Findings) -> Draft:
-    """The recipe as a draft; what cannot be carried is among the findings."""
+def read(
+    text: str, context: Context, findings: Findings, look: startingfrom.Look = startingfrom.unasked
+) -> Draft:
+    """The recipe as a draft; what cannot be carried is among the findings.
+
+    `look` tells what the image that it starts from says of itself.
+    """
     for line, name, value in directives(text):
         dockerbase.check_directive(line, name, value, findings)
-    _refuse_doubtful(text, findings)
+    dockerbase.check_lines(text, findings)
     listed = list(instructions(text))
     base, rest = dockerbase.read(listed, findings)
     reader = _Reader(context=context, findings=findings, draft=base, frozen=_frozen(rest))
     reader.global_arguments = dockerbase.arguments(listed)
+    entry = reader.start(look, rest)
     for instruction in rest:
         reader.take(instruction)
-    hints.metadata(listed, reader.draft, findings, reader.folder)
+    hints.metadata(listed, reader.draft, findings, reader.folder, entry)
     return reader.draft
-
-
-def _refuse_doubtful(text: str, findings: Findings) -> None:
-    """Docker's builders before BuildKit go on in the next line, later ones do not."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if _DOUBTFUL.search(line) and not line.lstrip().startswith("#"):
-            what = "two backslashes at the end of a line, which not all builders read as one thing"
-            findings.refuse(number, what, "Write it in one line.")
 
 
 def _frozen(listed: list[Instruction]) -> set[str]:
@@ -77,6 +81,18 @@ class _Reader:
     folder: str = ""
     user: str = ""
 
+    def start(self, look: startingfrom.Look, rest: list[Instruction]) -> list[str]:
+        """Go on from what the image says; returns its ENTRYPOINT."""
+        line, image = self.draft.base_line, self.draft.bootstrap.get("From", "")
+        if not image or self.findings.problems:
+            return []
+        said = startingfrom.check(line, image, look(image), rest, self.findings)
+        self._become(said.user)
+        if folder := said.folder.rstrip("/"):
+            item = Instruction(line=line, name="WORKDIR", flags=(), text=folder, lines=())
+            self._reported(self._enter, item)
+        return list(said.entry)
+
     def take(self, item: Instruction) -> None:
         known: dict[str, Callable[[Instruction], None]] = {
             "RUN": self._run,
@@ -88,23 +104,26 @@ class _Reader:
             "USER": self._user,
         }
         if item.name in known and not refused_flags(item, self.findings):
-            try:
-                known[item.name](item)
-            except words.WordError as error:
-                self.findings.refuse(item.line, f"{item.name}: {error}", _FIX)
-            except ContextError as error:
-                self.findings.refuse(item.line, f"{item.name}: {error}", error.fix)
+            self._reported(known[item.name], item)
         elif item.name in REFUSED:
             self.findings.refuse(item.line, *REFUSED[item.name])
+
+    def _reported(self, take: Callable[[Instruction], None], item: Instruction) -> None:
+        try:
+            take(item)
+        except words.WordError as error:
+            self.findings.refuse(item.line, f"{item.name}: {error}", _FIX)
+        except ContextError as error:
+            self.findings.refuse(item.line, f"{item.name}: {error}", error.fix)
 
     def _lookup(self, name: str) -> str | None:
         return self.env.get(name) if name in self.env else self.fixed.get(name)
 
     def _run(self, item: Instruction) -> None:
-        self._note_start(item)
         if self.user:
             what = f"RUN as user {self.user}: steps run as root"
-            self.findings.refuse(item.line, what, "Put USER behind the last RUN.")
+            fix = "Put 'USER root' before the first RUN, and another USER behind the last."
+            self.findings.refuse(item.line, what, fix)
             return
         folder = shlex.quote(self.folder or "/")
         exact = words.json_words(item.text)
@@ -118,11 +137,6 @@ class _Reader:
             code = f"run_words {folder} {shlex.join(exact)}"
         uses = hints.places(item.text)
         self._add_piece(item, code, files=files, uses=uses, is_run=True)
-
-    def _note_start(self, item: Instruction) -> None:
-        if not self.folder and not any(piece.is_run for piece in self.draft.pieces):
-            text = "what the base image says of WORKDIR, USER and SHELL is not read: RUN starts in"
-            self.findings.note(item.line, f"{text} / as root, with /bin/sh")
 
     def _env(self, item: Instruction) -> None:
         found: list[EnvRule] = []
@@ -232,7 +246,9 @@ class _Reader:
         elif self.folder:
             joined = f"{self.folder.rstrip('/')}/{path}"
         else:
-            raise words.WordError(f"'{path}' starts in the base image's WORKDIR, which is not read")
+            raise words.WordError(
+                f"'{path}' starts in the base image's WORKDIR, which is not known"
+            )
         if ".." in joined.split("/") or not joined.isprintable():
             raise words.WordError(
                 f"{joined!a}: '..' and what cannot be printed are not for targets"
@@ -245,8 +261,10 @@ class _Reader:
         return f"{whole}/" if ends and parts else whole
 
     def _workdir(self, item: Instruction) -> None:
-        raw = item.text.strip()
-        path = self._absolute(words.expand(raw, self._lookup)).rstrip("/") or "/"
+        self._enter(item, words.expand(item.text.strip(), self._lookup))
+
+    def _enter(self, item: Instruction, given: str = "") -> None:
+        path = self._absolute(given or item.text).rstrip("/") or "/"
         self.folder = path
         code = [f"folder {shlex.quote(path)}"]
         if copies.own_places(path) and path not in copies.MACHINE_PLACES:
@@ -257,10 +275,13 @@ class _Reader:
         name = item.text
         with contextlib.suppress(words.Unknown):
             name = words.expand(item.text, self._lookup)
-        self.user = "" if name.split(":")[0] in {"root", "0"} else name
+        self._become(name)
         if self.user:
             text = f"USER {name} is not carried: an image runs as whoever starts it"
             self.findings.note(item.line, text)
+
+    def _become(self, name: str) -> None:
+        self.user = "" if name.split(":", maxsplit=1)[0] in {"root", "0"} else name
 
     def _add_piece(
         self,

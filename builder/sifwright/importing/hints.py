@@ -27,8 +27,13 @@ _TORCH = re.compile(
 )
 
 
-def metadata(listed: list[Instruction], draft: Draft, findings: Findings, folder: str) -> None:
-    """Carry ENTRYPOINT and CMD as a script, in WORKDIR; say what becomes of the rest."""
+def metadata(
+    listed: list[Instruction], draft: Draft, findings: Findings, folder: str, base: list[str]
+) -> None:
+    """Carry ENTRYPOINT and CMD as a script, in WORKDIR; say what becomes of the rest.
+
+    `base` is the ENTRYPOINT of what it starts from, which holds for a CMD alone.
+    """
     chosen = [item for item in listed if item.name in spython_recipe.METADATA]
     found = spython_recipe.metadata((item.name, item.text) for item in chosen)
     for item in listed:
@@ -38,7 +43,7 @@ def metadata(listed: list[Instruction], draft: Draft, findings: Findings, folder
     draft.description = _described(found.labels)
     shown = {item.name: item for item in chosen}
     if "ENTRYPOINT" in shown or "CMD" in shown:
-        entry = _program(found.entrypoint, shown.get("ENTRYPOINT"))
+        entry = _program(found.entrypoint, shown.get("ENTRYPOINT")) or base
         command = _program(found.command, shown.get("CMD"))
         draft.runscript = runscript(entry, command, folder)
 
