@@ -40,7 +40,7 @@ def prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[s
 def _prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> None:
     settings(build, machine)
     for name, text in kept.items():
-        (build / _KEPT / name).write_text(text, errors=_ANY)
+        (build / _KEPT / Path(name).name).write_text(text, errors=_ANY)
     step = plan.steps[number]
     write_files(build, [*buildfiles.programs(), *buildfiles.of_step(step)], buildfiles.BUILD)
     (build / "run").write_text(buildfiles.script(plan, number))
@@ -68,7 +68,8 @@ def read(build: Path) -> dict[str, str]:
     return {
         path.name: path.read_text(errors=_ANY)
         for path in sorted(folder.glob("*"))
-        if path.is_file()
+        # A link would lead to a file of this machine.
+        if path.is_file() and not path.is_symlink()
     }
 
 

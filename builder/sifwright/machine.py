@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from sifwright import aptmirror, baseheader, baseimage, mirrors, pipsettings, runner
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Settings", "prepare", "values"]
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
+_NONE: Mapping[str, str] = MappingProxyType({})
 _PROXY_NAMES = (*PROXIES, *(name.upper() for name in PROXIES))
 # Debian's archive, in the mirrors file: whichever mirror a machine has, this is what it is one of.
 DEBIAN = "debian"
@@ -63,10 +65,11 @@ def _redirected_header(plan: Plan, rules: Mirrors) -> Iterator[tuple[str, str]]:
         yield "From", str(image.reference)
 
 
-def prepare(folder: Path, record: str = "") -> Settings:
+def prepare(folder: Path, record: str = "", proxies: Mapping[str, str] = _NONE) -> Settings:
     """Write the settings into `folder` as templates/setup.sh and templates/step.sh read them.
 
-    `record` is what sources without a pin were when they were first used.
+    `record` is what sources without a pin were when they were first used; `proxies` are for where
+    the environment has none.
     """
     machine, binds = folder / "machine", Binds(mounts=folder / "mnt")
     machine.mkdir()
@@ -76,7 +79,7 @@ def prepare(folder: Path, record: str = "") -> Settings:
     rules = list(_bound_rules(binds))
     rules += _archive_rule(rules)
     apt = _apt_settings()
-    _write_private(machine / "environment", "".join(_exports(pip)))
+    _write_private(machine / "environment", "".join(_exports(pip, proxies)))
     _write_private(machine / "apt.conf", apt)
     _write_private(machine / "mirrors", "".join(_mirror_lines(rules)))
     _write_private(machine / "gitconfig", "".join(_git_lines(rules)))
@@ -87,9 +90,12 @@ def prepare(folder: Path, record: str = "") -> Settings:
     return Settings(env=env, binds=binds.all())
 
 
-def _exports(pip: Mapping[str, str]) -> Iterator[str]:
-    handed = (*_PROXY_NAMES, "MAX_JOBS")
-    environment = {name: os.environ.get(name, "") for name in handed}
+def _exports(pip: Mapping[str, str], proxies: Mapping[str, str]) -> Iterator[str]:
+    own = {name: os.environ.get(name, "") for name in _PROXY_NAMES}
+    environment = {
+        **(own if any(own.values()) else proxies),
+        "MAX_JOBS": os.environ.get("MAX_JOBS", ""),
+    }
     for name, value in (environment | pipsettings.environment(pip)).items():
         if value:
             yield f"export {name}={shlex.quote(value)}\n"

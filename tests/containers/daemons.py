@@ -68,6 +68,8 @@ def docker_engine(folder: Path, *options: str) -> Iterator[str]:
         with _running(command, folder / "log", place):
             yield f"unix://{place}"
         _unmounted(Path(run, "exec/netns/default"))
+        # Of one that was ended while a container ran.
+        _unmounted(folder / "data")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from sifwright import baseimage, imagename, localbase
 from sifwright.dockerimage import contents
 from sifwright.dockerimage.loading import load
 from sifwright.dockerimage.pulling import pull
+from sifwright.dockerimage.ready import ready
 from sifwright.errors import MachineError, PlanError
 from sifwright.render import ociimage
 from sifwright.workspace import workspace
@@ -31,7 +32,7 @@ def base(work: Work) -> str:
     if isinstance(start, ociimage.Registry):
         return _pulled(work)
     if isinstance(start, ociimage.Local):
-        return _local(work, start)
+        return ready(work, _local(work, start), f"{start.kind}:{start.name}")
     return _debootstrapped(work, start)
 
 
@@ -40,7 +41,8 @@ def _pulled(work: Work) -> str:
     if image is None:
         raise PlanError.of("the plan starts from no image of a registry")
     reference = image.reference.at(work.inputs.digest)
-    return work.engine.identity(str(reference)) or pull(work, reference)
+    found = work.engine.identity(str(reference)) or pull(work, reference)
+    return ready(work, found, str(reference))
 
 
 def _local(work: Work, start: ociimage.Local) -> str:

@@ -44,7 +44,8 @@ def prepared(
     inputs = Inputs.of(plan, place.image, timer.progress.note)
     with workspace(place.folder) as made, workspace(host_checks.temporary_root()) as folder:
         with writing(folder, host_checks.TEMPORARY_FIX):
-            settings = machine.prepare(folder, firstuse.lines(inputs.record))
+            record, proxies = firstuse.lines(inputs.record), docker.proxies(engine)
+            settings = machine.prepare(folder, record, proxies)
         with _kept_log(made, place.log):
             yield Work(
                 plan=plan,

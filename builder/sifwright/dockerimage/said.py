@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Said"]
 
-# Printed by templates/enter.sh; it is this machine's, and no line of the log.
-_KEPT = re.compile(r"sifwright: kept (\S+) ([A-Za-z0-9+/=]*)")
+# Printed by templates/enter.sh; it is this machine's, and no line of the log. Any program of the
+# container can say the same, so what is named is a file of one folder and nothing else.
+_KEPT = re.compile(r"sifwright: kept ([A-Za-z0-9_-][A-Za-z0-9._-]{0,99}) ([A-Za-z0-9+/=]*)")
 # Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
 _ANY = "surrogateescape"
 
@@ -44,9 +45,17 @@ class Said:
             self._rest = ""
 
     def _line(self, line: str) -> None:
-        if match := _KEPT.fullmatch(line):
-            self.kept[match[1]] = base64.b64decode(match[2]).decode(errors=_ANY)
+        match = _KEPT.fullmatch(line)
+        if match and (data := _decoded(match[2])) is not None:
+            self.kept[match[1]] = data
             return
         self.log.write(f"{line}\n")
         self.log.flush()
         self.on_line(line)
+
+
+def _decoded(text: str) -> str | None:
+    try:
+        return base64.b64decode(text, validate=True).decode(errors=_ANY)
+    except ValueError:
+        return None

@@ -2,5 +2,6 @@
 
 from sifwright.engines.docker.client import Container, Docker
 from sifwright.engines.docker.finding import find
+from sifwright.engines.docker.proxies import proxies
 
-__all__ = ["Container", "Docker", "find"]
+__all__ = ["Container", "Docker", "find", "proxies"]

@@ -69,6 +69,17 @@ class Docker:
         except errors.ImageNotFound:
             return ""
 
+    def details(self, name: str) -> dict[str, Any]:
+        """All that the engine says of an image."""
+        return self._image(name)
+
+    def steps(self, name: str) -> int:
+        """How many steps an image's history has; podman 4.3 fails where something is left out."""
+        try:
+            return len(self.api.history(name))  # type: ignore[no-untyped-call]
+        except errors.APIError:
+            return 0
+
     def environment(self, name: str) -> dict[str, str]:
         """What an image sets."""
         lines = self._image(name)["Config"].get("Env") or []
@@ -146,6 +157,8 @@ class Docker:
                 environment=dict(wanted.env) if wanted.env else None,
                 labels=dict(wanted.labels) if wanted.labels else None,
                 host_config=self._host(wanted),
+                # Those of the user's settings would stay in each image; see machine.py.
+                use_config_proxy=False,
             )
             return str(made["Id"])
 

@@ -1,0 +1,111 @@
+"""Make sure that steps can run on an image that others made, and that all they write stays."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sifwright.dockerimage.loading import member, unnamed
+from sifwright.errors import PlanError
+from sifwright.host_checks import TEMPORARY_FIX
+from sifwright.imagesource.model import ARCHITECTURES
+from sifwright.workspace import workspace, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from sifwright.dockerimage.work import Work
+
+__all__ = ["ready"]
+
+# What a container or a build does with these is nothing that a layer asked for: what is written
+# into a volume is in no image, a health check runs beside the steps.
+_LIVELY = ("Volumes", "Healthcheck", "OnBuild")
+_CARRIED = ("Env", "Labels")
+_EPOCH = "1970-01-01T00:00:00Z"
+_KNOWN = ("architecture", "os", "created")
+
+
+def ready(work: Work, image: str, name: str) -> str:
+    """The image, or one with the same files and environment that does nothing by itself.
+
+    `name` is what the plan calls it. Raises `PlanError` if its programs are for another processor.
+    """
+    details = work.engine.details(image)
+    _require_architecture(work, str(details.get("Architecture") or ""), name)
+    if not _is_lively(details) and _has_history(work, image, details):
+        return image
+    text = json.dumps(["ready", image, work.surroundings], sort_keys=True)
+    key = hashlib.sha256(text.encode()).hexdigest()
+    return work.known(key) or work.keep(_reloaded(work, image), key)
+
+
+def _require_architecture(work: Work, found: str, name: str) -> None:
+    site = work.plan.site
+    wanted = ARCHITECTURES.get(site.processor, site.processor)
+    if found not in {"", wanted}:
+        what = f"it is for {found}, and site '{site.name}' has {site.processor} ({wanted})"
+        raise PlanError.of(what, where=name, fix=f"Name an image for {wanted}.")
+
+
+def _is_lively(details: dict[str, Any]) -> bool:
+    config = details.get("Config") or {}
+    return any(config.get(name) for name in _LIVELY)
+
+
+def _has_history(work: Work, image: str, details: dict[str, Any]) -> bool:
+    """Podman commits nothing on an image whose history does not know all of its layers."""
+    layers = (details.get("RootFS") or {}).get("Layers") or []
+    return not work.engine.is_podman or work.engine.steps(image) >= len(layers)
+
+
+def _reloaded(work: Work, image: str) -> str:
+    with _saved(work, image) as archive:
+        return work.engine.load(_calmed(archive))
+
+
+@contextmanager
+def _saved(work: Work, image: str) -> Iterator[Path]:
+    with workspace(work.folder) as folder:
+        file = folder / "base.tar"
+        with writing(work.folder, TEMPORARY_FIX), file.open("wb") as sink:
+            for chunk in work.engine.save(image):
+                sink.write(chunk)
+        yield file
+
+
+def _calmed(archive: Path) -> Iterator[bytes]:
+    """The archive with another configuration, which comes first; nothing names the old one."""
+    with tarfile.open(archive) as source:
+        (image,) = json.loads(_member(source, "manifest.json"))
+        config = json.dumps(_calm(json.loads(_member(source, image["Config"])))).encode()
+    entry = tarfile.TarInfo(f"{hashlib.sha256(config).hexdigest()}.json")
+    entry.size = len(config)
+    yield from member(entry, io.BytesIO(config))
+    yield from unnamed(archive, Config=entry.name)
+
+
+def _member(source: tarfile.TarFile, name: str) -> bytes:
+    file = source.extractfile(name)
+    return file.read() if file else b""
+
+
+def _calm(config: dict[str, Any]) -> dict[str, Any]:
+    """With its environment and labels, and a history that has all layers."""
+    old, layers = config.get("config") or {}, config["rootfs"]["diff_ids"]
+    history = [one for one in config.get("history") or [] if not one.get("empty_layer")]
+    if len(history) != len(layers):
+        # Podman 4.3 fails over an entry without a time.
+        entry = {"created": config.get("created") or _EPOCH, "created_by": "of the base image"}
+        history = [entry] * len(layers)
+    return {
+        **{name: config[name] for name in _KNOWN if name in config},
+        "config": {name: old[name] for name in _CARRIED if old.get(name)},
+        "rootfs": config["rootfs"],
+        "history": history,
+    }
