@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sifwright import catalog
-from sifwright.model import Bootstrap, EnvRule, Image, Layer, Option, Plan, Step, Value
+from sifwright.model import Bootstrap, EnvRule, Image, Layer, LayerFile, Option, Plan, Step, Value
 from sifwright.options import variable
 from tests.conftest import ROOT
 
@@ -35,6 +35,9 @@ NASTY = (
     *("{", "}", "{}", "}}", '["a"]', "[", "--mount=x", "--x", "a=b", "=", "é", "漢", "\U0001f600"),
     *("escape=`", "syntax=x", "FROM scratch", "RUN", "&&", "\\ ", '\\\\"', "x" * 4096),
 )
+# Names of a layer's files. The SDK, as it reads .dockerignore, knows no names of the second kind.
+FILES = ("trail ", "trail  ", " lead", "a b", "deep /x ", "#x", "!", "é ")
+PATTERNS = ("[ ]", "a\\", "*", "a?", "[a", "a]", "? ", "\\ ")
 _STRICT = "#!/bin/bash\nset -euo pipefail\n"
 
 
@@ -68,6 +71,17 @@ def nasty(values: Sequence[str], base: str) -> Nasty:
         given={variable(name): value for name, value in names.items()},
         declared=tuple(rule.name for rule in rules),
     )
+
+
+def with_files(names: Sequence[str], base: str) -> Plan:
+    """A layer with files of these names, which its step keeps."""
+    made = nasty([], base).plan
+    files = tuple(
+        LayerFile(path=f"files/{name}", data=name.encode(), executable=False) for name in names
+    )
+    layer = replace(made.steps[1].layer, install=f"{_STRICT}cp -r files /opt/files\n")
+    step = replace(made.steps[1], layer=layer, files=files)
+    return replace(made, steps=(made.steps[0], step))
 
 
 def _keep(*starts: str) -> str:

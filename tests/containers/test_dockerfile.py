@@ -22,7 +22,7 @@ from sifwright.scripts import refuse_text
 from tests.conftest import run, sifwright
 from tests.containers.builders import DESCRIBED, Builder, Docker, Podman, tree
 from tests.containers.daemons import docker_engine, registry
-from tests.containers.nasty import NASTY, SPECIAL, nasty
+from tests.containers.nasty import FILES, NASTY, PATTERNS, SPECIAL, nasty, with_files
 from tests.core import hostile
 from tests.engine.steps import differences, make_root
 from tests.engine.toys import Toy, make_toy
@@ -65,6 +65,12 @@ for name in "OPT_", "SET_":
     with open("/opt/seen/" + name, encoding="utf-8", newline="") as file:
         for item in filter(None, file.read().split(chr(0))):
             print(json.dumps(item))
+"""
+SHOW_FILES = """
+import json, os
+os.chdir("/opt/files")
+files = [os.path.join(top, name)[2:] for top, _, names in os.walk(".") for name in names]
+print(json.dumps({name: open(name, encoding="utf-8").read() for name in files}))
 """
 TEXTS = st.lists(st.sampled_from(SPECIAL), max_size=12).map("".join)
 HEADER = {
@@ -241,6 +247,18 @@ def test_a_stranger_can_run_it(build: Callable[[str], Builder]) -> None:
 def test_values_are_data(places: Places, tmp_path: Path, name: str) -> None:
     values = [*NASTY, *(text for text in hostile.texts(hostile.SEED, 60) if not refuse_text(text))]
     _arrives(places, name, values, tmp_path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_have_any_name(places: Places, tmp_path: Path, name: str) -> None:
+    """Engines trim the lines of .dockerignore: a name may end in what they take away."""
+    base, builder = f"{places.registry}/tiny:1", places.builders[name]
+    names = FILES if name == "docker" else (*FILES, *PATTERNS)
+    dockercontext.replace(tmp_path / "context", context(with_files(names, base), base))
+    (tmp_path / "context/layers/one/files/trail").write_text(PLANTED)
+    builder.build(tmp_path / "context", f"names:{name}", "", None)
+    said = builder.output(f"names:{name}", ["python3", "-c", SHOW_FILES])
+    assert json.loads(said) == {one: one for one in names}
 
 
 @pytest.mark.parametrize("name", ["docker", "buildah"])

@@ -31,6 +31,8 @@ _KEPT = "/opt/sifwright"
 # What means something between double quotes of ENV and LABEL, and in a word after `:-` as well.
 _SPECIAL = re.compile(r'[\\"$]')
 _SPECIAL_INNER = re.compile(r"""[\\"'$}]""")
+# The same of .dockerignore.
+_MATCHED, _LAST_SPACES = re.compile(r"[\\*?\[\]]"), re.compile(r"\s+\Z")
 
 
 def dockerfile(plan: Plan, base: str) -> str:
@@ -129,8 +131,14 @@ def _moved(files: Iterable[LayerFile], start: str, folder: str) -> Iterator[Laye
 
 def _ignore(paths: Iterable[str]) -> str:
     """Nothing travels but what was written here."""
-    lines = (re.sub(r"[\\*?\[\]]", r"\\\g<0>", path) for path in paths)
-    return "".join(f"{line}\n" for line in ("*", *(f"!{line}" for line in sorted(lines))))
+    lines = (f"!{_pattern(path)}" for path in sorted(paths))
+    return "".join(f"{line}\n" for line in ("*", *lines))
+
+
+def _pattern(path: str) -> str:
+    """What fits this path only. Engines trim lines, but nothing that stands between brackets."""
+    text = _MATCHED.sub(r"\\\g<0>", path)
+    return _LAST_SPACES.sub(lambda found: "".join(f"[{one}]" for one in found[0]), text)
 
 
 def _file(path: str, text: str) -> LayerFile:
