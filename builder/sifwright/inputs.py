@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, daemon, firstuse, imagename, localbase, mirrors, registry
+from sifwright import baseimage, daemon, firstuse, imagename, localbase, registry
 from sifwright.errors import MachineError
 from sifwright.firstuse import Used
 from sifwright.store import location
@@ -91,10 +91,8 @@ class Inputs:
 
 
 def _no_answer(base: BaseImage, error: registry.RegistryError) -> MachineError:
-    fix = f"Name an image that is there in layer '{base.layer}', or log in: {registry.LOGIN}."
-    if isinstance(error, registry.Unreachable):
-        fix = mirrors.NETWORK_FIX
-    return MachineError.of(str(error), where=str(base.reference), fix=fix)
+    where = f"layer '{base.layer}', {base.reference}"
+    return MachineError.of(str(error), where=where, fix=error.fix)
 
 
 def _cached_digest(plan: Plan) -> str:

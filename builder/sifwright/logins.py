@@ -11,25 +11,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["basic", "given"]
+__all__ = ["basic", "known"]
 
 
 def basic(registry: str) -> str:
-    """What the header Authorization takes; empty without a login for this registry.
+    """What the header Authorization takes; empty without a login for this registry."""
+    user, password = known(registry)
+    if not user:
+        return ""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+def known(registry: str) -> tuple[str, str]:
+    """Name and password; the name is empty without a login for this registry.
 
     The environment's, as Apptainer takes it, is for any registry.
     """
-    user, password = given()
-    if user:
-        return _encoded(user, password)
+    if user := os.environ.get("APPTAINER_DOCKER_USERNAME", ""):
+        return user, os.environ.get("APPTAINER_DOCKER_PASSWORD", "")
     found = (_kept(path, registry) for path in _files() if path.is_file())
-    return next(filter(None, found), "")
-
-
-def given() -> tuple[str, str]:
-    """Name and password of the environment; the name is empty without."""
-    user = os.environ.get("APPTAINER_DOCKER_USERNAME", "")
-    return user, os.environ.get("APPTAINER_DOCKER_PASSWORD", "")
+    return next((login for login in found if login[0]), ("", ""))
 
 
 def _files() -> Iterator[Path]:
@@ -45,7 +46,7 @@ def _files() -> Iterator[Path]:
     yield Path(config) / "containers" / "auth.json"
 
 
-def _kept(path: Path, registry: str) -> str:
+def _kept(path: Path, registry: str) -> tuple[str, str]:
     """The login in one file, or that its credential helper gives.
 
     A file that cannot be read is as good as none: the registry says whether one is needed.
@@ -59,11 +60,6 @@ def _kept(path: Path, registry: str) -> str:
             warnings.simplefilter("ignore")
             found = auth.load_config(str(path)).resolve_authconfig(registry) or {}
     except (DockerException, OSError, ValueError, TypeError, AttributeError):
-        return ""
-    known = {key.lower(): str(value) for key, value in found.items()}
-    user, password = known.get("username", ""), known.get("password", "")
-    return _encoded(user, password) if user else ""
-
-
-def _encoded(user: str, password: str) -> str:
-    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+        return "", ""
+    values = {key.lower(): str(value) for key, value in found.items()}
+    return values.get("username", ""), values.get("password", "")

@@ -67,7 +67,7 @@ def _image_problem(image: baseimage.BaseImage) -> Problem | None:
         return Problem(
             where=f"layer '{image.layer}'",
             what=f"the base image {image.name} cannot be had{found_at}: {error}",
-            fix=mirrors.NETWORK_FIX,
+            fix=error.fix,
         )
     return None
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright import logins, web
+from sifwright import logins, mirrors, web
 from sifwright.schema import did_you_mean
 
 if TYPE_CHECKING:
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from requests import Response
 
 __all__ = [
+    "ABSENT_FIX",
     "ACCEPT",
+    "BUSY_FIX",
     "DOCKER_HUB",
-    "LOGIN",
     "PARTIAL",
     "Client",
     "Reference",
@@ -28,13 +29,19 @@ __all__ = [
     "Unreachable",
     "digest",
     "digest_header",
+    "login_fix",
     "parse",
     "refuse",
 ]
 
 DOCKER_HUB = "docker.io"
 # Where the engine looks for name and password, and so do we.
-LOGIN = "APPTAINER_DOCKER_USERNAME and APPTAINER_DOCKER_PASSWORD"
+_LOGIN = "APPTAINER_DOCKER_USERNAME and APPTAINER_DOCKER_PASSWORD"
+ABSENT_FIX = f"Name an image that is there, or log in: {_LOGIN}."
+BUSY_FIX = (
+    "Wait and try again, log in (registries give more to whom they know), or name a mirror in the"
+    f" file of {mirrors.VARIABLE}."
+)
 _DOCKER_HUB_API = "registry-1.docker.io"
 _MANIFESTS = (
     "application/vnd.oci.image.index.v1+json",
@@ -51,11 +58,18 @@ _PLAIN = web.Way()
 
 
 class RegistryError(Exception):
-    """The registry does not say which image it is; the message says why."""
+    """The registry does not say which image it is; the message says why, `fix` what to do."""
+
+    def __init__(self, what: str, fix: str = ABSENT_FIX) -> None:
+        super().__init__(what)
+        self.fix = fix
 
 
 class Unreachable(RegistryError):
     """It cannot be asked now; that says nothing about the image."""
+
+    def __init__(self, what: str, fix: str = mirrors.NETWORK_FIX) -> None:
+        super().__init__(what, fix)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,14 +172,17 @@ def digest(reference: Reference) -> str:
 
 def refuse(answer: Response, client: Client) -> None:
     """Raise `RegistryError` for an answer that is not what was asked for."""
-    if answer.status_code == _TOO_MANY or answer.status_code >= _SERVER_ERROR:
-        raise Unreachable(f"HTTP {answer.status_code} {answer.reason}{_waiting(answer)}")
+    what = f"HTTP {answer.status_code} {answer.reason}"
+    if answer.status_code == _TOO_MANY:
+        raise Unreachable(f"{what}{_waiting(answer)}", BUSY_FIX)
+    if answer.status_code >= _SERVER_ERROR:
+        raise Unreachable(f"{what}{_waiting(answer)}")
     if answer.status_code == _NOT_FOUND:
         raise RegistryError(_not_found(client))
+    if answer.status_code in {_UNAUTHORIZED, _FORBIDDEN}:
+        raise RegistryError(what, login_fix(client.reference))
     if answer.status_code not in {_OK, PARTIAL}:
-        raise RegistryError(
-            f"HTTP {answer.status_code} {answer.reason}{_login(answer, client.reference)}"
-        )
+        raise RegistryError(what)
 
 
 def digest_header(answer: Response) -> str:
@@ -191,11 +208,13 @@ def _not_found(client: Client) -> str:
     return f"there is no {wanted}. {did_you_mean(wanted, map(str, tags))}"
 
 
-def _login(answer: Response, reference: Reference) -> str:
-    if answer.status_code not in {_UNAUTHORIZED, _FORBIDDEN}:
-        return ""
+def login_fix(reference: Reference) -> str:
+    """What to do where nobody may have the image, or whoever asked may not."""
     name = reference.registry
-    return f"; log in with {LOGIN}, or by 'apptainer registry login -u NAME docker://{name}'"
+    return (
+        f"Log in with a name and password that may have it: {_LOGIN},"
+        f" 'apptainer registry login -u NAME docker://{name}' or 'docker login {name}'."
+    )
 
 
 def _authorization(challenge: str, reference: Reference) -> str:

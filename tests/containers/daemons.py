@@ -92,12 +92,15 @@ def _unmounted(place: Path) -> None:
 
 
 @contextmanager
-def registry(folder: Path) -> Iterator[str]:
-    """The registry of Debian's docker-registry, without TLS; yields its host and port."""
+def registry(folder: Path, more: str = "") -> Iterator[str]:
+    """The registry of Debian's docker-registry, without TLS; yields its host and port.
+
+    `more` are settings of its own.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     settings = folder / "registry.yaml"
-    settings.write_text(REGISTRY.format(folder=folder, port=port))
+    settings.write_text(REGISTRY.format(folder=folder, port=port) + more)
     with _running(["docker-registry", "serve", str(settings)], folder / "log", port):
         yield f"127.0.0.1:{port}"

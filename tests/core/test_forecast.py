@@ -221,6 +221,15 @@ def test_a_registry_that_cannot_be_reached(
     assert notes == [f"registry.example/group/base:1.0 is taken as it was, {DIGEST}: no route"]
 
 
+def test_a_registry_says_what_to_do(
+    project: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _on_registry(project)
+    _answer(monkeypatch, registry.RegistryError("HTTP 403 Forbidden", "Log in."))
+    with pytest.raises(MachineError, match=r"layer '.*', registry.*: HTTP 403 Forbidden\n *Log in"):
+        Inputs.of(plan, output, lambda _: None)
+
+
 def test_a_registry_that_has_it_no_more(
     project: Path, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

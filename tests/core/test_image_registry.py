@@ -104,6 +104,7 @@ def test_a_server_that_is_busy(found: Registry, status: int, headers: dict[str, 
     with pytest.raises(MachineError, match=f"HTTP {status}") as caught:
         _unremembered(found)
     assert ("asks to wait 3600 s" in str(caught.value)) == bool(headers)
+    assert ("Wait and try again, log in" in str(caught.value)) == (status == 429)
     # Asked three times, and not for ever.
     assert len(found.failures) == 47
 
@@ -121,6 +122,7 @@ def test_a_login_that_is_kept(found: Registry, tmp_path: Path, place: str) -> No
     with pytest.raises(SourceError, match="HTTP 401") as caught:
         look(found)
     assert f"apptainer registry login -u NAME docker://{found.host}" in str(caught.value)
+    assert "Name an image that is there" not in str(caught.value)
     file = tmp_path / place
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"auths": {"elsewhere.example": {"auth": "eDp5"}}}))

@@ -25,7 +25,7 @@ def pull(work: Work, reference: Reference) -> str:
     work.watcher.timer.start("base image")
     with work.log.open("a", encoding="utf-8") as log:
         log.write(f"+ pull {name}\n")
-        work.engine.pull(name, login(), _Pull(lambda line: _tell(work, log.write, line)))
+        work.engine.pull(name, login(reference), _Pull(lambda line: _tell(work, log.write, line)))
     found = work.engine.identity(name)
     if not found:
         raise BuildError.of(
@@ -41,9 +41,9 @@ def _tell(work: Work, write: Callable[[str], int], line: str) -> None:
     work.watcher(line)
 
 
-def login() -> dict[str, str]:
-    """Name and password as Apptainer takes them; else the SDK reads those of 'docker login'."""
-    user, password = logins.given()
+def login(reference: Reference) -> dict[str, str]:
+    """Name and password that its registry was asked with; without, the SDK looks for a token."""
+    user, password = logins.known(reference.registry)
     return {"username": user, "password": password} if user else {}
 
 

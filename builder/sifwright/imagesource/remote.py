@@ -189,10 +189,9 @@ def _named(reference: Reference) -> Iterator[None]:
     try:
         yield
     except registry.Unreachable as error:
-        raise MachineError.of(str(error), where=str(reference), fix=mirrors.NETWORK_FIX) from None
+        raise MachineError.of(str(error), where=str(reference), fix=error.fix) from None
     except registry.RegistryError as error:
-        fix = f"Name an image that is there, or log in: {registry.LOGIN}."
-        raise SourceError.of(str(error), where=str(reference), fix=fix) from None
+        raise SourceError.of(str(error), where=str(reference), fix=error.fix) from None
     except OSError as error:
         what = web.reason(error)
         raise MachineError.of(what, where=str(reference), fix=mirrors.NETWORK_FIX) from None

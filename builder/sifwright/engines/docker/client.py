@@ -101,14 +101,17 @@ class Docker:
     ) -> None:
         """Pull an image; `tell` gets what the engine says of each layer."""
         repository, _, digest = name.partition("@")
-        with said(self):
+        with said(self, pulling=name):
             lines = self.api.pull(
                 repository, tag=digest, stream=True, decode=True, auth_config=dict(login) or None
             )
+            why = ""
+            # To the end: it gives the connection back.
             for line in lines:
-                if why := line.get("error"):
-                    raise errors.DockerException(why)
+                why = why or str(line.get("error", ""))
                 tell(line)
+            if why:
+                raise errors.DockerException(why)
 
     def tag(self, image: str, repository: str, tag: str) -> None:
         with said(self):

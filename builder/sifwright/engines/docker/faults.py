@@ -9,8 +9,8 @@ import requests
 import urllib3
 from docker import errors
 
+from sifwright.engines.docker import pullfaults
 from sifwright.errors import BuildError, MachineError, SifwrightError
-from sifwright.registry import LOGIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,20 +23,22 @@ __all__ = ["LOST", "explained", "said"]
 LOST = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
 _NO_ROOM = ("no space left on device", "disk quota exceeded")
 _NO_FOLDER = ("bind source path does not exist", "statfs /")
-_NO_LOGIN = ("unauthorized", "no basic auth credentials", "denied", "authentication required")
 
 
 @contextmanager
-def said(engine: Docker, *, missing: bool = False) -> Iterator[None]:
-    """Turn what the SDK raises inside into ours; `missing`: but for what is not there."""
+def said(engine: Docker, *, missing: bool = False, pulling: str = "") -> Iterator[None]:
+    """Turn what the SDK raises inside into ours; `missing`: but for what is not there.
+
+    `pulling` is the image that a registry is asked for: most of what goes wrong is its doing.
+    """
     try:
         yield
     except errors.NotFound as error:
         if missing:
             raise
-        raise _error(engine, explained(error)) from None
+        raise _error(engine, explained(error), pulling) from None
     except errors.DockerException as error:
-        raise _error(engine, explained(error)) from None
+        raise _error(engine, explained(error), pulling) from None
     except LOST as error:
         raise BuildError.of(
             f"the connection to {engine} was lost: {explained(error)}",
@@ -51,7 +53,7 @@ def explained(error: Exception) -> str:
     return " ".join(text.split()) or type(error).__name__
 
 
-def _error(engine: Docker, why: str) -> SifwrightError:
+def _error(engine: Docker, why: str, pulling: str) -> SifwrightError:
     text = why.lower()
     if any(words in text for words in _NO_ROOM):
         return MachineError.of(
@@ -65,8 +67,8 @@ def _error(engine: Docker, why: str) -> SifwrightError:
             where=engine.address,
             fix="Build on the machine that the engine runs on.",
         )
-    if any(words in text for words in _NO_LOGIN):
-        fix = f"Log in: docker login, or {LOGIN}."
-        return MachineError.of(f"{engine} may not: {why}", where=engine.address, fix=fix)
+    if pulling:
+        what = f"{engine} cannot pull it: {why}"
+        return MachineError.of(what, where=pulling, fix=pullfaults.fix(why, pulling))
     fix = "The log of the engine may say more."
     return BuildError.of(f"{engine} cannot do it: {why}", where=engine.address, fix=fix)

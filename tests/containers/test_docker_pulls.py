@@ -1,0 +1,165 @@
+"""What a registry does to an engine that pulls is said of the image, with what to do then."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.engines import docker
+from sifwright.engines.docker import pullfaults
+from sifwright.errors import MachineError
+from tests.conftest import run
+from tests.containers.daemons import docker_engine, registry
+from tests.containers.toys import LOWER, tar
+from tests.registries import Registry, running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.containers.built_toys import DockerToy
+
+pytestmark = pytest.mark.build
+
+NAME = "group/toy"
+LOGIN = "user:canary4711"
+# What htpasswd -B makes of it.
+HASH = "user:$2b$05$abcdefghijklmnopqrstuum.jpt/amuPgrSTRxfLSouzXnUY6RQG2\n"
+AUTH = "auth:\n  htpasswd:\n    realm: toy\n    path: {}\n"
+
+
+@pytest.fixture(scope="module")
+def hasty(engines: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An engine that asks once: others try for minutes."""
+    assert engines("docker")
+    with docker_engine(tmp_path_factory.mktemp("hasty"), "--max-download-attempts=1") as address:
+        yield address
+
+
+@pytest.fixture
+def found(hasty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+    monkeypatch.setenv("DOCKER_HOST", hasty)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("APPTAINER_DOCKER_USERNAME", raising=False)
+    with running(Registry()) as one:
+        yield one
+
+
+def _busy(found: Registry) -> None:
+    found.failures = [(429, {})] * 100
+
+
+def _away(found: Registry) -> None:
+    found.failures = [(500, {})] * 100
+
+
+def _dropped(found: Registry) -> None:
+    found.drop = 40
+
+
+def _closed(found: Registry) -> None:
+    found.login = LOGIN
+
+
+def _other_config(found: Registry) -> None:
+    name = next(one for one, data in found.blobs.items() if b'"linux"' in data)
+    found.blobs[name] = found.blobs[name].replace(b"amd64", b"amd46")
+
+
+def _other_manifest(found: Registry) -> None:
+    known = found.manifests[NAME]
+    known.update({name: (kind, data + b" ") for name, (kind, data) in known.items()})
+
+
+def _gone(found: Registry) -> None:
+    found.manifests.clear()
+
+
+@pytest.mark.parametrize(
+    ("harm", "said", "fix"),
+    [
+        (_busy, "429", "Wait and try again"),
+        (_away, "500", "Check the network and proxies, or name a mirror"),
+        (_dropped, "EOF", "Check the network and proxies, or name a mirror"),
+        (_closed, "unauthorized", "'docker login {host}'"),
+        (_other_config, "digest", "What came is not the image that was named"),
+        (_other_manifest, "digest", "What came is not the image that was named"),
+        (_gone, "manifest unknown", "Name an image that is there"),
+    ],
+)
+def test_a_registrys_doing(
+    found: Registry, harm: Callable[[Registry], None], said: str, fix: str
+) -> None:
+    # The engine keeps what it could get.
+    layer = tar({**LOWER, "etc/own": secrets.token_hex()})
+    name = f"{found.host}/{NAME}@{found.push(NAME, '1', layer)}"
+    harm(found)
+    engine = docker.find()
+    with closing(engine.api), pytest.raises(MachineError) as caught:
+        engine.pull(name, {}, lambda _: None)
+    (problem,) = caught.value.problems
+    assert problem.where == name
+    assert problem.what.startswith("Docker Engine")
+    assert said in problem.what
+    assert fix.format(host=found.host) in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("why", "fix"),
+    [
+        ("toomanyrequests: You have reached your pull rate limit.", "Wait and try again"),
+        ("manifest unknown: OCI index found, but accept header does not support it", "skopeo copy"),
+        ('Get "https://a.example/v2/": x509: certificate signed by unknown authority', "certs.d"),
+        ("pull access denied for a/b, repository does not exist", "'docker login a.example'"),
+        ("failed to register layer: mkdir /x: permission denied", "Check the network"),
+        ("Digest did not match, expected sha256:1, got sha256:2", "What came is not the image"),
+    ],
+)
+def test_what_engines_say(why: str, fix: str) -> None:
+    assert fix in pullfaults.fix(why, "a.example/a/b:1")
+
+
+@pytest.fixture
+def closed(
+    docker_toy: DockerToy, tiny_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The host of a registry that wants a password, with the toy's base image."""
+    (tmp_path / "htpasswd").write_text(HASH)
+    (tmp_path / "registry").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("APPTAINER_DOCKER_USERNAME", "DOCKER_CONFIG", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with registry(tmp_path / "registry", AUTH.format(tmp_path / "htpasswd")) as host:
+        words = ["skopeo", "copy", "-q", "--src-tls-verify=false", "--dest-tls-verify=false"]
+        words += ["--dest-creds", LOGIN, f"docker://{tiny_image}", f"docker://{host}/closed:1"]
+        done = run(words)
+        assert done.returncode == 0, done.stderr
+        (tmp_path / "mirrors.yaml").write_text(f"oci:\n  {host}: http://{host}\n")
+        header = {"bootstrap": {"Bootstrap": "docker", "From": f"{host}/closed:1"}}
+        docker_toy.layer("base-local", "true\n", header={**header, "provides": ["base"]})
+        yield host
+
+
+@pytest.mark.parametrize(
+    "place",
+    [".apptainer/docker-config.json", ".docker/config.json", ".config/containers/auth.json"],
+)
+def test_a_login_that_is_kept(
+    docker_toy: DockerToy, closed: str, tmp_path: Path, place: str
+) -> None:
+    """Whoever may ask may pull: the engine gets the login that the registry was asked with."""
+    file = tmp_path / place
+    file.parent.mkdir(parents=True)
+    for login, status in ((LOGIN[:-1], MachineError.exit_code), (LOGIN, 0)):
+        auth = {"auth": base64.b64encode(login.encode()).decode()}
+        file.write_text(json.dumps({"auths": {closed: auth}}))
+        done = docker_toy.docker()
+        assert done.returncode == status, done.stderr
+        assert ("HTTP 401" in done.stderr) == (status != 0)
+        assert (f"'docker login {closed}'" in done.stderr) == (status != 0)
+    assert "pull" in (docker_toy.output / "docker-image/build.log").read_text()
