@@ -79,8 +79,8 @@ def _local(plan: Plan) -> str:
     name = f"{start.kind}:{start.name}"
     if start.kind != imagename.DAEMON:
         fix = (
-            f"docker load -i {start.name}, and name docker-daemon:NAME; or build with"
-            " 'sifwright build --engine docker'."
+            f"skopeo copy {name} docker-daemon:NAME:TAG, and name docker-daemon:NAME:TAG; or"
+            " build with 'sifwright build --engine docker'."
         )
         raise PlanError.of("a Dockerfile cannot start from a file", where=name, fix=fix)
     found = localbase.digest(name)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import tarfile
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.dockerimage import loading
+from sifwright.engines import docker
+from sifwright.errors import MachineError
+from sifwright.render.ociimage import Local
 from tests.conftest import sifwright
+from tests.containers.bases import Layout
+from tests.engine.steps import make_root
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.containers.built_toys import DockerToy
@@ -62,12 +77,110 @@ def test_an_archive(docker_toy: DockerToy, own: str, tmp_path: Path) -> None:
     assert f"FROM {own}\n" in (docker_toy.output / "docker-image/Dockerfile").read_text()
     status, said = rendered(docker_toy)
     assert status == 4
-    assert f"docker load -i {archive}" in said
+    assert f"skopeo copy docker-archive:{archive} docker-daemon:" in said
     archive.write_bytes(b"no archive")
     done = docker_toy.docker()
     assert done.returncode == 5
     assert f"{archive}: it cannot be read as docker-archive" in done.stderr
-    start(docker_toy, "oci-archive", archive)
-    done = docker_toy.docker()
-    assert done.returncode == 4
-    assert f"skopeo copy oci-archive:{archive} docker-archive:base.tar" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+@pytest.mark.parametrize("kind", ["oci", "oci-archive"])
+def test_a_layout(
+    docker_toy: DockerToy,
+    engines: Callable[[str], str],
+    kind: str,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With packed layers, as skopeo leaves them; which Docker Engine 20.10 itself cannot load."""
+    monkeypatch.setenv("DOCKER_HOST", engines(name))
+    folder = docker_toy.folder
+    (folder / "more").mkdir()
+    (folder / "more" / "one").write_text("one")
+    layout = Layout(folder=folder / "written", environment={"BASE": "of the base"})
+    layout.write(make_root(folder / "root"), folder / "more")
+    place = folder / ("base.tar" if kind == "oci-archive" else "base")
+    layout.copy(f"{kind}:{place}", "--dest-compress")
+    docker_toy.layer("second", 'test "$(cat /one)" = one\n', test="true\n")
+    start(docker_toy, kind, place)
+    docker_toy.image("first", "second")
+    assert docker_toy.states()["first"] == "done"
+    assert "BASE=of the base" in docker_toy.config()["Env"]
+    assert docker_toy.states("--force")["first"] == "cached"
+    status, said = rendered(docker_toy)
+    assert (status, f"skopeo copy {kind}:{place} docker-daemon:" in said) == (4, True)
+
+
+def test_a_layout_that_is_none(docker_toy: DockerToy, tmp_path: Path) -> None:
+    layout = Layout(folder=tmp_path / "base").write(make_root(tmp_path / "root"))
+    start(docker_toy, "oci", layout.folder)
+    assert docker_toy.docker().returncode == 0
+    before = docker_toy.id()
+    blobs = sorted((layout.folder / "blobs/sha256").iterdir(), key=lambda path: path.stat().st_size)
+    config, manifest, layer = blobs
+    index = json.loads((layout.folder / "index.json").read_text())
+    for path in (layer, config, manifest):
+        kept = path.read_bytes()
+        path.unlink()
+        index["once"] = index.get("once", 0) + 1  # or what was loaded before is taken
+        (layout.folder / "index.json").write_text(json.dumps(index))
+        done = docker_toy.docker()
+        assert done.returncode == MachineError.exit_code, done.stderr
+        assert f"{layout.folder}: it cannot be read as oci: " in done.stderr
+        path.write_bytes(kept)
+    assert docker_toy.id() == before
+
+
+def _archive(manifest: bytes) -> bytes:
+    """Also what nobody can pack, so that there is something to cut off."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        for name, text in (("manifest.json", manifest), ("noise", os.urandom(300_000))):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text))
+    return data.getvalue()
+
+
+WHOLE = _archive(json.dumps([{"Config": "x.json", "Layers": []}]).encode())
+PACKED = gzip.compress(WHOLE)
+DAMAGED = {
+    "cut off": WHOLE[:200_000],
+    "gzip, cut off": PACKED[:200_000],
+    "gzip, other bytes": PACKED[:1000] + bytes(5000) + PACKED[6000:],
+    "gzip, another sum": PACKED[:-8] + bytes(8),
+    "xz, cut off": lzma.compress(WHOLE)[:200_000],
+    "xz, other bytes": lzma.compress(WHOLE)[:1000] + bytes(5000),
+    "bzip2, cut off": bz2.compress(WHOLE)[:200_000],
+    "a list of no images": _archive(b"[1]"),
+    "no list": _archive(b"{}"),
+    "two images": _archive(b"[{}, {}]"),
+    "deep": _archive(b"[" * 100_000),
+    "no image": WHOLE,
+    "empty": b"",
+}
+
+
+@pytest.mark.usefixtures("docker_toy")
+@pytest.mark.parametrize("case", DAMAGED)
+def test_an_archive_that_is_damaged(tmp_path: Path, case: str) -> None:
+    """It is not said that the engine was lost."""
+    archive = tmp_path / "base.tar"
+    archive.write_bytes(DAMAGED[case])
+    engine = docker.find()
+    with closing(engine.api), pytest.raises(MachineError) as caught:
+        loading.load(engine, Local(kind="docker-archive", name=str(archive)))
+    (problem,) = caught.value.problems
+    assert problem.where == str(archive)
+    assert problem.what.startswith("it cannot be read as docker-archive: ")
+    assert "docker save" in problem.fix
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "pipe", "none"])
+def test_an_archive_that_is_no_file(docker_toy: DockerToy, tmp_path: Path, place: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    start(docker_toy, "docker-archive", tmp_path / place)
+    done = docker_toy.docker(timeout=60)
+    assert done.returncode == MachineError.exit_code
+    assert f"{tmp_path / place}: " in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
 from typing import TYPE_CHECKING
 
@@ -145,6 +146,16 @@ def test_an_archive_in_the_wrong_order_and_one_that_is_packed(tmp_path: Path) ->
     assert found.pythons == other.pythons
     with pytest.raises(SourceError, match="has no image 'a:2'"):
         _look(f"docker-archive:{path}:a:2")
+
+
+@pytest.mark.parametrize("kind", ["oci-archive", "docker-archive"])
+def test_what_has_no_end_is_no_image(tmp_path: Path, kind: str) -> None:
+    """Nobody writes to the pipe: opening it would wait."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(SourceError) as caught:
+            _look(f"{kind}:{path}")
+        assert str(caught.value).startswith(f"{path}: is no file\n")
 
 
 @pytest.mark.parametrize("kind", ["oci-archive", "docker-archive", "oci"])

@@ -55,7 +55,7 @@ def _local(work: Work, start: ociimage.Local) -> str:
     if found := work.known(key):
         return found
     work.watcher.timer.start("base image")
-    return work.keep(load(work.engine, start.name), key)
+    return work.keep(load(work.engine, start), key)
 
 
 def _refuse(work: Work, name: str) -> NoReturn:

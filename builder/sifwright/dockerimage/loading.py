@@ -4,35 +4,60 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import tarfile
+import zlib
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from sifwright.dockerimage import layouts
+from sifwright.dockerimage.members import END, member
 from sifwright.errors import MachineError
+from sifwright.imagesource import documents
+from sifwright.imagesource.model import BadImage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from sifwright.engines.docker import Docker
+    from sifwright.render.ociimage import Local
 
-__all__ = ["load", "member", "unnamed"]
+__all__ = ["load", "unnamed"]
 
-_CHUNK = 1 << 20
 _MANIFEST = "manifest.json"
-_FIX = "Name a file that 'docker save' or skopeo wrote, with one image in it."
+# What reading raises for one that is cut off or damaged, packed in any way that tarfile knows.
+_DAMAGE = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError)
+_FIX = "Name what 'docker save' or skopeo wrote, with one image in it."
 
 
-def load(engine: Docker, archive: str) -> str:
-    """Load a docker-archive; the id of its image. Raises `MachineError` if it is none."""
+def load(engine: Docker, image: Local) -> str:
+    """Load an archive or a layout; the id of its image. Raises `MachineError` if it is none."""
     try:
-        return engine.load(unnamed(archive))
-    except (tarfile.TarError, ValueError, OSError) as error:
-        what = f"it cannot be read as docker-archive: {error}"
-        raise MachineError.of(what, where=archive, fix=_FIX) from None
+        return engine.load(_read(image, engine.processor))
+    except (BadImage, ValueError) as error:
+        what = f"it cannot be read as {image.kind}: {error}"
+        fix = getattr(error, "fix", "") or _FIX
+        raise MachineError.of(what, where=image.name, fix=fix) from None
 
 
-def unnamed(archive: str | Path, **other: str) -> Iterator[bytes]:
-    """The archive without the names of its image, which would be taken from other images.
+def _read(image: Local, processor: str) -> Iterator[bytes]:
+    """What the archive does is told from what the engine does while it takes this."""
+    place = Path(image.name)
+    try:
+        if image.kind == "oci":
+            yield from layouts.of_folder(place, processor)
+        elif not place.is_file():
+            raise BadImage("there is no such file")
+        elif image.kind == "oci-archive":
+            yield from layouts.of_archive(place, processor)
+        else:
+            yield from unnamed(place)
+    except _DAMAGE as error:
+        raise BadImage(str(error) or type(error).__name__) from error
+
+
+def unnamed(archive: Path, **other: str) -> Iterator[bytes]:
+    """A docker-archive without the names of its image, which would be taken from other images.
 
     `other` is what its manifest says instead.
     """
@@ -45,23 +70,13 @@ def unnamed(archive: str | Path, **other: str) -> Iterator[bytes]:
             if data and entry.name == _MANIFEST:
                 data = _without_names(entry, data.read(), other)
             yield from member(entry, data)
-    yield bytes(2 * tarfile.BLOCKSIZE)
+    yield END
 
 
 def _without_names(entry: tarfile.TarInfo, data: bytes, other: Mapping[str, str]) -> IO[bytes]:
-    images = json.loads(data)
-    if not isinstance(images, list) or len(images) != 1:
-        raise ValueError("it does not hold one image")
+    images = documents.parsed_list(data)
+    if len(images) != 1:
+        raise BadImage("it does not hold one image")
     text = json.dumps([{**images[0], "RepoTags": None, **other}]).encode()
     entry.size = len(text)
     return io.BytesIO(text)
-
-
-def member(entry: tarfile.TarInfo, data: IO[bytes] | None) -> Iterator[bytes]:
-    """One entry of an archive."""
-    yield entry.tobuf(tarfile.PAX_FORMAT)
-    if data is None:
-        return
-    while chunk := data.read(_CHUNK):
-        yield chunk
-    yield bytes(-entry.size % tarfile.BLOCKSIZE)

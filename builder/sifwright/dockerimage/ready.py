@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import tarfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sifwright.dockerimage.loading import member, unnamed
+from sifwright.dockerimage.loading import unnamed
+from sifwright.dockerimage.members import text
 from sifwright.errors import PlanError
 from sifwright.host_checks import TEMPORARY_FIX
 from sifwright.imagesource.model import ARCHITECTURES
@@ -40,8 +40,8 @@ def ready(work: Work, image: str, name: str) -> str:
     _require_architecture(work, str(details.get("Architecture") or ""), name)
     if not _is_lively(details) and _has_history(work, image, details):
         return image
-    text = json.dumps(["ready", image, work.surroundings], sort_keys=True)
-    key = hashlib.sha256(text.encode()).hexdigest()
+    facts = json.dumps(["ready", image, work.surroundings], sort_keys=True)
+    key = hashlib.sha256(facts.encode()).hexdigest()
     return work.known(key) or work.keep(_reloaded(work, image), key)
 
 
@@ -84,10 +84,9 @@ def _calmed(archive: Path) -> Iterator[bytes]:
     with tarfile.open(archive) as source:
         (image,) = json.loads(_member(source, "manifest.json"))
         config = json.dumps(_calm(json.loads(_member(source, image["Config"])))).encode()
-    entry = tarfile.TarInfo(f"{hashlib.sha256(config).hexdigest()}.json")
-    entry.size = len(config)
-    yield from member(entry, io.BytesIO(config))
-    yield from unnamed(archive, Config=entry.name)
+    name = f"{hashlib.sha256(config).hexdigest()}.json"
+    yield from text(name, config)
+    yield from unnamed(archive, Config=name)
 
 
 def _member(source: tarfile.TarFile, name: str) -> bytes:

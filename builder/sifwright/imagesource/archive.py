@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import posixpath
+import stat
 import tarfile
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -36,8 +37,7 @@ def find(source: Source, processor: str) -> Found:
     """A file with an image. Raises `SourceError` or `BadImage`."""
     path = Path(source.name)
     try:
-        identity = digests.identity(path.stat())
-        path.open("rb").close()
+        identity = _identity(path)
     except OSError as error:
         fix = f"Name a file, as 'skopeo copy … {source.kind}:FILE' makes it."
         what = error.strerror or str(error)
@@ -51,6 +51,15 @@ def find(source: Source, processor: str) -> Found:
             return _read_oci(file, source.tag, processor)
 
     return Found(key=f"{identity} {processor} {source.kind} {source.tag}", read=read)
+
+
+def _identity(path: Path) -> str:
+    """That of a file that can be read. A pipe, or a device, has no end, or nobody writes to it."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("is no file")
+    path.open("rb").close()
+    return digests.identity(status)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

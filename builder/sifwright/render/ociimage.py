@@ -45,10 +45,10 @@ _KEYWORDS = {
     "docker": {"Bootstrap", "From"},
     "docker-daemon": {"Bootstrap", "From"},
     "docker-archive": {"Bootstrap", "From"},
+    "oci": {"Bootstrap", "From"},
+    "oci-archive": {"Bootstrap", "From"},
     "debootstrap": {"Bootstrap", "OSVersion", "MirrorURL", "Include"},
 }
-# Of these, Docker Engine before 25 loads none.
-_CONVERTED = ("oci", "oci-archive")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +95,7 @@ class Debootstrap:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Local:
-    """The plan starts from an image of this machine: one of the engine's, or an archive."""
+    """The plan starts from an image of this machine: the engine's, an archive, a layout."""
 
     kind: str
     name: str
@@ -106,13 +106,6 @@ def start(plan: Plan) -> Registry | Debootstrap | Local:
     base = plan.steps[0]
     lines = baseheader.header(base)
     kind = lines.get("Bootstrap", "")
-    if kind in _CONVERTED:
-        raise PlanError.of(
-            f"engines do not read images of {kind}:",
-            where=f"header of layer '{base.layer.name}'",
-            fix=f"skopeo copy {kind}:{lines['From']} docker-archive:base.tar, and name"
-            " docker-archive:base.tar.",
-        )
     others = lines.keys() - _KEYWORDS.get(kind, set())
     if kind not in _KEYWORDS or others:
         line = f"Bootstrap: {kind}" if kind not in _KEYWORDS else f"{min(others)} of its header"
