@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from docker import APIClient, errors
-from docker.context import ContextAPI
 from packaging.version import InvalidVersion, Version
 
+from sifwright.engines.docker import settings
 from sifwright.engines.docker.client import Docker
 from sifwright.engines.docker.faults import LOST, explained
 from sifwright.errors import MachineError, Problem
@@ -62,23 +62,13 @@ def find() -> Docker:
 
 
 def addresses() -> list[str]:
-    """Where an engine may be: the one that is named, else the usual sockets that are there."""
-    named = _named()
+    """Where an engine may be: the one that is named, else the usual sockets that are there.
+
+    Raises `MachineError` for settings that cannot be used.
+    """
+    settings.check()
+    named = settings.named()
     return [named] if named else list(_usual())
-
-
-def _named() -> str:
-    """As the command `docker` decides: DOCKER_HOST, then the context that is in use."""
-    if host := os.environ.get("DOCKER_HOST"):
-        return host
-    try:
-        context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT") or None)
-    except (errors.DockerException, OSError, ValueError) as error:
-        what = f"Docker's context cannot be read: {explained(error)}"
-        raise MachineError.of(
-            what, fix="docker context ls; or name one with DOCKER_HOST."
-        ) from None
-    return "" if context.Name == "default" else str(context.Host or "")
 
 
 def _usual() -> Iterator[str]:
