@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docker.utils import config
 from docker.utils.proxy import ProxyConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sifwright.engines.docker.client import Docker
 
 __all__ = ["proxies"]
@@ -19,10 +21,9 @@ def proxies(engine: Docker) -> dict[str, str]:
     Steps get them as they get those of the environment. The SDK would give them to the container,
     and they would stay in what is committed.
     """
-    settings: object = config.load_general_config()
-    named = settings.get("proxies") if isinstance(settings, dict) else None
-    found = (named.get(engine.address) or named.get("default")) if isinstance(named, dict) else None
-    if not isinstance(found, dict):
-        return {}
-    values = ProxyConfig.from_dict(found).get_environment()  # type: ignore[arg-type]
+    # An object of objects: settings.py has seen to it before the engine was asked.
+    settings: Mapping[str, Any] = config.load_general_config()
+    named: Mapping[str, Any] = settings.get("proxies", {})
+    found = named.get(engine.address) or named.get("default", {})
+    values = ProxyConfig.from_dict(found).get_environment()
     return {name: str(value) for name, value in values.items()}
