@@ -13,14 +13,25 @@ from typing import TYPE_CHECKING
 import pytest
 from launch.ports import hashed_ports
 
+from tests.cluster.slurm import wait_for
+
 from .launches import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from .launches import Ended
 
 SHOW = "import os; print(os.environ['MASTER_ADDR'], os.environ['MASTER_PORT'])"
+
+# Says that it runs, and then does nothing until it is told to go on.
+IMPORTING = """
+import os, time
+os.mkdir(os.path.join({folder!r}, os.environ["RANK"]))
+while not os.path.exists(os.path.join({folder!r}, "end")):
+    time.sleep(0.01)
+"""
 
 
 def doors(job: int, step: int = 0) -> list[int]:
@@ -87,15 +98,15 @@ def same_first_port(pairs: int) -> list[tuple[int, int]]:
     raise AssertionError
 
 
-def test_port_is_kept_until_python_listens_there() -> None:
+def test_port_is_kept_until_python_listens_there(tmp_path: Path) -> None:
     """While rank 0 still imports, a second launch of the same port must go elsewhere."""
     (first, second) = same_first_port(1)[0]
-    slow = "import time; time.sleep(1)\n" + SHOW
-    one = Launch(first).start(code=slow)
-    time.sleep(0.5)
-    two = Launch(second).start(code=SHOW)
-    assert {rank.stdout.split()[1] for rank in two.end()} == {str(doors(second)[1])}
-    assert {rank.stdout.split()[1] for rank in one.end()} == {str(doors(first)[0])}
+    with Launch(first).start(code=IMPORTING.format(folder=str(tmp_path)) + SHOW) as one:
+        assert wait_for(lambda: len(list(tmp_path.iterdir())) == one.size, 60)
+        two = Launch(second).start(code=SHOW)
+        assert {rank.stdout.split()[1] for rank in two.end()} == {str(doors(second)[1])}
+        (tmp_path / "end").touch()
+        assert {rank.stdout.split()[1] for rank in one.end()} == {str(doors(first)[0])}
 
 
 @pytest.mark.parametrize(
