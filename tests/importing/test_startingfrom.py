@@ -65,6 +65,14 @@ def test_a_folder_that_cannot_be_one(tmp_path: Path) -> None:
     assert found.startswith("1: WORKDIR: '/a/../..'")
 
 
+def test_a_folder_that_is_nothing_is_the_one_before(tmp_path: Path) -> None:
+    """What its variable's name says is no folder."""
+    writing = read(tmp_path, "ENV NONE=\nWORKDIR $NONE\nRUN id\n", folder="/work")
+    codes = "\n".join(line for piece in writing.draft.pieces for line in piece.code)
+    assert "run /work run-4.sh" in codes
+    assert "NONE" not in codes.replace("NONE=", "")
+
+
 @pytest.mark.parametrize(
     ("text", "script"),
     [

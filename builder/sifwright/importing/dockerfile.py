@@ -90,7 +90,7 @@ class _Reader:
         self._become(said.user)
         if folder := said.folder.rstrip("/"):
             item = Instruction(line=line, name="WORKDIR", flags=(), text=folder, lines=())
-            self._reported(self._enter, item)
+            self._reported(lambda one: self._enter(one, folder), item)
         return list(said.entry)
 
     def take(self, item: Instruction) -> None:
@@ -263,8 +263,8 @@ class _Reader:
     def _workdir(self, item: Instruction) -> None:
         self._enter(item, words.expand(item.text.strip(), self._lookup))
 
-    def _enter(self, item: Instruction, given: str = "") -> None:
-        path = self._absolute(given or item.text).rstrip("/") or "/"
+    def _enter(self, item: Instruction, given: str) -> None:
+        path = self._absolute(given).rstrip("/") or "/"
         self.folder = path
         code = [f"folder {shlex.quote(path)}"]
         if copies.own_places(path) and path not in copies.MACHINE_PLACES:
