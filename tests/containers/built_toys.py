@@ -68,6 +68,11 @@ class DockerToy(Toy):
     def api(self) -> APIClient:
         return APIClient(base_url=os.environ["DOCKER_HOST"], version="1.40", timeout=60)
 
+    def start_from(self, kind: str, name: object) -> None:
+        """Let the first layer name this image."""
+        lines = {"Bootstrap": kind, "From": str(name)}
+        self.layer("base-local", "true\n", header={"bootstrap": lines, "provides": ["base"]})
+
     def command(self, *arguments: str) -> list[str]:
         place = ["--project", str(self.folder)]
         words = ("build", self.site, "toy", "--output", str(self.folder / "build"))
@@ -107,8 +112,7 @@ def make_docker_toy(folder: Path, base: str) -> DockerToy:
     toy = DockerToy(folder=made.folder, site=f"site-{secrets.token_hex(4)}")
     sites = folder / "defs" / "sites"
     (sites / "local.yaml").rename(sites / f"{toy.site}.yaml")
-    header = {"bootstrap": {"Bootstrap": "docker", "From": base}, "provides": ["base"]}
-    toy.layer("base-local", "true\n", header=header)
+    toy.start_from("docker", base)
     toy.layer("first", FIRST, header={"env": ENV})
     toy.layer("second", SECOND, test=TEST)
     toy.image("first", "second")

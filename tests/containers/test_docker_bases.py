@@ -44,8 +44,7 @@ def own(docker_toy: DockerToy, tiny_image: str) -> str:
 
 
 def start(toy: DockerToy, kind: str, name: object) -> None:
-    lines = {"Bootstrap": kind, "From": str(name)}
-    toy.layer("base-local", "true\n", header={"bootstrap": lines, "provides": ["base"]})
+    toy.start_from(kind, name)
     toy.image("first")
 
 

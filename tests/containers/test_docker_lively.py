@@ -41,11 +41,6 @@ def derived(toy: DockerToy, tiny_image: str, name: str, changes: list[str]) -> s
     return str(answer["Id"])
 
 
-def start(toy: DockerToy, name: str) -> None:
-    lines = {"Bootstrap": "docker-daemon", "From": name}
-    toy.layer("base-local", "true\n", header={"bootstrap": lines, "provides": ["base"]})
-
-
 def inside(toy: DockerToy, *words: str) -> str:
     made = toy.api.create_container(toy.name, command=list(words), network_disabled=True)
     try:
@@ -68,7 +63,7 @@ def lively_toy(
     """One that starts from an image which does something by itself, in either engine."""
     name, changes = request.param
     monkeypatch.setenv("DOCKER_HOST", engines(name))
-    start(docker_toy, derived(docker_toy, tiny_image, "group/lively", changes))
+    docker_toy.start_from("docker-daemon", derived(docker_toy, tiny_image, "group/lively", changes))
     return docker_toy
 
 
@@ -95,7 +90,7 @@ def test_another_processor(docker_toy: DockerToy, tiny_image: str, tmp_path: Pat
     archive = tmp_path / "arm.tar"
     archive.write_bytes(for_arm(b"".join(docker_toy.api.get_image(tiny_image))))
     docker_toy.api.load_image(archive.read_bytes())  # type: ignore[no-untyped-call]
-    start(docker_toy, "group/arm:1")
+    docker_toy.start_from("docker-daemon", "group/arm:1")
     done = docker_toy.docker()
     assert done.returncode == 4
     assert "docker-daemon:group/arm:1: it is for arm64, and site" in done.stderr
@@ -117,8 +112,7 @@ def test_podman_builds_on_an_image_without_history(
     layout.write(make_root(tmp_path / "root"), tmp_path / "more")
     name = f"{loopback_registry}/short:1"
     layout.copy(f"docker://{name}")
-    lines = {"Bootstrap": "docker", "From": name}
-    docker_toy.layer("base-local", "true\n", header={"bootstrap": lines, "provides": ["base"]})
+    docker_toy.start_from("docker", name)
     docker_toy.layer("first", "test $A = b\necho one >/one\n")
     docker_toy.layer("second", "true\n", test="true\n")
     done = docker_toy.docker()

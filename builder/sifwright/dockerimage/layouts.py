@@ -47,8 +47,8 @@ def _member(source: tarfile.TarFile, name: str) -> IO[bytes]:
 
 def _archive(opened: Opened, processor: str) -> Iterator[bytes]:
     manifest = _manifest(opened, processor)
-    layers = [_place(blob.digest) for blob in manifest.layers]
-    config = _place(manifest.config.digest)
+    layers = [oci.blob_name(blob.digest) for blob in manifest.layers]
+    config = oci.blob_name(manifest.config.digest)
     for name in dict.fromkeys([config, *layers]):
         with opened(name) as data:
             yield from _blob(name, data)
@@ -59,17 +59,12 @@ def _archive(opened: Opened, processor: str) -> Iterator[bytes]:
 
 def _manifest(opened: Opened, processor: str) -> documents.Manifest:
     def blob(digest: str) -> tuple[dict[str, Any], str]:
-        with opened(_place(digest)) as data:
+        with opened(oci.blob_name(digest)) as data:
             return documents.document(data, digest)
 
     with opened("index.json") as data:
         index, _ = documents.document(data)
-    value, digest = blob(oci.tagged(index, "", processor).digest)
-    return oci.resolved(value, digest, processor, blob)
-
-
-def _place(digest: str) -> str:
-    return f"blobs/{digest.replace(':', '/')}"
+    return oci.chosen(index, "", processor, blob)
 
 
 def _blob(name: str, data: IO[bytes]) -> Iterator[bytes]:

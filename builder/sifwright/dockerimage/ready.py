@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import tarfile
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sifwright.dockerimage.loading import unnamed
@@ -13,7 +12,6 @@ from sifwright.dockerimage.members import text
 from sifwright.errors import PlanError
 from sifwright.host_checks import TEMPORARY_FIX
 from sifwright.imagesource.model import ARCHITECTURES
-from sifwright.workspace import workspace, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,18 +63,8 @@ def _has_history(work: Work, image: str, details: dict[str, Any]) -> bool:
 
 
 def _reloaded(work: Work, image: str) -> str:
-    with _saved(work, image) as archive:
+    with work.saved(image, work.folder, TEMPORARY_FIX) as archive:
         return work.engine.load(_calmed(archive))
-
-
-@contextmanager
-def _saved(work: Work, image: str) -> Iterator[Path]:
-    with workspace(work.folder) as folder:
-        file = folder / "base.tar"
-        with writing(work.folder, TEMPORARY_FIX), file.open("wb") as sink:
-            for chunk in work.engine.save(image):
-                sink.write(chunk)
-        yield file
 
 
 def _calmed(archive: Path) -> Iterator[bytes]:

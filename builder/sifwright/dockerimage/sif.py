@@ -19,7 +19,7 @@ from sifwright.render import metadata, ociimage
 from sifwright.sif.writing import Partition
 from sifwright.squash.pack import Live, Packing, pack
 from sifwright.task import Made
-from sifwright.workspace import workspace, writing
+from sifwright.workspace import workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +86,8 @@ def _made(task: Task, work: Work, found: Tree) -> Made:
 def _unpacked(task: Task, work: Work, image: str) -> Path:
     """The tree of an image, with what Apptainer adds to it."""
     definition, root = work.folder / "tree.def", work.folder / "tree"
-    with _archive(work, image) as archive:
+    # Beside the output, which has to have room for as much anyway.
+    with work.saved(image, work.made, _OUTPUT_FIX) as archive:
         definition.write_text(f"Bootstrap: docker-archive\nFrom: {archive}\n")
         command = task.engine.sandbox_command(definition, root, binds=())
         environment = task.environment(work.folder)
@@ -95,17 +96,6 @@ def _unpacked(task: Task, work: Work, image: str) -> Path:
         what = f"{task.engine.product} cannot unpack the image of {work.engine}"
         raise BuildError(task.watcher.problem(what))
     return root
-
-
-@contextmanager
-def _archive(work: Work, image: str) -> Iterator[Path]:
-    """The image as a file beside the output, which has to have room for as much anyway."""
-    with workspace(work.made) as folder:
-        file = folder / "image.tar"
-        with writing(work.made.parent, _OUTPUT_FIX), file.open("wb") as sink:
-            for chunk in work.engine.save(image):
-                sink.write(chunk)
-        yield file.absolute()
 
 
 def _base(task: Task, root: Path) -> BaseMetadata:

@@ -15,6 +15,7 @@ from sifwright.engines.docker import Container
 from sifwright.errors import BuildError
 from sifwright.render import buildfiles
 from sifwright.task import LOG
+from sifwright.workspace import workspace, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -122,6 +123,16 @@ class Work:
         """Take the names away that were given here; the images go where nothing else needs them."""
         for tag in reversed(self.tags):
             self.engine.untag(f"{REPOSITORY}:{tag}")
+
+    @contextmanager
+    def saved(self, image: str, place: Path, fix: str) -> Iterator[Path]:
+        """An image as a docker-archive in a private folder; `fix` is said without room for it."""
+        with workspace(place) as folder:
+            file = folder / "image.tar"
+            with writing(place.parent, fix), file.open("wb") as sink:
+                for chunk in self.engine.save(image):
+                    sink.write(chunk)
+            yield file.absolute()
 
     def known(self, key: str) -> str:
         """The image that a step made which has this key; empty if there is none."""

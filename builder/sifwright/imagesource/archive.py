@@ -95,7 +95,7 @@ class _Parts:
 
     def blob(self, digest: str) -> tuple[dict[str, Any], str]:
         """A document of an OCI archive."""
-        data = self.document(_blob_name(digest))
+        data = self.document(oci.blob_name(digest))
         return documents.document(BytesIO(data), digest)
 
 
@@ -135,20 +135,15 @@ def _compare(found: list[_Read], config: Config) -> None:
 
 def _read_oci(stream: Readable, tag: str, processor: str) -> Contents:
     parts = _parts(stream, unpack=False)
-    first = oci.tagged(documents.parsed(parts.document("index.json")), tag, processor)
-    value, digest = parts.blob(first.digest)
-    manifest = oci.resolved(value, digest, processor, parts.blob)
+    index = documents.parsed(parts.document("index.json"))
+    manifest = oci.chosen(index, tag, processor, parts.blob)
     config = documents.config(parts.blob(manifest.config.digest)[0], processor)
-    found = [parts.layer(_blob_name(blob.digest)) for blob in manifest.layers]
+    found = [parts.layer(oci.blob_name(blob.digest)) for blob in manifest.layers]
     for blob, one in zip(manifest.layers, found, strict=True):
         if blob.digest != one.digest:
             raise BadImage(f"what it has for {blob.digest} has the digest {one.digest}")
     tree = stacked(one.layer for one in found)
     return Contents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
-
-
-def _blob_name(digest: str) -> str:
-    return f"blobs/{digest.replace(':', '/')}"
 
 
 def _parts(stream: Readable, *, unpack: bool) -> _Parts:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Fetch = Callable[[str], tuple[dict[str, Any], str]]
 
-__all__ = ["find", "resolved", "tagged"]
+__all__ = ["blob_name", "chosen", "find", "no_such", "resolved"]
 
 # An index may list an index.
 _DEEPEST = 3
@@ -36,7 +36,18 @@ def resolved(value: dict[str, Any], digest: str, processor: str, fetch: Fetch) -
     raise BadImage("is an index of indexes of indexes")
 
 
-def tagged(index: dict[str, Any], tag: str, processor: str) -> Blob:
+def chosen(index: dict[str, Any], tag: str, processor: str, fetch: Fetch) -> Manifest:
+    """The manifest of a layout that a tag and a processor mean, from its index."""
+    value, digest = fetch(_tagged(index, tag, processor).digest)
+    return resolved(value, digest, processor, fetch)
+
+
+def blob_name(digest: str) -> str:
+    """Where a layout has it."""
+    return f"blobs/{digest.replace(':', '/')}"
+
+
+def _tagged(index: dict[str, Any], tag: str, processor: str) -> Blob:
     """The image of a layout that has this tag, which may be left out if there is one only."""
     found = documents.entries(index)
     fitting = [one for one in found if tag in {"", one.name}]
@@ -57,9 +68,7 @@ def find(source: Source, processor: str) -> Found:
     folder = Path(source.name)
     with _named(folder):
         index = _document(folder / "index.json")
-        first = tagged(index, source.tag, processor)
-        value, digest = _blob(folder, first.digest)
-        found = resolved(value, digest, processor, lambda name: _blob(folder, name))
+        found = chosen(index, source.tag, processor, lambda name: _blob(folder, name))
 
     def read(timer: Timer) -> Contents:
         with _named(folder):
@@ -92,7 +101,7 @@ def _blob(folder: Path, digest: str) -> tuple[dict[str, Any], str]:
 
 
 def _path(folder: Path, digest: str) -> Path:
-    return folder / "blobs" / Path(*digest.split(":"))
+    return folder / blob_name(digest)
 
 
 @contextmanager

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from sifwright.importing.findings import Findings
     from sifwright.importing.instructions import Instruction
 
-__all__ = ["PROCESSOR", "Look", "asked", "check", "unasked"]
+__all__ = ["Look", "asked", "check", "unasked"]
 
 # What it says of itself, or why that is not known.
 Look = Callable[[str], Config | str]
 
-PROCESSOR = "x86_64"
+_PROCESSOR = "x86_64"
 _DEFAULT_SHELL = ("/bin/sh", "-c")
 
 
@@ -31,7 +31,7 @@ def asked(image: str) -> Config | str:
     from sifwright.imagesource import remote  # noqa: PLC0415  # most commands need no ssl
 
     try:
-        return remote.config(names.parse(f"docker://{image}"), PROCESSOR)
+        return remote.config(names.parse(f"docker://{image}"), _PROCESSOR)
     except SifwrightError as error:
         return str(error.problems[0].what)
     except BadImage as error:
@@ -47,7 +47,7 @@ def check(
         if needs:
             text = "what it says of WORKDIR, USER, SHELL, ONBUILD and ENTRYPOINT is not known"
             findings.note(line, f"{text} ({said}): RUN starts in / as root, with /bin/sh")
-        return Config(processor=PROCESSOR)
+        return Config(processor=_PROCESSOR)
     for trigger in said.triggers:
         what = f"FROM {image}: its ONBUILD is an instruction of this recipe: {trigger[:80]!a}"
         findings.refuse(line, what, "Start from an image without ONBUILD, and write it here.")
