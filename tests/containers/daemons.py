@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 START_SECONDS = 60
 # Podman raises limits by default, which needs a capability (CAP_SYS_RESOURCE) that root may lack.
 LIMITS = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
+COPIES = "tmp"
 REGISTRY = """version: 0.1
 storage:
   filesystem:
@@ -74,14 +75,19 @@ def docker_engine(folder: Path, *options: str) -> Iterator[str]:
 
 @contextmanager
 def podman_service(folder: Path) -> Iterator[str]:
-    """Podman's Docker-compatible service; yields the address of its socket."""
+    """Podman's Docker-compatible service; yields the address of its socket.
+
+    What it writes for a while is in the folder `COPIES` beside that.
+    """
     place, settings = folder / "podman.sock", folder / "containers.conf"
+    (folder / COPIES).mkdir()
     settings.write_text(LIMITS)
     # Podman takes 50 letters, and folders of tests have more.
     with TemporaryDirectory(prefix="run-", dir="/tmp", ignore_cleanup_errors=True) as run:
         command = ["podman", "--root", str(folder / "root"), "--runroot", run]
         command += ["system", "service", "--time=0", f"unix://{place}"]
-        with _running(command, folder / "log", place, CONTAINERS_CONF=str(settings)):
+        env = {"CONTAINERS_CONF": str(settings), "TMPDIR": str(folder / COPIES)}
+        with _running(command, folder / "log", place, **env):
             yield f"unix://{place}"
     _unmounted(folder / "root/overlay")
 

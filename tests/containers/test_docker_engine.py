@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.conftest import run
 from tests.containers.built_toys import SECOND, SEEN
+from tests.containers.daemons import COPIES
 from tests.engine.steps import DESCRIBE, TIME, Tree, differences
 from tests.engine.wholes import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.containers.built_toys import DockerToy
 
@@ -92,9 +94,10 @@ def test_engines_build_the_same(engine: str, either_toy: DockerToy, tmp_path: Pa
     assert toy.containers() == []
 
 
-def test_the_image_is_configured_for_its_users(docker_toy: DockerToy) -> None:
-    docker_toy.states()
-    config = docker_toy.config()
+def test_the_image_is_configured_for_its_users(either_toy: DockerToy) -> None:
+    toy = either_toy
+    toy.states()
+    config = toy.config()
     env = dict(line.split("=", 1) for line in config["Env"])
     assert env == {
         "BASE": "of the base",
@@ -102,11 +105,24 @@ def test_the_image_is_configured_for_its_users(docker_toy: DockerToy) -> None:
         "PATH": "/data/bin:/odd:/usr/sbin:/usr/bin",
         "HOME": "/tmp",
     }
-    assert (config["User"], config["Cmd"], config["Entrypoint"]) == ("1000:1000", ["bash"], [])
-    assert config["Labels"]["org.sifwright.site"] == docker_toy.site
-    assert in_container(docker_toy, "id", "-u", user="") == "1000\n"
+    assert (config["User"], config["Cmd"]) == ("1000:1000", ["bash"])
+    assert not config["Entrypoint"]
+    assert config["Labels"]["org.sifwright.site"] == toy.site
+    assert in_container(toy, "id", "-u", user="") == "1000\n"
+
+
+def test_the_history_names_the_layers(docker_toy: DockerToy) -> None:
+    docker_toy.states()
     history = [one["Comment"] for one in docker_toy.history()]
     assert re.fullmatch("sifwright: layer second, step [0-9a-f]{64}", history[2])
+
+
+@pytest.mark.parametrize("either_toy", ["podman"], indirect=True)
+def test_podman_keeps_no_copies(either_toy: DockerToy) -> None:
+    copies = Path(os.environ["DOCKER_HOST"].removeprefix("unix://")).parent / COPIES
+    made = either_toy.docker("--format", "sif")
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert list(copies.iterdir()) == []
 
 
 def test_an_edit_runs_what_comes_after_it(docker_toy: DockerToy) -> None:

@@ -13,6 +13,7 @@ from sifwright.dockerimage import contents
 from sifwright.dockerimage.loading import load
 from sifwright.dockerimage.pulling import pull
 from sifwright.dockerimage.ready import ready
+from sifwright.dockerimage.trees import load_tree
 from sifwright.errors import MachineError, PlanError
 from sifwright.render import ociimage
 from sifwright.workspace import workspace
@@ -83,4 +84,4 @@ def _made(work: Work, host: str, start: ociimage.Debootstrap) -> str:
         archive = contents.program(scratch, files, work.machine, shlex.join(start.command))
         words = ("debootstrap", start.suite)
         with work.ran(host, words, archive) as ran:
-            return work.engine.load_tree(work.engine.get(ran.container, f"{ociimage.ROOT}/."))
+            return load_tree(work, work.engine.get(ran.container, f"{ociimage.ROOT}/."))

@@ -1,23 +1,24 @@
 """What podman's commit gets wrong, mended: its image is made of the container's whole tree.
 
 Podman 4.3 commits what it makes in a container to bind to, variables of its own, and an entrypoint
-that cannot be taken back. What is imported has the files and the configuration that are given.
+that cannot be taken back. An image of a tree has the files and the configuration that are given.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from sifwright.dockerimage import containers
 from sifwright.dockerimage.containers import container
+from sifwright.dockerimage.trees import load_tree
 from sifwright.engines.docker import Container
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from sifwright.dockerimage.work import Work
     from sifwright.render.ociimage import OciConfig
@@ -33,8 +34,8 @@ _CHUNK = 1 << 20
 def imported(work: Work, made: str, base: str, config: OciConfig, key: str) -> str:
     """Make an image of a container's tree, with this configuration."""
     left_out = {*_ALWAYS, *_missing(work, base)}
-    stream = _filtered(work.engine.export(made), left_out)
-    return work.keep(work.engine.load_tree(stream, list(_changes(config))), key)
+    with closing(_filtered(work.engine.export(made), left_out)) as stream:
+        return work.keep(load_tree(work, stream, config), key)
 
 
 def _missing(work: Work, base: str) -> Iterator[str]:
@@ -45,16 +46,7 @@ def _missing(work: Work, base: str) -> Iterator[str]:
                 yield path
 
 
-def _changes(config: OciConfig) -> Iterator[str]:
-    """As podman reads them: a pair of quotes around a value is taken off, and that is all."""
-    yield from (f'ENV {name}="{value}"' for name, value in config.env.items())
-    yield from (f'LABEL {name}="{value}"' for name, value in config.labels.items())
-    yield f"USER {config.user}"
-    yield f"WORKDIR {config.working_dir}"
-    yield f"CMD {json.dumps(list(config.cmd))}"
-
-
-def _filtered(stream: Iterable[bytes], left_out: set[str]) -> Iterator[bytes]:
+def _filtered(stream: Iterable[bytes], left_out: set[str]) -> Generator[bytes]:
     """A tar archive without these entries; what is read is passed on at once."""
     given, taken = _Pipe(), _Pipe()
     with ThreadPoolExecutor(2, "podman") as pool:

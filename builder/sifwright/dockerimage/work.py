@@ -18,7 +18,8 @@ from sifwright.task import LOG
 from sifwright.workspace import workspace, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from sifwright.engines.docker import Docker
     from sifwright.inputs import Inputs
@@ -124,13 +125,17 @@ class Work:
         for tag in reversed(self.tags):
             self.engine.untag(f"{REPOSITORY}:{tag}")
 
+    def saved(self, image: str, place: Path, fix: str) -> AbstractContextManager[Path]:
+        """An image as a docker-archive; see `spooled`."""
+        return self.spooled(self.engine.save(image), place, fix)
+
     @contextmanager
-    def saved(self, image: str, place: Path, fix: str) -> Iterator[Path]:
-        """An image as a docker-archive in a private folder; `fix` is said without room for it."""
+    def spooled(self, archive: Iterable[bytes], place: Path, fix: str) -> Iterator[Path]:
+        """A tar archive as a private file for a while; `fix` is said without room for it."""
         with workspace(place) as folder:
             file = folder / "image.tar"
             with writing(place.parent, fix), file.open("wb") as sink:
-                for chunk in self.engine.save(image):
+                for chunk in archive:
                     sink.write(chunk)
             yield file.absolute()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -140,12 +139,6 @@ class Docker:
         why = next((str(line["error"]) for line in lines if "error" in line), text)
         raise ValueError(why or "the engine says of no image that it was loaded")
 
-    def load_tree(self, tree: Iterable[bytes], changes: Sequence[str] = ()) -> str:
-        """Make an image of a tar archive; its id."""
-        with said(self):
-            answer = self.api.import_image_from_stream(tree, changes=list(changes))
-        return _imported(str(answer))
-
     def create(self, wanted: Container) -> str:
         """Make a container; its id."""
         with said(self):
@@ -234,11 +227,6 @@ class Docker:
             found = self.api.containers(all=True, filters={"name": prefix})
         names = (name.lstrip("/") for one in found for name in one["Names"])
         return [name for name in names if name.startswith(prefix)]
-
-
-def _imported(answer: str) -> str:
-    """The last of the lines that the engine answers says which image it is."""
-    return _whole(json.loads(answer.strip().splitlines()[-1])["status"])
 
 
 def _whole(identity: str) -> str:
