@@ -70,6 +70,8 @@ class EasyBuild:
         env = {
             "PATH": f"{_EB.parent}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.prefix.parent),
+            # Where its own folder stays after an error.
+            "TMPDIR": str(self.prefix.parent),
             "LMOD_CMD": LMOD,
             "MODULES_CMD": str(MODULECMD),
             "LC_ALL": "C.UTF-8",

@@ -102,10 +102,11 @@ def test_the_other_command_after_a_kill(filled: Installation, rerun: str) -> Non
 
 
 def test_the_first_installation_killed_at_any_moment(
-    installation: Installation, wheel: Path
+    installation: Installation, wheel: Path, tmp_path: Path
 ) -> None:
+    own = installation.having(TMPDIR=str(tmp_path))
     for moment in range(5):
-        kill_after(installation, 0.4 * moment, "pytorch-pip", "install", wheel)
+        kill_after(own, 0.4 * moment, "pytorch-pip", "install", wheel)
         environment = installation.software / "venv" / "pytorch"
         assert not environment.exists() or (environment / "pip.conf").exists()
     installation.good("pytorch-pip", "install", wheel)
