@@ -8,7 +8,7 @@ import re
 import shutil
 import socket
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,7 +109,9 @@ def _is_left(path: Path, root: Path) -> bool:
 
 def remove(folder: Path) -> None:
     """Remove a folder of ours and all that is in it, whoever owns that."""
-    shutil.rmtree(folder, ignore_errors=True)
+    # It calls itself for each folder in a folder, and 1000 are too many for it.
+    with suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         remove_tree(folder)
 

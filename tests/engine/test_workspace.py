@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from sifwright.errors import MachineError
 from sifwright.store import presence
 from sifwright.store.presence import Holder
 from sifwright.workspace import reclaim, workspace, writing
+from tests.conftest import run
+from tests.engine.trees import nested
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +40,15 @@ def test_a_folder_is_gone_afterwards(tmp_path: Path) -> None:
     with workspace(tmp_path / "new") as folder:
         (folder / "deep").mkdir()
         assert folder.stat().st_mode & 0o777 == 0o700
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+# What Python's own rmtree had open when it gave up.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_folders_in_folders_are_gone_however_many(tmp_path: Path) -> None:
+    with workspace(tmp_path / "new") as folder:
+        made = run([sys.executable, "-c", nested(1100)], cwd=folder)
+        assert made.returncode == 0, made.stderr
     assert list((tmp_path / "new").iterdir()) == []
 
 

@@ -81,3 +81,8 @@ def differences(one: Path, other: Path) -> list[str]:
     return only + sorted(
         path for path in first.keys() & second.keys() if first[path] != second[path]
     )
+
+
+def nested(folders: int) -> str:
+    """A program in Python that makes so many folders in each other; its path would be too long."""
+    return f"import os; [(os.mkdir('d'), os.chdir('d')) for _ in range({folders})]"
