@@ -23,7 +23,7 @@ def file(name: str) -> Path | None:
     """
     kind, place = imagename.split(name)
     path = Path(name if kind == imagename.REGISTRY else place)
-    # It names all else in the folder by digests, which the engine compares.
+    # It names all else in the folder by digests, which are compared while that is read.
     path = path / "index.json" if kind == "oci" else path
     return path if name and path.is_file() else None
 

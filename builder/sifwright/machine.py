@@ -68,8 +68,8 @@ def _redirected_header(plan: Plan, rules: Mirrors) -> Iterator[tuple[str, str]]:
 def prepare(folder: Path, record: str = "", proxies: Mapping[str, str] = _NONE) -> Settings:
     """Write the settings into `folder` as templates/setup.sh and templates/step.sh read them.
 
-    `record` is what sources without a pin were when they were first used; `proxies` are for where
-    the environment has none.
+    `record` is what sources without a pin were when they were first used; `proxies` are for what
+    the environment does not set.
     """
     machine, binds = folder / "machine", Binds(mounts=folder / "mnt")
     machine.mkdir()
@@ -91,9 +91,11 @@ def prepare(folder: Path, record: str = "", proxies: Mapping[str, str] = _NONE) 
 
 
 def _exports(pip: Mapping[str, str], proxies: Mapping[str, str]) -> Iterator[str]:
-    own = {name: os.environ.get(name, "") for name in _PROXY_NAMES}
+    own = {name: os.environ[name] for name in _PROXY_NAMES if os.environ.get(name)}
+    named = {name.lower() for name in own}
     environment = {
-        **(own if any(own.values()) else proxies),
+        **{name: value for name, value in proxies.items() if name.lower() not in named},
+        **own,
         "MAX_JOBS": os.environ.get("MAX_JOBS", ""),
     }
     for name, value in (environment | pipsettings.environment(pip)).items():

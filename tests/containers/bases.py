@@ -17,7 +17,7 @@ from tests.containers.daemons import LIMITS
 from tests.engine.steps import make_root
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _LIBRARY = Path("/usr/lib/python3.11")
 # What nothing here imports, which is most of it.
@@ -95,6 +95,8 @@ class Layout:
     folder: Path
     processor: str = "amd64"
     environment: Mapping[str, str] = field(default_factory=dict)
+    # What made its layers, which may be left out.
+    history: Sequence[Mapping[str, object]] = ()
 
     def write(self, *trees: Path) -> Layout:
         """A layer of each tree or tar file, not packed: packing is not what is tested."""
@@ -103,7 +105,13 @@ class Layout:
         layers = [self._layer(tree) for tree in trees]
         rootfs = {"type": "layers", "diff_ids": [one["digest"] for one in layers]}
         env = [f"{name}={value}" for name, value in self.environment.items()]
-        config = {"architecture": self.processor, "os": "linux", "config": {"Env": env}}
+        config: dict[str, object] = {
+            "architecture": self.processor,
+            "os": "linux",
+            "config": {"Env": env},
+        }
+        if self.history:
+            config["history"] = list(self.history)
         manifest = {
             "schemaVersion": 2,
             "mediaType": _MANIFEST,

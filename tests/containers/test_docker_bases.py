@@ -8,8 +8,11 @@ import io
 import json
 import lzma
 import os
+import re
 import tarfile
 from contextlib import closing
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,7 +27,6 @@ from tests.engine.steps import make_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.containers.built_toys import DockerToy
 
@@ -111,6 +113,24 @@ def test_a_layout(
     assert (status, f"skopeo copy {kind}:{place} docker-daemon:" in said) == (4, True)
 
 
+def _other_byte(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+HARMS: dict[Callable[[Path], None], str] = {
+    Path.unlink: "",
+    _other_byte: "has the digest sha256:",
+    _pipe: "is no file",
+}
+
+
 def test_a_layout_that_is_none(docker_toy: DockerToy, tmp_path: Path) -> None:
     layout = Layout(folder=tmp_path / "base").write(make_root(tmp_path / "root"))
     start(docker_toy, "oci", layout.folder)
@@ -119,16 +139,52 @@ def test_a_layout_that_is_none(docker_toy: DockerToy, tmp_path: Path) -> None:
     blobs = sorted((layout.folder / "blobs/sha256").iterdir(), key=lambda path: path.stat().st_size)
     config, manifest, layer = blobs
     index = json.loads((layout.folder / "index.json").read_text())
-    for path in (layer, config, manifest):
+    for path, (harm, said) in product((layer, config, manifest), HARMS.items()):
         kept = path.read_bytes()
-        path.unlink()
+        harm(path)
         index["once"] = index.get("once", 0) + 1  # or what was loaded before is taken
         (layout.folder / "index.json").write_text(json.dumps(index))
-        done = docker_toy.docker()
+        done = docker_toy.docker(timeout=60)
         assert done.returncode == MachineError.exit_code, done.stderr
         assert f"{layout.folder}: it cannot be read as oci: " in done.stderr
+        assert re.search(said, done.stderr), done.stderr
+        path.unlink(missing_ok=True)
         path.write_bytes(kept)
     assert docker_toy.id() == before
+
+
+def test_a_layout_with_two_images(docker_toy: DockerToy, tmp_path: Path) -> None:
+    layout = Layout(folder=tmp_path / "one").write(make_root(tmp_path / "root"))
+    for name in ("a", "b"):
+        layout.copy(f"oci:{tmp_path / 'two'}:{name}")
+    start(docker_toy, "oci", tmp_path / "two")
+    done = docker_toy.docker()
+    assert done.returncode == MachineError.exit_code
+    assert "it has 2 images: a, b\n    Take one out, 'skopeo copy " in done.stderr
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+def test_a_layout_packed_with_zstd(
+    docker_toy: DockerToy,
+    engines: Callable[[str], str],
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Docker Engine 20.10 says of it that it is no tar archive."""
+    monkeypatch.setenv("DOCKER_HOST", engines(name))
+    layout = Layout(folder=tmp_path / "one").write(make_root(tmp_path / "root"))
+    layout.copy(f"oci:{tmp_path / 'zstd'}", "--dest-compress-format=zstd")
+    docker_toy.layer("first", "true\n")
+    docker_toy.layer("second", "true\n", test="true\n")
+    start(docker_toy, "oci", tmp_path / "zstd")
+    docker_toy.image("first", "second")
+    done = docker_toy.docker()
+    if name == "podman" or int(docker_toy.api.version()["Version"].split(".")[0]) >= 23:
+        assert done.returncode == 0, done.stderr
+        return
+    assert done.returncode == MachineError.exit_code
+    assert "does not unpack zstd\n    Pack it with gzip: " in done.stderr
 
 
 def _archive(manifest: bytes) -> bytes:

@@ -22,8 +22,10 @@ from sifwright.engines import docker
 from sifwright.errors import MachineError
 from tests.cluster.slurm import wait_for
 from tests.conftest import run
+from tests.containers.bases import Layout
 from tests.containers.built_toys import SECOND, DockerToy
 from tests.containers.daemons import docker_engine
+from tests.engine.steps import make_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,9 +204,14 @@ def test_an_engine_that_ends_in_the_middle(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+@pytest.mark.parametrize("kind", ["docker", "oci"])
 def test_a_full_disk_of_the_engine(
-    docker_toy: DockerToy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    docker_toy: DockerToy, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An image that it pulls, and one that it is given."""
+    if kind == "oci":
+        layout = Layout(folder=tmp_path / "layout").write(make_root(tmp_path / "root"))
+        docker_toy.start_from("oci", layout.folder)
     folder = tmp_path / "engine"
     (folder / "data").mkdir(parents=True)
     size = ["-o", "size=12m", "tmpfs"]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import tarfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sifwright.dockerimage.containers import container
+from sifwright.engines import docker
+from sifwright.engines.docker import Container
 from tests.containers.bases import Layout
 from tests.engine.steps import make_root
 
@@ -39,6 +43,12 @@ def derived(toy: DockerToy, tiny_image: str, name: str, changes: list[str]) -> s
     finally:
         toy.api.remove_container(made["Id"])
     return str(answer["Id"])
+
+
+def archive_of(toy: DockerToy, name: str) -> bytes:
+    repository, _, tag = name.rpartition(":")
+    toy.api.pull(repository, tag=tag)
+    return b"".join(toy.api.get_image(name))
 
 
 def inside(toy: DockerToy, *words: str) -> str:
@@ -83,13 +93,12 @@ def test_what_is_written_into_a_volume_stays(lively_toy: DockerToy) -> None:
     assert subprocess.check_output(sif, text=True) == "one\n"
 
 
-def test_another_processor(docker_toy: DockerToy, tiny_image: str, tmp_path: Path) -> None:
+def test_another_processor(docker_toy: DockerToy, tiny_image: str) -> None:
     """The image is not built on; what was built before stays."""
     assert docker_toy.docker().returncode == 0
     before = docker_toy.id()
-    archive = tmp_path / "arm.tar"
-    archive.write_bytes(for_arm(b"".join(docker_toy.api.get_image(tiny_image))))
-    docker_toy.api.load_image(archive.read_bytes())  # type: ignore[no-untyped-call]
+    arm = changed(archive_of(docker_toy, tiny_image), "group/arm:1", architecture="arm64")
+    docker_toy.api.load_image(arm)  # type: ignore[no-untyped-call]
     docker_toy.start_from("docker-daemon", "group/arm:1")
     done = docker_toy.docker()
     assert done.returncode == 4
@@ -98,32 +107,72 @@ def test_another_processor(docker_toy: DockerToy, tiny_image: str, tmp_path: Pat
     assert docker_toy.id() == before
 
 
-def test_podman_builds_on_an_image_without_history(
-    docker_toy: DockerToy,
-    loopback_registry: str,
-    engines: Callable[[str], str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It may be left out, and podman commits nothing on what has less history than layers."""
+HEALTH = {"Test": ["CMD", "touch", "/health"], "Interval": 10**9}
+
+
+def test_podman_checks_no_health(podman_toy: DockerToy, tiny_image: str) -> None:
+    """It does not say by Docker's interface that an image has a check; its own says so."""
+    toy, podman = podman_toy, ["podman", "--remote", "--url", os.environ["DOCKER_HOST"]]
+
+    def check(kind: str, name: str, attribute: str) -> str:
+        asked = [*podman, kind, "inspect", "--format", f"{{{{json {attribute}}}}}", name]
+        return subprocess.check_output(asked, text=True)
+
+    config = {"Env": ["BASE=of the base", "PATH=/usr/bin"], "Healthcheck": HEALTH}
+    health = changed(archive_of(toy, tiny_image), "localhost/health:1", config=config)
+    toy.api.load_image(health)  # type: ignore[no-untyped-call]
+    assert "touch" in check("image", "localhost/health:1", ".HealthCheck")
+    engine, name = docker.find(), "sifwright-test-health"
+    wanted = Container(image="localhost/health:1", name=name, entrypoint=(), command=("true",))
+    with container(engine, wanted) as made:
+        assert json.loads(check("container", made, ".Config.Healthcheck"))["Test"] == ["NONE"]
+    toy.start_from("docker-daemon", "localhost/health:1")
+    toy.layer("second", "true\n", test="true\n")
+    assert toy.states()["second"] == "done"
+    assert "touch" not in check("image", toy.name, ".HealthCheck")
+
+
+MADE = {"created": "2024-01-01T00:00:00Z", "created_by": "somebody"}
+HISTORIES = {
+    "none": [],
+    "of one layer of two": [MADE, {**MADE, "empty_layer": True}],
+    "of four layers": [MADE] * 4,
+}
+
+
+@pytest.fixture
+def podman_toy(
+    docker_toy: DockerToy, engines: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> DockerToy:
     monkeypatch.setenv("DOCKER_HOST", engines("podman"))
+    return docker_toy
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+def test_podman_builds_on_an_image_without_its_history(
+    history: list[dict[str, object]],
+    podman_toy: DockerToy,
+    loopback_registry: str,
+    tmp_path: Path,
+) -> None:
+    """It may be left out, and podman commits nothing on what has another one than its layers."""
     (tmp_path / "more").mkdir()
-    layout = Layout(folder=tmp_path / "oci", environment={"A": "b"})
+    layout = Layout(folder=tmp_path / "oci", environment={"A": "b"}, history=history)
     layout.write(make_root(tmp_path / "root"), tmp_path / "more")
-    name = f"{loopback_registry}/short:1"
+    name = f"{loopback_registry}/short:{len(history)}"
     layout.copy(f"docker://{name}")
-    docker_toy.start_from("docker", name)
-    docker_toy.layer("first", "test $A = b\necho one >/one\n")
-    docker_toy.layer("second", "true\n", test="true\n")
-    done = docker_toy.docker()
+    podman_toy.start_from("docker", name)
+    podman_toy.layer("first", "test $A = b\necho one >/one\n")
+    podman_toy.layer("second", "true\n", test="true\n")
+    done = podman_toy.docker()
     assert done.returncode == 0, done.stderr
-    assert "A=b" in docker_toy.config()["Env"]
-    assert inside(docker_toy, "cat", "/one") == "one\n"
-    assert docker_toy.history()
+    assert "A=b" in podman_toy.config()["Env"]
+    assert inside(podman_toy, "cat", "/one") == "one\n"
+    assert podman_toy.history()
 
 
-def for_arm(data: bytes) -> bytes:
-    """An archive whose image is for another processor, as its configuration says."""
+def changed(data: bytes, name: str, **values: object) -> bytes:
+    """An archive whose image has another name, and more in its configuration."""
     found = io.BytesIO()
     with (
         tarfile.open(fileobj=io.BytesIO(data)) as old,
@@ -133,9 +182,9 @@ def for_arm(data: bytes) -> bytes:
         for entry in old:
             text = content(old, entry.name) if entry.isreg() else b""
             if entry.name == manifest["Config"]:
-                text = json.dumps(json.loads(text) | {"architecture": "arm64"}).encode()
+                text = json.dumps(json.loads(text) | values).encode()
             if entry.name == "manifest.json":
-                text = json.dumps([manifest | {"RepoTags": ["group/arm:1"]}]).encode()
+                text = json.dumps([manifest | {"RepoTags": [name]}]).encode()
             entry.size = len(text)
             if entry.name != "repositories":
                 new.addfile(entry, io.BytesIO(text))

@@ -13,25 +13,31 @@ from typing import IO, TYPE_CHECKING, Any
 from sifwright.dockerimage.members import END, member, text
 from sifwright.imagesource import documents, oci
 from sifwright.imagesource.model import BadImage
+from sifwright.imagesource.streams import Checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from sifwright.engines.docker import Docker
+
     Opened = Callable[[str], IO[bytes]]
 
 __all__ = ["of_archive", "of_folder"]
 
-
-def of_folder(folder: Path, processor: str) -> Iterator[bytes]:
-    """The image of a folder. Raises `BadImage` or `OSError` if that has none for the processor."""
-    return _archive(lambda name: (folder / name).open("rb"), processor)
+_ONE = "Take one out, 'skopeo copy oci:FOLDER:NAME oci:OTHER' (or oci-archive:), and name that."
+_GZIP = "Pack it with gzip: skopeo copy --dest-compress-format gzip … oci:OTHER, and name that."
 
 
-def of_archive(file: Path, processor: str) -> Iterator[bytes]:
+def of_folder(folder: Path, engine: Docker) -> Iterator[bytes]:
+    """The image of a folder. Raises `BadImage` or `OSError` if that has none for the engine."""
+    return _archive(lambda name: oci.opened(folder, name), engine)
+
+
+def of_archive(file: Path, engine: Docker) -> Iterator[bytes]:
     """The image of a tar file with a layout. Raises as `of_folder`, and `tarfile.TarError`."""
     with tarfile.open(file) as source:
-        yield from _archive(lambda name: _member(source, name), processor)
+        yield from _archive(lambda name: _member(source, name), engine)
 
 
 def _member(source: tarfile.TarFile, name: str) -> IO[bytes]:
@@ -45,13 +51,15 @@ def _member(source: tarfile.TarFile, name: str) -> IO[bytes]:
     raise BadImage(f"it has no {name}")
 
 
-def _archive(opened: Opened, processor: str) -> Iterator[bytes]:
-    manifest = _manifest(opened, processor)
+def _archive(opened: Opened, engine: Docker) -> Iterator[bytes]:
+    manifest = _manifest(opened, engine.processor)
+    if not engine.unpacks_zstd and any(one.media.endswith("zstd") for one in manifest.layers):
+        raise BadImage(f"{engine} does not unpack zstd", _GZIP)
     layers = [oci.blob_name(blob.digest) for blob in manifest.layers]
     config = oci.blob_name(manifest.config.digest)
-    for name in dict.fromkeys([config, *layers]):
-        with opened(name) as data:
-            yield from _blob(name, data)
+    for blob in dict.fromkeys([manifest.config.digest, *(one.digest for one in manifest.layers)]):
+        with opened(oci.blob_name(blob)) as data:
+            yield from _blob(blob, data)
     image = {"Config": config, "RepoTags": None, "Layers": layers}
     yield from text("manifest.json", json.dumps([image]).encode())
     yield END
@@ -64,11 +72,17 @@ def _manifest(opened: Opened, processor: str) -> documents.Manifest:
 
     with opened("index.json") as data:
         index, _ = documents.document(data)
+    names = sorted({one.name for one in documents.entries(index)})
+    if len(names) > 1:
+        raise BadImage(f"it has {len(names)} images: {', '.join(names)[:200]}", _ONE)
     return oci.chosen(index, "", processor, blob)
 
 
-def _blob(name: str, data: IO[bytes]) -> Iterator[bytes]:
-    entry = tarfile.TarInfo(name)
+def _blob(digest: str, data: IO[bytes]) -> Iterator[bytes]:
+    """As it is; engines compare layers with the configuration only, and that with nothing."""
+    entry = tarfile.TarInfo(oci.blob_name(digest))
     entry.size = data.seek(0, 2)
     data.seek(0)
-    return member(entry, data)
+    checked = Checked(data, digest)
+    yield from member(entry, checked)
+    checked.finish()

@@ -33,23 +33,23 @@ _FIX = "Name what 'docker save' or skopeo wrote, with one image in it."
 def load(engine: Docker, image: Local) -> str:
     """Load an archive or a layout; the id of its image. Raises `MachineError` if it is none."""
     try:
-        return engine.load(_read(image, engine.processor))
+        return engine.load(_read(image, engine))
     except (BadImage, ValueError) as error:
         what = f"it cannot be read as {image.kind}: {error}"
         fix = getattr(error, "fix", "") or _FIX
         raise MachineError.of(what, where=image.name, fix=fix) from None
 
 
-def _read(image: Local, processor: str) -> Iterator[bytes]:
+def _read(image: Local, engine: Docker) -> Iterator[bytes]:
     """What the archive does is told from what the engine does while it takes this."""
     place = Path(image.name)
     try:
         if image.kind == "oci":
-            yield from layouts.of_folder(place, processor)
+            yield from layouts.of_folder(place, engine)
         elif not place.is_file():
             raise BadImage("there is no such file")
         elif image.kind == "oci-archive":
-            yield from layouts.of_archive(place, processor)
+            yield from layouts.of_archive(place, engine)
         else:
             yield from unnamed(place)
     except _DAMAGE as error:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import tarfile
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from sifwright.inspection.wanted import Readable
 
 __all__ = ["END", "member", "text"]
 
@@ -15,7 +17,7 @@ END = bytes(2 * tarfile.BLOCKSIZE)
 _CHUNK = 1 << 20
 
 
-def member(entry: tarfile.TarInfo, data: IO[bytes] | None) -> Iterator[bytes]:
+def member(entry: tarfile.TarInfo, data: Readable | None) -> Iterator[bytes]:
     """One entry; `data` has as many bytes as it says."""
     yield entry.tobuf(tarfile.PAX_FORMAT)
     if data is None:

@@ -7,9 +7,12 @@ import json
 import tarfile
 from typing import TYPE_CHECKING, Any
 
+from sifwright.dockerimage import containers
 from sifwright.dockerimage.loading import unnamed
 from sifwright.dockerimage.members import text
-from sifwright.errors import PlanError
+from sifwright.dockerimage.work import REPOSITORY
+from sifwright.engines.docker import Container
+from sifwright.errors import BuildError, PlanError
 from sifwright.host_checks import TEMPORARY_FIX
 from sifwright.imagesource.model import ARCHITECTURES
 
@@ -23,7 +26,7 @@ __all__ = ["ready"]
 
 # What a container or a build does with these is nothing that a layer asked for: what is written
 # into a volume is in no image, a health check runs beside the steps.
-_LIVELY = ("Volumes", "Healthcheck", "OnBuild")
+_LIVELY = ("Volumes", "OnBuild")
 _CARRIED = ("Env", "Labels")
 _EPOCH = "1970-01-01T00:00:00Z"
 _KNOWN = ("architecture", "os", "created")
@@ -36,7 +39,7 @@ def ready(work: Work, image: str, name: str) -> str:
     """
     details = work.engine.details(image)
     _require_architecture(work, str(details.get("Architecture") or ""), name)
-    if not _is_lively(details) and _has_history(work, image, details):
+    if not _is_lively(details) and _can_commit(work, image):
         return image
     facts = json.dumps(["ready", image, work.surroundings], sort_keys=True)
     key = hashlib.sha256(facts.encode()).hexdigest()
@@ -53,18 +56,35 @@ def _require_architecture(work: Work, found: str, name: str) -> None:
 
 def _is_lively(details: dict[str, Any]) -> bool:
     config = details.get("Config") or {}
-    return any(config.get(name) for name in _LIVELY)
+    checked = (config.get("Healthcheck") or {}).get("Test") not in (None, [], ["NONE"])
+    return checked or any(config.get(name) for name in _LIVELY)
 
 
-def _has_history(work: Work, image: str, details: dict[str, Any]) -> bool:
-    """Podman commits nothing on an image whose history does not know all of its layers."""
-    layers = (details.get("RootFS") or {}).get("Layers") or []
-    return not work.engine.is_podman or work.engine.steps(image) >= len(layers)
+def _can_commit(work: Work, image: str) -> bool:
+    """Podman commits nothing on an image whose history does not have just its layers.
+
+    It does not say which of the steps made none, so it is tried. Without any history, what comes
+    after the next step cannot be committed.
+    """
+    if not work.engine.is_podman:
+        return True
+    if not work.engine.has_history(image):
+        return False
+    tag = f"trial-{work.salt}"
+    wanted = Container(image=image, name=containers.name(), entrypoint=(), command=("true",))
+    with containers.container(work.engine, wanted) as made:
+        try:
+            work.engine.commit(made, REPOSITORY, tag, "sifwright: a trial")
+        except BuildError:
+            return False
+    work.engine.untag(f"{REPOSITORY}:{tag}")
+    return True
 
 
 def _reloaded(work: Work, image: str) -> str:
+    work.watcher.timer.start("base image")
     with work.saved(image, work.folder, TEMPORARY_FIX) as archive:
-        return work.engine.load(_calmed(archive))
+        return work.load(_calmed(archive))
 
 
 def _calmed(archive: Path) -> Iterator[bytes]:

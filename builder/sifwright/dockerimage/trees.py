@@ -31,7 +31,7 @@ _LAYER = "layer.tar"
 def load_tree(work: Work, tree: Iterable[bytes], config: OciConfig | None = None) -> str:
     """Make an image of a tar archive, with this configuration or none; the image's id."""
     with work.spooled(tree, work.folder, TEMPORARY_FIX) as layer:
-        return work.engine.load(_archive(layer, _described(work, layer, config)))
+        return work.load(_archive(layer, _described(work, layer, config)))
 
 
 def _described(work: Work, layer: Path, config: OciConfig | None) -> dict[str, Any]:

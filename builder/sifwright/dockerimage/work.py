@@ -129,6 +129,15 @@ class Work:
         """An image as a docker-archive; see `spooled`."""
         return self.spooled(self.engine.save(image), place, fix)
 
+    def load(self, archive: Iterable[bytes]) -> str:
+        """Load a docker-archive that was made here; the id of its image."""
+        try:
+            return self.engine.load(archive)
+        except ValueError as error:
+            what = f"{self.engine} does not load an image: {error}"
+            fix = "The log of the engine may say more."
+            raise BuildError.of(what, where=self.engine.address, fix=fix) from None
+
     @contextmanager
     def spooled(self, archive: Iterable[bytes], place: Path, fix: str) -> Iterator[Path]:
         """A tar archive as a private file for a while; `fix` is said without room for it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from sifwright.imagesource import documents, layers
 from sifwright.imagesource.contents import Contents, Found
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Fetch = Callable[[str], tuple[dict[str, Any], str]]
 
-__all__ = ["blob_name", "chosen", "find", "no_such", "resolved"]
+__all__ = ["blob_name", "chosen", "find", "no_such", "opened", "resolved"]
 
 # An index may list an index.
 _DEEPEST = 3
@@ -47,6 +47,14 @@ def blob_name(digest: str) -> str:
     return f"blobs/{digest.replace(':', '/')}"
 
 
+def opened(folder: Path, name: str) -> IO[bytes]:
+    """A file of a layout. A pipe or a device has no end, or nobody writes to it."""
+    path = folder / name
+    if path.exists() and not path.is_file():
+        raise BadImage(f"{name} is no file")
+    return path.open("rb")
+
+
 def _tagged(index: dict[str, Any], tag: str, processor: str) -> Blob:
     """The image of a layout that has this tag, which may be left out if there is one only."""
     found = documents.entries(index)
@@ -67,7 +75,7 @@ def find(source: Source, processor: str) -> Found:
     """Look into a layout. Raises `SourceError` or `BadImage`."""
     folder = Path(source.name)
     with _named(folder):
-        index = _document(folder / "index.json")
+        index, _ = _document(folder, "index.json")
         found = chosen(index, source.tag, processor, lambda name: _blob(folder, name))
 
     def read(timer: Timer) -> Contents:
@@ -86,22 +94,17 @@ def _read(folder: Path, manifest: Manifest, processor: str, timer: Timer) -> Con
 
 def _layers(folder: Path, manifest: Manifest) -> Iterator[Layer]:
     for blob in manifest.layers:
-        with _path(folder, blob.digest).open("rb") as file:
+        with opened(folder, blob_name(blob.digest)) as file:
             yield layers.checked(file, blob.digest, blob.size)
 
 
-def _document(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        return documents.document(file)[0]
-
-
 def _blob(folder: Path, digest: str) -> tuple[dict[str, Any], str]:
-    with _path(folder, digest).open("rb") as file:
+    return _document(folder, blob_name(digest), digest)
+
+
+def _document(folder: Path, name: str, digest: str = "") -> tuple[dict[str, Any], str]:
+    with opened(folder, name) as file:
         return documents.document(file, digest)
-
-
-def _path(folder: Path, digest: str) -> Path:
-    return folder / blob_name(digest)
 
 
 @contextmanager

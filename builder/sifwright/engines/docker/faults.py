@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sifwright.engines.docker.client import Docker
 
-__all__ = ["LOST", "explained", "said"]
+__all__ = ["LOST", "explained", "is_full", "said"]
 
 # What is raised where the engine ends, or is stopped, in the middle.
 LOST = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
@@ -53,15 +53,19 @@ def explained(error: Exception) -> str:
     return " ".join(text.split()) or type(error).__name__
 
 
+def is_full(why: str) -> bool:
+    """Whether the engine has no room for more."""
+    return any(words in why.lower() for words in _NO_ROOM)
+
+
 def _error(engine: Docker, why: str, pulling: str) -> SifwrightError:
-    text = why.lower()
-    if any(words in text for words in _NO_ROOM):
+    if is_full(why):
         return MachineError.of(
             f"the disk of {engine} is full: {why}",
             where=engine.root() or engine.address,
             fix="Free space there: 'docker system df' shows what takes it; docs/docker.md.",
         )
-    if any(words in text for words in _NO_FOLDER):
+    if any(words in why.lower() for words in _NO_FOLDER):
         return MachineError.of(
             f"{engine} does not see a folder of this machine: {why}",
             where=engine.address,
