@@ -25,6 +25,8 @@ pytestmark = pytest.mark.build
 
 SECRET = "planted-4711"  # noqa: S105
 BELOW = "data"
+OF_A_BUILD = {"built", "engine", "seconds", "own_seconds", "timeline", "sif_bytes", "files"}
+OF_A_BUILD |= {"sif_fingerprint"}
 
 
 def inspected(engine: str, sif: Path) -> Any:
@@ -33,6 +35,14 @@ def inspected(engine: str, sif: Path) -> Any:
     found = json.loads(text)
     assert found["data"]["attributes"]["labels"].pop("org.label-schema.build-date")
     return found
+
+
+def recorded(toy: DockerToy) -> dict[str, Any]:
+    """The record of a SIF, but for what two builds differ in; of proofs, which there are."""
+    found: dict[str, Any] = json.loads((toy.output / "record.json").read_text())
+    found.pop("steps", "")
+    found["proofs"] = list(found["proofs"])
+    return {name: "" if name in OF_A_BUILD else value for name, value in found.items()}
 
 
 def in_container(toy: DockerToy, *command: str, user: str = "0") -> str:
@@ -78,6 +88,7 @@ def test_engines_build_the_same(engine: str, either_toy: DockerToy, tmp_path: Pa
     made = toy.docker("--format", "sif")
     assert made.returncode == 0, made.stdout + made.stderr
     by_docker, says = whole(toy.sif, tmp_path / "one", ""), inspected(engine, toy.sif)
+    record = recorded(toy)
     made = toy.build("--force")
     assert made.returncode == 0, made.stdout + made.stderr
     by_apptainer = whole(toy.sif, tmp_path / "two", "")
@@ -85,6 +96,7 @@ def test_engines_build_the_same(engine: str, either_toy: DockerToy, tmp_path: Pa
     assert "security.capability" in by_docker["data/capable"][-1]
     assert differences(by_apptainer, by_docker) == {}
     assert inspected(engine, toy.sif) == says
+    assert recorded(toy) == record
     assert toy.states()["second"] == "cached"
     assert in_container(toy, "cat", f"/{BELOW}/seen") == SEEN
     seen = json.loads(in_container(toy, "python3", "-c", DESCRIBE, f"/{BELOW}"))
