@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+import pwd
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from docker import APIClient
 
 from sifwright.engines.docker import finding
 from sifwright.errors import MachineError
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from tests.core.conftest import Cli
 
 SOCKET = "unix:///run/some/docker.sock"
+CANARY = "canary4711"
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def refusal() -> str:
     with pytest.raises(MachineError) as caught:
         finding.addresses()
+    assert CANARY not in str(caught.value)
     return str(caught.value)
 
 
@@ -65,33 +69,124 @@ def test_a_context_that_is_not_there(home: Path, monkeypatch: pytest.MonkeyPatch
     assert refusal().startswith("DOCKER_CONTEXT: there is no Docker context 'nope'\n")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"Endpoints": 3}', "[" * 100_000])
-def test_a_context_that_is_damaged(home: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "Expecting value"),
+        ("{", "Expecting property name"),
+        ("[]", "it is a list, and not an object"),
+        ("[" * 100_000, "maximum recursion"),
+        ("{}", "it is for no engine: 'Endpoints' has no 'docker'"),
+        ('{"Endpoints": {"kubernetes": {}}}', "it is for no engine: 'Endpoints' has no 'docker'"),
+        ('{"Endpoints": 3}', "'Endpoints' is a number, and not an object"),
+        ('{"Endpoints": {"docker": "x"}}', "'docker' of 'Endpoints' is a text, and not an object"),
+        (
+            '{"Endpoints": {"docker": {"Host": 5}}}',
+            "'Host' of 'docker' is a number, and not a text",
+        ),
+    ],
+)
+def test_a_context_that_is_damaged(
+    home: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
     file = context(home, "mine", text)
     monkeypatch.setenv("DOCKER_CONTEXT", "mine")
-    assert refusal().startswith(f"{file}: Docker's context 'mine' cannot be read: ")
+    assert refusal().startswith(f"{file}: Docker's context 'mine' cannot be read: {said}")
+
+
+@pytest.mark.parametrize("endpoint", [{}, {"Host": None}, {"Host": ""}])
+def test_a_context_without_an_address(
+    home: Path, monkeypatch: pytest.MonkeyPatch, endpoint: dict[str, object]
+) -> None:
+    """As with Docker's command, it is the usual engine."""
+    usual = finding.addresses()
+    context(home, "mine", json.dumps({"Endpoints": {"docker": endpoint}}))
+    monkeypatch.setenv("DOCKER_CONTEXT", "mine")
+    assert finding.addresses() == usual
+
+
+def test_a_context_for_no_address(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the context that has to be mended, not DOCKER_HOST."""
+    host = f"user:{CANARY}@127.0.0.1:2375"
+    file = context(home, "mine", json.dumps({"Endpoints": {"docker": {"Host": host}}}))
+    monkeypatch.setenv("DOCKER_CONTEXT", "mine")
+    said = refusal()
+    what = "'127.0.0.1:2375', the Host of Docker's context 'mine', is no address of an engine"
+    assert said.startswith(f"{file}: {what}")
+    assert "docker context ls" in said
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[]", "it is [], and not an object"),
+        ("[]", "it is a list, and not an object"),
         ("[" * 100_000, "maximum recursion"),
-        ('"x"', "it is 'x', and not an object"),
-        ('{"proxies": 3}', "'proxies' is 3, and not an object"),
-        ('{"proxies": {"default": "http://x"}}', "'default' of 'proxies' is 'http://x'"),
-        ('{"auths": {"a.example": []}}', "'a.example' of 'auths' is []"),
-        ('{"auths": {"a.example": {"auth": "x"}}}', ""),
-        ('{"currentContext": 3}', "'currentContext' is 3, and not a text"),
-        ('{"HttpHeaders": "x"}', "'HttpHeaders' is 'x'"),
+        (f'"{CANARY}"', "it is a text, and not an object"),
+        ('{"proxies": 3}', "'proxies' is a number, and not an object"),
+        ('{"proxies": null}', "'proxies' is null, and not an object"),
+        (
+            f'{{"proxies": {{"httpProxy": "http://user:{CANARY}@proxy:3128"}}}}',
+            "'httpProxy' of 'proxies' is a text, and not an object",
+        ),
+        ('{"proxies": {"default": null}}', "'default' of 'proxies' is null, and not an object"),
+        ('{"auths": true}', "'auths' is true or false, and not an object"),
+        (
+            f'{{"auths": {{"a.b": ["{CANARY}"]}}}}',
+            "'a.b' of 'auths' is a list, and not an object",
+        ),
+        (f'{{"auths": {{"a.b": "{CANARY}"}}}}', "'a.b' of 'auths' is a text, and not an object"),
+        ('{"auths": {"a.b": {"auth": ""}}}', "the login of 'a.b' is not NAME:PASSWORD in base64"),
+        (
+            f'{{"auths": {{"a.b": {{"auth": "{CANARY}"}}}}}}',
+            "the login of 'a.b' is not NAME:PASS",
+        ),
+        ('{"auths": {"a.b": {"auth": "\u00e4"}}}', "the login of 'a.b' is not NAME:PASSWORD"),
+        ('{"auths": {"a.b": {"auth": null}}}', "the login of 'a.b' is not NAME:PASSWORD"),
+        (f'{{"https://a.b/v1/": {{"auth": "{CANARY}"}}}}', "a login in it is not NAME:PASSWORD"),
+        ('{"currentContext": 3}', "'currentContext' is a number, and not a text"),
+        ('{"credHelpers": {"a.b": 3}}', "'a.b' of 'credHelpers' is a number, and not a text"),
+        ('{"HttpHeaders": "x"}', "'HttpHeaders' is a text, and not an object"),
+        ('{"HttpHeaders": null}', "'HttpHeaders' is null, and not an object"),
+        ('{"HttpHeaders": {"a": 5}}', "'a' of 'HttpHeaders' is a number, and not a text"),
+        (f'{{"HttpHeaders": {{"a": "x\\n{CANARY}"}}}}', "'a' of 'HttpHeaders' cannot be sent"),
+        ('{"HttpHeaders": {"a": "\u20ac"}}', "'a' of 'HttpHeaders' cannot be sent"),
     ],
 )
 def test_settings_that_are_none(home: Path, text: str, said: str) -> None:
     """Whoever named an engine is told of them as well: the SDK reads them for each."""
     (home / "config.json").write_text(text)
-    expected = f"{home}/config.json: Docker's settings cannot be used: {said}"
-    assert refusal().startswith(expected)
-    assert "DOCKER_CONFIG" in refusal()
+    found = refusal()
+    assert found.startswith(f"{home}/config.json: Docker's settings cannot be used: {said}")
+    assert "DOCKER_CONFIG" in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"auths": null, "credsStore": null, "credHelpers": null, "currentContext": null}',
+        '{"credHelpers": {"a.b": null}, "HttpHeaders": {"a": null, "b": "c"}, "plugins": null}',
+        '{"auths": {"a.b": {}, "c.d": {"identitytoken": "x"}}, "proxies": {"default": {}}}',
+    ],
+)
+def test_settings_that_the_sdk_takes(
+    home: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """A null is nothing, as it is for Docker."""
+    (home / "config.json").write_text(text)
+    monkeypatch.setenv("DOCKER_HOST", SOCKET)
+    assert finding.addresses() == [SOCKET]
+    APIClient(SOCKET, "1.40").close()
+    monkeypatch.delenv("DOCKER_HOST")
+    assert SOCKET not in finding.addresses()
+
+
+def test_neither_home_nor_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_: int) -> NoReturn:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    assert SOCKET not in finding.addresses()
 
 
 def test_the_command_line_says_so(home: Path, run_cli: Cli) -> None:
@@ -111,6 +206,11 @@ def test_the_command_line_says_so(home: Path, run_cli: Cli) -> None:
         ("unix:///", "names no socket by its whole path", "DOCKER_HOST=unix:///var/run/docker"),
         ("unix://rel/x", "names no socket by its whole path", "DOCKER_HOST=unix:///var/run/docker"),
         ("fd://", "nothing is known of fd://", "DOCKER_HOST=unix:///var/run/docker.sock"),
+        (
+            "tcp://127.0.0.1:http",
+            "its port is no number",
+            "DOCKER_HOST=unix:///var/run/docker.sock",
+        ),
         ("npipe:////./pipe/docker_engine", "nothing is known of npipe://", "DOCKER_HOST=unix://"),
     ],
 )
@@ -122,3 +222,27 @@ def test_what_is_no_address(
     assert found.startswith(f"{value}: ")
     assert said in found.splitlines()[0]
     assert fix in found.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (f"tcp://user:{CANARY}@127.0.0.1:1", "tcp://127.0.0.1:1"),
+        (f"tcp://user:a/{CANARY}@127.0.0.1:1", "tcp://127.0.0.1:1"),
+        (f"user:{CANARY}@127.0.0.1:1", "127.0.0.1:1"),
+        (f"user:{CANARY}@127.0.0.1://", "127.0.0.1://"),
+        (f"ssh://user:{CANARY}@127.0.0.1", "ssh://127.0.0.1"),
+        ("unix:///run/a@b.sock", "/run/a@b.sock"),
+    ],
+)
+def test_a_password_in_an_address(
+    monkeypatch: pytest.MonkeyPatch, run_cli: Cli, value: str, shown: str
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", value)
+    with pytest.raises(MachineError) as caught:
+        finding.find()
+    assert str(caught.value).startswith(f"{shown}: ")
+    done = run_cli("inspect", "docker-daemon:x:1")
+    assert done.code == MachineError.exit_code
+    assert f"{shown}: " in done.err
+    assert CANARY not in f"{caught.value}{done.err}"

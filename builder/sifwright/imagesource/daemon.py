@@ -67,11 +67,12 @@ def connected(name: str) -> Iterator[Any]:
     import docker  # noqa: PLC0415  # 150 ms that other sources need not pay
     from docker.errors import DockerException, ImageNotFound  # noqa: PLC0415
 
-    from sifwright.engines.docker import finding  # noqa: PLC0415
+    from sifwright.engines.docker import contexts, finding  # noqa: PLC0415
 
     address = next(iter(finding.addresses()), "")
     if not address:
         raise MachineError.of("there is no engine to ask", where=f"docker-daemon:{name}", fix=_FIX)
+    shown = contexts.shown(address)
     if address.startswith("unix://") and not Path(address.removeprefix("unix://")).is_socket():
         raise MachineError.of("there is no such socket", where=address, fix=_FIX)
     try:
@@ -87,4 +88,5 @@ def connected(name: str) -> Iterator[Any]:
     except (DockerException, OSError) as error:
         if refused := finding.no_permission(address, error):
             raise refused from None
-        raise MachineError.of(web.reason(error), where=address, fix=_FIX) from None
+        why = web.reason(error).replace(address.strip(), shown)
+        raise MachineError.of(why, where=shown, fix=_FIX) from None

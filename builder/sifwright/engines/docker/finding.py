@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from docker import APIClient, errors
 from packaging.version import InvalidVersion, Version
 
-from sifwright.engines.docker import settings
+from sifwright.engines.docker import contexts, settings
 from sifwright.engines.docker.client import Docker
 from sifwright.engines.docker.faults import LOST, explained
 from sifwright.errors import MachineError, Problem
@@ -67,7 +67,7 @@ def addresses() -> list[str]:
     Raises `MachineError` for settings that cannot be used.
     """
     settings.check()
-    named = settings.named()
+    named = contexts.named()
     return [named] if named else list(_usual())
 
 
@@ -123,7 +123,7 @@ def _require_local(address: str) -> None:
         return
     raise MachineError.of(
         "is an engine that is not on this machine: it sees none of the folders a build needs",
-        where=address,
+        where=contexts.shown(address),
         fix="Build on the machine it runs on, or name an engine of this one:"
         " DOCKER_HOST=unix:///var/run/docker.sock (docker context use default).",
     )

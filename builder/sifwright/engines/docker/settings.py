@@ -1,44 +1,52 @@
-"""What a user set for the command `docker`: which engine, and the file that the SDK reads."""
+"""The file of the command `docker` that the SDK reads for each client: what it would trip over."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from pathlib import Path
-from typing import Any
+from contextlib import contextmanager
+from types import NoneType
+from typing import TYPE_CHECKING, Any
 
 from docker import auth, errors
 from docker.utils import config
+from requests.utils import check_header_validity
 
 from sifwright.engines.docker.faults import explained
 from sifwright.errors import MachineError, quoted
 
-__all__ = ["check", "named"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-_KINDS: dict[str, type] = {
-    "auths": dict,
-    "credHelpers": dict,
-    "credsStore": str,
-    "currentContext": str,
-    "HttpHeaders": dict,
-    "proxies": dict,
+__all__ = ["OBJECT", "TEXT_OR_NULL", "check", "typed"]
+
+OBJECT: tuple[type, ...] = (dict,)
+# What Docker takes for nothing, and the SDK as well where it is allowed here.
+TEXT_OR_NULL: tuple[type, ...] = (str, NoneType)
+_OBJECT_OR_NULL: tuple[type, ...] = (dict, NoneType)
+# What is behind a name, and what is in that if it is an object.
+_KINDS: dict[str, tuple[tuple[type, ...], tuple[type, ...]]] = {
+    "auths": (_OBJECT_OR_NULL, OBJECT),
+    "credHelpers": (_OBJECT_OR_NULL, TEXT_OR_NULL),
+    "credsStore": (TEXT_OR_NULL, ()),
+    "currentContext": (TEXT_OR_NULL, ()),
+    "HttpHeaders": (OBJECT, TEXT_OR_NULL),
+    "proxies": (OBJECT, OBJECT),
 }
-_NAMES: dict[type, str] = {dict: "an object", str: "a text"}
-# What is made of objects of its own.
-_NESTED = ("auths", "proxies")
-_CONTEXTS = (
-    "See 'docker context ls', and name one of those, or an engine: DOCKER_HOST=unix:///PATH."
-)
-_SOCKET = "/var/run/docker.sock"
+_NAMES: dict[type, str] = {
+    dict: "an object",
+    str: "a text",
+    list: "a list",
+    bool: "true or false",
+    NoneType: "null",
+}
 
 
 def check() -> None:
-    """Raise `MachineError` for a file that the SDK, which reads it for each client, trips over."""
+    """Raise `MachineError` for a file that cannot be used; no value of it is said, only names."""
     try:
         found = config.load_general_config()
         _check(found)
-        auth.load_config(config_dict=found)
+        with _said("a login in it is not NAME:PASSWORD in base64"):
+            auth.load_config(config_dict=found)
     except (errors.DockerException, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise MachineError.of(
             f"Docker's settings cannot be used: {explained(error)}",
@@ -48,70 +56,32 @@ def check() -> None:
 
 
 def _check(found: object) -> None:
-    values = {name: one for name, one in _typed("it", found, dict).items() if name in _KINDS}
-    for name, value in values.items():
-        _typed(f"'{name}'", value, _KINDS[name])
-    for name in _NESTED:
-        for key, value in values.get(name, {}).items():
-            _typed(f"{quoted(key)} of '{name}'", value, dict)
+    values: dict[str, Any] = typed("it", found, OBJECT)
+    for name, (kinds, inner) in _KINDS.items():
+        value = typed(f"'{name}'", values[name], kinds) if name in values else None
+        for key, one in value.items() if inner and value else ():
+            typed(f"{quoted(key)} of '{name}'", one, inner)
+    for key, one in (values.get("auths") or {}).items():
+        with _said(f"the login of {quoted(key)} is not NAME:PASSWORD in base64"):
+            auth.parse_auth({key: one}, raise_on_error=True)
+    for key, one in values.get("HttpHeaders", {}).items():
+        with _said(f"{quoted(key)} of 'HttpHeaders' cannot be sent"):
+            check_header_validity((key, one or ""))
+            f"{key}{one}".encode("latin-1")
 
 
-def _typed(name: str, value: Any, kind: type) -> Any:  # noqa: ANN401  # it is JSON
-    if not isinstance(value, kind):
-        raise ValueError(f"{name} is {quoted(value)}, and not {_NAMES[kind]}")  # noqa: TRY004
+@contextmanager
+def _said(what: str) -> Iterator[None]:
+    """The words of the libraries name no place, or hold a password."""
+    try:
+        yield
+    except (TypeError, ValueError):
+        raise ValueError(what) from None
+
+
+def typed(name: str, value: Any, kinds: tuple[type, ...]) -> Any:  # noqa: ANN401  # it is JSON
+    """The value. Raises `ValueError` if it is of another kind; the value may be a password."""
+    if not isinstance(value, kinds):
+        kind = _NAMES.get(type(value), "a number")
+        raise ValueError(f"{name} is {kind}, and not {_NAMES[kinds[0]]}")  # noqa: TRY004
     return value
-
-
-def named() -> str:
-    """As the command `docker` decides: DOCKER_HOST, then the context in use; empty without both.
-
-    Raises `MachineError` for what is no address.
-    """
-    address = os.environ.get("DOCKER_HOST") or _of_context()
-    if address and (what := _no_address(address)):
-        path = address if address.startswith("/") else _SOCKET
-        fix = f"Write unix:// and the whole path of its socket: DOCKER_HOST=unix://{path}"
-        raise MachineError.of(what, where=address, fix=fix)
-    return address
-
-
-def _no_address(text: str) -> str:
-    kind, mark, rest = text.partition("://")
-    if not mark:
-        return "is no address of an engine: what kind it is (unix://) is not said"
-    if kind == "unix":
-        whole = rest.startswith("/") and rest.strip("/")
-        return "" if whole else "names no socket by its whole path"
-    known = kind in {"tcp", "http", "https", "ssh"}
-    return "" if known else f"is no address of an engine here: nothing is known of {kind}://"
-
-
-def _of_context() -> str:
-    """Where the engine of the context in use is; empty for the one that is called default."""
-    folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
-    origin = "DOCKER_CONTEXT"
-    if not (name := os.environ.get(origin, "")):
-        origin, name = str(folder / "config.json"), _current(folder / "config.json")
-    if name in {"", "default"}:
-        return ""
-    file = folder / "contexts" / "meta" / hashlib.sha256(name.encode()).hexdigest() / "meta.json"
-    if not file.exists():
-        raise MachineError.of(
-            f"there is no Docker context {quoted(name)}", where=origin, fix=_CONTEXTS
-        )
-    return _host(file, name)
-
-
-def _current(file: Path) -> str:
-    try:
-        return str(json.loads(file.read_bytes())["currentContext"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
-def _host(file: Path, name: str) -> str:
-    try:
-        return str(json.loads(file.read_bytes())["Endpoints"]["docker"].get("Host", ""))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        what = f"Docker's context {quoted(name)} cannot be read: {explained(error)}"
-        raise MachineError.of(what, where=str(file), fix=_CONTEXTS) from None
