@@ -6,12 +6,12 @@ import base64
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["basic", "known"]
+__all__ = ["basic", "known", "token"]
 
 
 def basic(registry: str) -> str:
@@ -47,9 +47,24 @@ def _files() -> Iterator[Path]:
 
 
 def _kept(path: Path, registry: str) -> tuple[str, str]:
-    """The login in one file, or that its credential helper gives.
+    """The login in one file, or that its credential helper gives."""
+    values = {key.lower(): str(value) for key, value in (_found(registry, path) or {}).items()}
+    return values.get("username", ""), values.get("password", "")
 
-    A file that cannot be read is as good as none: the registry says whether one is needed.
+
+def token(registry: str) -> dict[str, Any] | None:
+    """What the SDK would send where nothing is `known`: a token of Docker's; None if it has none.
+
+    It is empty where the SDK would fail, which the command docker takes for none.
+    """
+    return _found(registry)
+
+
+def _found(registry: str, path: Path | None = None) -> dict[str, Any] | None:
+    """What one file has for a registry, without a path Docker's own; None if it has nothing.
+
+    A file or a helper that cannot be used gives as good as nothing, which is told apart as an empty
+    one: the registry says whether a login is needed.
     """
     from docker import auth  # noqa: PLC0415  # 100 ms, and only needed where one is asked for
     from docker.errors import DockerException  # noqa: PLC0415
@@ -58,8 +73,7 @@ def _kept(path: Path, registry: str) -> tuple[str, str]:
         with warnings.catch_warnings():
             # That a helper is not installed.
             warnings.simplefilter("ignore")
-            found = auth.load_config(str(path)).resolve_authconfig(registry) or {}
-    except (DockerException, OSError, ValueError, TypeError, AttributeError):
-        return "", ""
-    values = {key.lower(): str(value) for key, value in found.items()}
-    return values.get("username", ""), values.get("password", "")
+            logins = auth.load_config(str(path) if path else None)
+            return logins.resolve_authconfig(registry) or None
+    except (DockerException, OSError, ValueError, TypeError, AttributeError, KeyError):
+        return {}

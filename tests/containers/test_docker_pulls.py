@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import platform
+import re
 import secrets
-from contextlib import closing
+import warnings
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright import registry
+from sifwright.dockerimage import pulling
 from sifwright.engines import docker
 from sifwright.engines.docker import pullfaults
-from sifwright.errors import MachineError
+from sifwright.errors import MachineError, Problem
 from tests.conftest import run
-from tests.containers.daemons import docker_engine, registry
+from tests.containers import daemons
+from tests.containers.conftest import INSECURE
+from tests.containers.daemons import docker_engine, podman_service
 from tests.containers.toys import LOWER, tar
 from tests.registries import Registry, running
 
@@ -30,28 +38,55 @@ NAME = "group/toy"
 LOGIN = "user:canary4711"
 # What htpasswd -B makes of it.
 HASH = "user:$2b$05$abcdefghijklmnopqrstuum.jpt/amuPgrSTRxfLSouzXnUY6RQG2\n"
+SUBUID = (
+    'adding layer with blob "sha256:1": Error processing tar file(exit status 1): potentially'
+    " insufficient UIDs or GIDs available in user namespace (requested 0:42 for /etc/gshadow):"
+    " Check /etc/subuid and /etc/subgid if configured locally and run podman-system-migrate"
+)
 AUTH = "auth:\n  htpasswd:\n    realm: toy\n    path: {}\n"
 
 
 @pytest.fixture(scope="module")
-def hasty(engines: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An engine that asks once: others try for minutes."""
-    assert engines("docker")
-    with docker_engine(tmp_path_factory.mktemp("hasty"), "--max-download-attempts=1") as address:
-        yield address
-
-
-@pytest.fixture
-def found(hasty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
-    monkeypatch.setenv("DOCKER_HOST", hasty)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("APPTAINER_DOCKER_USERNAME", raising=False)
+def shared() -> Iterator[Registry]:
+    """One for all tests: podman reads once that it has no TLS."""
     with running(Registry()) as one:
         yield one
 
 
+@pytest.fixture(scope="module", params=["docker", "podman"])
+def hasty(
+    request: pytest.FixtureRequest,
+    engines: Callable[[str], str],
+    shared: Registry,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[str]:
+    """An engine that asks once where it can be told so: others try for minutes."""
+    assert engines(request.param)
+    folder = tmp_path_factory.mktemp("hasty")
+    (folder / "registries.conf").write_text(INSECURE.format(shared.host))
+    with ExitStack() as stack:
+        if request.param == "docker":
+            yield stack.enter_context(docker_engine(folder, "--max-download-attempts=1"))
+        else:
+            patch = stack.enter_context(pytest.MonkeyPatch.context())
+            patch.setenv("CONTAINERS_REGISTRIES_CONF", str(folder / "registries.conf"))
+            yield stack.enter_context(podman_service(folder))
+
+
+@pytest.fixture
+def found(
+    hasty: str, shared: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Registry:
+    monkeypatch.setenv("DOCKER_HOST", hasty)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("DOCKER_CONFIG", raising=False)
+    monkeypatch.delenv("APPTAINER_DOCKER_USERNAME", raising=False)
+    vars(shared).update(vars(Registry(url=shared.url)))
+    return shared
+
+
 def _busy(found: Registry) -> None:
-    found.failures = [(429, {})] * 100
+    found.failures = [(429, {"Retry_After": "0"})] * 100
 
 
 def _away(found: Registry) -> None:
@@ -80,10 +115,21 @@ def _gone(found: Registry) -> None:
     found.manifests.clear()
 
 
+def refusal(name: str) -> Problem:
+    """What is said of a pull."""
+    engine = docker.find()
+    with closing(engine.api), pytest.raises(MachineError) as caught:
+        engine.pull(name, None, lambda _: None)
+    (problem,) = caught.value.problems
+    assert problem.where == name
+    assert problem.what.startswith(f"{engine} cannot pull it: ")
+    return problem
+
+
 @pytest.mark.parametrize(
     ("harm", "said", "fix"),
     [
-        (_busy, "429", "Wait and try again"),
+        (_busy, "429|too many requests", "Wait and try again"),
         (_away, "500", "Check the network and proxies, or name a mirror"),
         (_dropped, "EOF", "Check the network and proxies, or name a mirror"),
         (_closed, "unauthorized", "'docker login {host}'"),
@@ -99,14 +145,23 @@ def test_a_registrys_doing(
     layer = tar({**LOWER, "etc/own": secrets.token_hex()})
     name = f"{found.host}/{NAME}@{found.push(NAME, '1', layer)}"
     harm(found)
-    engine = docker.find()
-    with closing(engine.api), pytest.raises(MachineError) as caught:
-        engine.pull(name, {}, lambda _: None)
-    (problem,) = caught.value.problems
-    assert problem.where == name
-    assert problem.what.startswith("Docker Engine")
-    assert said in problem.what
+    problem = refusal(name)
+    assert re.search(said, problem.what)
     assert fix.format(host=found.host) in problem.fix
+
+
+def test_an_index_for_other_processors(found: Registry) -> None:
+    """Which is known before any of it comes, so it is no fault of the network."""
+    layer = tar({**LOWER, "etc/own": secrets.token_hex()})
+    name = f"{found.host}/{NAME}@{found.push(NAME, '1', layer, processor='s390x')}"
+    problem = refusal(name)
+    assert re.search("no matching manifest|no image found in", problem.what)
+    assert problem.fix.startswith(f"Name an image for {platform.machine()}: ")
+
+
+def test_a_layer_that_cannot_be_stored(found: Registry) -> None:
+    name = f"{found.host}/{NAME}@{found.push(NAME, '1', secrets.token_bytes(4096))}"
+    assert "the log of the engine may say more" in refusal(name).fix
 
 
 @pytest.mark.parametrize(
@@ -116,12 +171,54 @@ def test_a_registrys_doing(
         ("manifest unknown: OCI index found, but accept header does not support it", "skopeo copy"),
         ('Get "https://a.example/v2/": x509: certificate signed by unknown authority', "certs.d"),
         ("pull access denied for a/b, repository does not exist", "'docker login a.example'"),
-        ("failed to register layer: mkdir /x: permission denied", "Check the network"),
+        ("failed to register layer: mkdir /x: permission denied", "the log of the engine may say"),
+        ("open /x: permission denied", "Check the network"),
         ("Digest did not match, expected sha256:1, got sha256:2", "What came is not the image"),
+        ('Get "https://a.example/v2/": Proxy Authentication Required', "See to the proxy"),
+        ("proxyconnect tcp: Proxy Authentication Required", "See to the proxy"),
+        ("proxyconnect tcp: dial tcp: lookup p: no such host", "See to the proxy"),
+        ('exec: "docker-credential-x": executable file not found in $PATH', "Install that program"),
+        ("err: docker-credential-x resolves to executable in current directory", "Install that"),
+        (SUBUID, "podman system migrate"),
     ],
 )
 def test_what_engines_say(why: str, fix: str) -> None:
-    assert fix in pullfaults.fix(why, "a.example/a/b:1")
+    assert fix in pullfaults.fix(why, "a.example/a/b:1", "x86_64")
+
+
+@pytest.mark.parametrize(
+    ("name", "helper"),
+    [("missing", ""), ("failing", "exit 1"), ("odd", "echo '{}'"), ("none", "echo 3")],
+)
+def test_a_helper_that_fails(
+    found: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, helper: str
+) -> None:
+    """What anybody may have is pulled all the same, as the command docker does."""
+    if helper:
+        (tmp_path / f"docker-credential-{name}").write_text(
+            f"#!/bin/sh\ncat >/dev/null\n{helper}\n"
+        )
+        (tmp_path / f"docker-credential-{name}").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / ".docker").mkdir()
+    (tmp_path / ".docker/config.json").write_text(json.dumps({"credsStore": name}))
+    layer = tar({**LOWER, "etc/own": secrets.token_hex()})
+    image = registry.parse(f"{found.host}/{NAME}@{found.push(NAME, '1', layer)}")
+    engine = docker.find()
+    with closing(engine.api), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        engine.pull(str(image), pulling.login(image), lambda _: None)
+        assert engine.identity(str(image))
+
+
+def test_a_token(found: Registry, tmp_path: Path) -> None:
+    """What we do not ask with, the engine may."""
+    image = registry.parse(f"{found.host}/{NAME}")
+    assert pulling.login(image) is None
+    (tmp_path / ".docker").mkdir()
+    tokens = {"auths": {found.host: {"identitytoken": "x"}}}
+    (tmp_path / ".docker/config.json").write_text(json.dumps(tokens))
+    assert pulling.login(image) == {"IdentityToken": "x"}
 
 
 @pytest.fixture
@@ -134,7 +231,7 @@ def closed(
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("APPTAINER_DOCKER_USERNAME", "DOCKER_CONFIG", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
-    with registry(tmp_path / "registry", AUTH.format(tmp_path / "htpasswd")) as host:
+    with daemons.registry(tmp_path / "registry", AUTH.format(tmp_path / "htpasswd")) as host:
         words = ["skopeo", "copy", "-q", "--src-tls-verify=false", "--dest-tls-verify=false"]
         words += ["--dest-creds", LOGIN, f"docker://{tiny_image}", f"docker://{host}/closed:1"]
         done = run(words)

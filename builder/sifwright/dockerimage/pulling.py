@@ -41,10 +41,15 @@ def _tell(work: Work, write: Callable[[str], int], line: str) -> None:
     work.watcher(line)
 
 
-def login(reference: Reference) -> dict[str, str]:
-    """Name and password that its registry was asked with; without, the SDK looks for a token."""
+def login(reference: Reference) -> dict[str, Any] | None:
+    """What the engine gets for the registry: name and password that we asked with, else a token.
+
+    None: nothing is said of logins, and podman looks for its own.
+    """
     user, password = logins.known(reference.registry)
-    return {"username": user, "password": password} if user else {}
+    if user:
+        return {"username": user, "password": password}
+    return logins.token(reference.registry)
 
 
 @dataclass(kw_only=False)

@@ -104,13 +104,16 @@ class Docker:
             return found
 
     def pull(
-        self, name: str, login: Mapping[str, str], tell: Callable[[dict[str, Any]], None]
+        self, name: str, login: dict[str, Any] | None, tell: Callable[[dict[str, Any]], None]
     ) -> None:
-        """Pull an image; `tell` gets what the engine says of each layer."""
+        """Pull an image; `tell` gets what the engine says of each layer.
+
+        An empty `login` tells the engine that there is none; with None the SDK looks for one.
+        """
         repository, _, digest = name.partition("@")
         with said(self, pulling=name):
             lines = self.api.pull(
-                repository, tag=digest, stream=True, decode=True, auth_config=dict(login) or None
+                repository, tag=digest, stream=True, decode=True, auth_config=login
             )
             why = ""
             # To the end: it gives the connection back.

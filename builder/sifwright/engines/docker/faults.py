@@ -73,6 +73,7 @@ def _error(engine: Docker, why: str, pulling: str) -> SifwrightError:
         )
     if pulling:
         what = f"{engine} cannot pull it: {why}"
-        return MachineError.of(what, where=pulling, fix=pullfaults.fix(why, pulling))
+        fix = pullfaults.fix(why, pulling, engine.processor)
+        return MachineError.of(what, where=pulling, fix=fix)
     fix = "The log of the engine may say more."
     return BuildError.of(f"{engine} cannot do it: {why}", where=engine.address, fix=fix)
