@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import baseimage, imagename, localbase
+from sifwright import baseimage, daemon, imagename, localbase
 from sifwright.errors import BuildError, MachineError, PlanError, UsageError
 from sifwright.inputs import Inputs
 from sifwright.render import dockerfile, ociimage
@@ -79,8 +80,8 @@ def _local(plan: Plan) -> str:
     name = f"{start.kind}:{start.name}"
     if start.kind != imagename.DAEMON:
         fix = (
-            f"skopeo copy {name} docker-daemon:NAME:TAG, and name docker-daemon:NAME:TAG; or"
-            " build with 'sifwright build --engine docker'."
+            f"skopeo copy {name} docker-daemon:NAME:TAG{_of_engine()}, and name"
+            " docker-daemon:NAME:TAG; or build with 'sifwright build --engine docker'."
         )
         raise PlanError.of("a Dockerfile cannot start from a file", where=name, fix=fix)
     found = localbase.digest(name)
@@ -88,6 +89,14 @@ def _local(plan: Plan) -> str:
         fix = "See 'docker images' for what it has, and whether it runs."
         raise MachineError.of("no engine of this machine has such an image", where=name, fix=fix)
     return found
+
+
+def _of_engine() -> str:
+    """What tells skopeo which engine: by itself it knows Docker's usual socket only (1.9)."""
+    with suppress(MachineError):
+        if (address := daemon.address()).startswith("unix://"):
+            return f" --dest-daemon-host {shlex.quote(address)}"
+    return ""
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import re
+import shlex
 import tarfile
 from contextlib import closing
 from itertools import product
@@ -21,7 +22,7 @@ from sifwright.dockerimage import loading
 from sifwright.engines import docker
 from sifwright.errors import MachineError
 from sifwright.render.ociimage import Local
-from tests.conftest import sifwright
+from tests.conftest import run, sifwright
 from tests.containers.bases import Layout
 from tests.engine.steps import make_root
 
@@ -111,6 +112,14 @@ def test_a_layout(
     assert docker_toy.states("--force")["first"] == "cached"
     status, said = rendered(docker_toy)
     assert (status, f"skopeo copy {kind}:{place} docker-daemon:" in said) == (4, True)
+    # What is advised leads into the engine that was asked, whichever that is.
+    advised = said[said.index("skopeo copy") :].partition(", and name")[0]
+    copied = f"group/{kind}:1"
+    done = run(shlex.split(advised.replace("NAME:TAG", copied)))
+    assert done.returncode == 0, done.stderr
+    start(docker_toy, "docker-daemon", copied)
+    status, said = rendered(docker_toy)
+    assert (status, "FROM sha256:" in said) == (0, True)
 
 
 def _other_byte(path: Path) -> None:
