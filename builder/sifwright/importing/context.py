@@ -58,7 +58,7 @@ class Context:
     _patterns: list[Pattern] = field(init=False)
 
     def __post_init__(self) -> None:
-        found = map(Pattern, self.ignored)
+        found = (Pattern(_unescaped(line)) for line in self.ignored)
         self._patterns = [pattern for pattern in found if pattern.dirs]
 
     def find(self, source: str) -> list[Path]:
@@ -164,6 +164,15 @@ class Context:
             if any(map(pattern.match, names)):
                 ignored = not pattern.exclusion
         return ignored
+
+
+def _unescaped(line: str) -> str:
+    """A line of .dockerignore without backslashes, which the package's matcher does not know."""
+    # What would turn the pattern round stands first only.
+    start = "./" if line.startswith("\\!") else ""
+    return start + re.sub(
+        r"\\(.)", lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], line
+    )
 
 
 def _regex(match: re.Match[str]) -> str:

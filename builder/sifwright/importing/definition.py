@@ -48,6 +48,8 @@ _KNOWN = ("environment", "files", "help", "labels", "post", "runscript", "starts
 _OWN_VARIABLES = re.compile(
     r"\b(?:APPTAINER|SINGULARITY)_(?:ENVIRONMENT|LABELS|ROOTFS|CONTAINER)\b|/\.singularity\.d\b"
 )
+# A word of a line of %files (tried).
+_FILE = re.compile(r'(?<!\S)(?:"([^"]*)"|([^\s"\'\\#][^\s"\'\\]*))(?!\S)')
 _TEST = """\
 #!/bin/bash
 # %test of line {line} of the recipe.
@@ -141,6 +143,14 @@ def _check_header(
         findings.refuse(lines["From"], f"From: {image} depends on the current folder", fix)
 
 
+def _file_words(line: str) -> list[str]:
+    """Apptainer parts them at blanks, but in double quotes; comments and escapes it copies."""
+    if left := _FILE.sub("", line).strip():
+        what = f"{left}: quotes, '\\' and '#' there mean something else to Apptainer"
+        raise ContextError(what, 'Write words, or words in "…"; comments have lines of their own.')
+    return [quoted or plain for quoted, plain in _FILE.findall(line)]
+
+
 def _begins(section: Section) -> str:
     """What the first line names as its interpreter."""
     first = section.text.strip().split("\n")[0]
@@ -210,7 +220,7 @@ class _Reader:
             return
         for number, line in section.lines():
             try:
-                self._one_file(number, shlex.split(line, comments=True))
+                self._one_file(number, _file_words(line))
             except (ContextError, ValueError) as error:
                 fix = getattr(error, "fix", "Write: source target")
                 self.findings.refuse(number, f"%files: {error}", fix)

@@ -22,6 +22,8 @@ KNOWN = {
     *("ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL"),
     *("MAINTAINER", "ONBUILD", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR"),
 }
+# The shell's own '[' has a blank behind it, and no words with commas.
+_LIST = re.compile(r"""\[(?:[^\s\[]|\s*(?:"[^"]*"|'[^']*')\s*,)""")
 _HEREDOC = re.compile(r"""(?<!<)<<-?\s*["']?[A-Za-z_]""")
 _OWN = {"root", "0", "root:root", "0:0"}
 _FLAGS = {
@@ -53,7 +55,7 @@ def refused_flags(item: Instruction, findings: Findings) -> bool:
         findings.refuse(item.line, what, "Put the text into a file, and COPY it.")
     if not item.text:
         findings.refuse(item.line, f"{item.name} of nothing", "Complete it, or take it out.")
-    if item.name == "RUN" and item.text.startswith("[") and words.json_words(item.text) is None:
+    if item.name == "RUN" and _LIST.match(item.text) and words.json_words(item.text) is None:
         what = "RUN [ … is not a list of words in double quotes, so a shell would run '['"
         findings.refuse(item.line, what, "Mend the quotes.")
     return len(findings.problems) > before
