@@ -51,6 +51,60 @@ def value(found: list[dict[str, dict[str, str]]], name: str) -> str:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected", "count"),
+    [
+        ("WORKDIR /w\nENV A=/a:$A:/b FOO=bar\nRUN true\n", "/a:BASE:/b", 2),
+        ("ENV A=/a:$A:/b FOO=bar\n", "/a:BASE:/b", 2),
+        ("RUN true\nENV A=/a:$A:/b FOO=bar\nRUN true\n", "/a:BASE:/b", 3),
+        ("ENV A=/a:$A:/b FOO=bar\nRUN true\nRUN true\n", "/a:BASE:/b", 2),
+        ("ENV A=/a:$A FOO=bar\nENV A=$A:/b\nENV A=/c:$A:/d\nRUN true\n", "/c:/a:BASE:/b:/d", 2),
+        ("ENV A=$A:/a FOO=bar\nENV A=/b:$A\nRUN true\nENV A=$A:/c\n", "/b:BASE:/a:/c", 3),
+        ("ENV A=/a:$A:/b FOO=bar\nENV A=new\nRUN true\n", "new", 1),
+        ("ENV A=/a:$A:/b FOO=bar\nRUN true\nENV A=new\nRUN true\n", "new", 2),
+    ],
+)
+def test_what_is_put_before_and_behind_a_list(
+    tmp_path: Path, text: str, expected: str, count: int
+) -> None:
+    found = headers(read(tmp_path, BASE + text))
+    assert (value(found, "A"), value(found, "FOO"), len(found)) == (expected, "bar", count)
+
+
+def test_before_and_behind_in_what_is_kept_together(tmp_path: Path) -> None:
+    """No layer ends between RUNs that hand each other files."""
+    text = "RUN wget -O /tmp/x u\nENV A=/a:$A:/b\nENV B=1\nRUN tar -xf /tmp/x\n"
+    writing = read(tmp_path, BASE + text)
+    assert runs(writing) == [[2, 5], []]
+    assert value(headers(writing), "A") == "/a:BASE:/b"
+
+
+@pytest.mark.parametrize(
+    "lines", ["export A=/x:$A\nexport A=$A:/y\nexport B=1", "export A=/x:$A:/y B=1"]
+)
+def test_before_and_behind_in_a_definition_file(tmp_path: Path, lines: str) -> None:
+    text = f"{DEF}%post\n true\n%environment\n{lines}\n%runscript\n echo hi\n"
+    writing = read(tmp_path, text, "a.def")
+    found = headers(writing)
+    assert (value(found, "A"), value(found, "B")) == ("/x:BASE:/y", "1")
+    assert "layers/case-2/files/runscript" in layers.files(writing)
+
+
+@pytest.mark.parametrize(
+    ("env", "expected", "count"),
+    [("", "BASE", 24), ("ENV A=1\n", "1", 24), ("ENV A=/a:$A:/b\n", "/a:BASE:/b", 23)],
+)
+def test_of_many_runs_the_smallest_are_joined(
+    tmp_path: Path, env: str, expected: str, count: int
+) -> None:
+    """One place is left free where a header may be over at the end."""
+    text = "".join(f"RUN echo {number}\n" for number in range(40))
+    writing = read(tmp_path, BASE + env + text)
+    assert len(writing.groups) == count
+    assert max(map(len, runs(writing))) <= 3
+    assert value(headers(writing), "A") == expected
+
+
+@pytest.mark.parametrize(
     "text", ["[ -d /x ] || mkdir /x", '[ "$A" = b ] && c', "[[ -d /x ]] || d", "[ -f 'a, b' ]"]
 )
 def test_a_test_of_the_shell_is_no_list(tmp_path: Path, text: str) -> None:

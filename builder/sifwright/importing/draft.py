@@ -34,7 +34,8 @@ class Download:
 class Piece:
     """What one instruction comes to: lines of install.sh, files, changes of the environment.
 
-    `uses` names places that do not outlive a step, so that all who use one share a step.
+    `uses` names places that do not outlive a step, so that all who use one share a step; of those
+    in `anew` it needs nothing that was there before.
     """
 
     line: int
@@ -46,6 +47,7 @@ class Piece:
     download: Download | None = None
     is_run: bool = False
     uses: frozenset[str] = frozenset()
+    anew: frozenset[str] = frozenset()
 
 
 @dataclass(kw_only=True, slots=True)

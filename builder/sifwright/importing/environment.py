@@ -97,7 +97,7 @@ def _around_itself(name: str, raw: str, lookup: Lookup) -> tuple[str | None, str
 
 
 def merged(old: EnvRule | None, new: EnvRule) -> EnvRule | None:
-    """Two rules of one variable as one; None if it takes two layers."""
+    """Two rules of one variable as one; None if it takes two headers."""
     if old is None or new.action == "set":
         return new
     if old.action not in {new.action, "set"}:

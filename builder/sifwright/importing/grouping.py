@@ -1,19 +1,19 @@
-"""Which pieces of a recipe share a layer."""
+"""Which pieces of a recipe share a layer, and what their layers' headers say."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from sifwright.importing.draft import Piece
 from sifwright.importing.environment import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from sifwright.importing.draft import Piece
     from sifwright.model import EnvRule
 
-__all__ = ["groups", "header_rules"]
+__all__ = ["groups", "headers"]
 
 # A layered SIF has places for 48 objects (sif/layout.py), of which layers are not all.
 MAX_LAYERS = 24
@@ -27,39 +27,72 @@ def groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
     found: list[list[Piece]] = []
     current: list[Piece] = []
     for number, piece in enumerate(pieces):
-        if header_rules([*current, piece]) is None:
-            found, current = [*found, current], []
         current.append(piece)
         if piece.is_run and not _held(pieces, number):
             found, current = [*found, current], []
     if current:
         found.append(current)
-    return _fewer(found)
+    _, left = _one_each(_rules(pieces))
+    found = _fewer(found, MAX_LAYERS - bool(left))
+    return [*found, *_last(found)]
 
 
-def header_rules(pieces: Sequence[Piece]) -> list[EnvRule] | None:
-    """The rules of the pieces, one for each variable; None if they take two layers."""
+def headers(found: Sequence[Sequence[Piece]]) -> list[list[EnvRule]]:
+    """The rules of each layer's header, in which a variable has one.
+
+    What has no place goes into the next header: what is put before a list and what is put behind it
+    may come in any order. The steps have it from their install.sh.
+    """
+    made: list[list[EnvRule]] = []
+    left: list[EnvRule] = []
+    for pieces in found:
+        own, left = _one_each([*left, *_rules(pieces)])
+        made.append(own)
+    return [*made, left] if left else made
+
+
+def _one_each(rules: Iterable[EnvRule]) -> tuple[list[EnvRule], list[EnvRule]]:
+    """One rule for each variable, and those that take another header."""
     found: dict[str, EnvRule] = {}
-    for rule in (rule for piece in pieces for rule in piece.rules):
+    left: list[EnvRule] = []
+    for rule in rules:
         both = merged(found.get(rule.name), rule)
         if both is None:
-            return None
+            left.append(rule)
+            continue
+        if rule.action == "set":
+            left = [one for one in left if one.name != rule.name]
         found[rule.name] = both
-    return list(found.values())
+    return list(found.values()), left
+
+
+def _rules(pieces: Iterable[Piece]) -> list[EnvRule]:
+    return [rule for piece in pieces for rule in piece.rules]
+
+
+def _last(found: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
+    """A layer that does nothing, if there is a header more than layers."""
+    if len(headers(found)) == len(found):
+        return []
+    said = [piece for pieces in found for piece in pieces if piece.rules][-1]
+    return [[Piece(line=said.line, says=said.says)]]
 
 
 def _held(pieces: Sequence[Piece], number: int) -> bool:
-    """Whether something is used up to here and again later."""
+    """Whether something that is there up to here is needed later."""
     before = {use for piece in pieces[: number + 1] for use in piece.uses}
-    return any(before & piece.uses for piece in pieces[number + 1 :])
+    return any(_is_needed(use, pieces[number + 1 :]) for use in before)
 
 
-def _fewer(found: list[list[Piece]]) -> list[list[Piece]]:
+def _is_needed(use: str, later: Iterable[Piece]) -> bool:
+    first = next((piece for piece in later if use in piece.uses), None)
+    return first is not None and use not in first.anew
+
+
+def _fewer(found: list[list[Piece]], most: int) -> list[list[Piece]]:
     """Join neighbours until there are places for all, the smallest first."""
-    while len(found) > MAX_LAYERS:
+    while len(found) > most:
         sizes = [len(one) + len(two) for one, two in pairwise(found)]
-        options = [n for n, _ in enumerate(sizes) if header_rules(found[n] + found[n + 1])]
-        # Rules that take two layers are rare, and never as many as there are places.
-        place = min(options or range(len(sizes)), key=lambda n: sizes[n])
+        place = min(range(len(sizes)), key=lambda n: sizes[n])
         found[place : place + 2] = [found[place] + found[place + 1]]
     return found

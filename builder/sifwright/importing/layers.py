@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from sifwright.importing import hints
-from sifwright.importing.grouping import groups, header_rules
+from sifwright.importing.grouping import groups, headers
 from sifwright.model import LayerFile
 from sifwright.render.buildfiles import package_text
 
@@ -38,6 +38,7 @@ class Writing:
         self.recipe = recipe
         self.notes = notes
         self.groups = groups(draft.pieces)
+        self.headers = headers(self.groups)
 
     def layer(self, number: int) -> str:
         return f"{self.name}-{number}" if number else f"{self.name}-base"
@@ -105,8 +106,7 @@ class Writing:
         for download in (piece.download for piece in pieces if piece.download):
             options[download.name] = _version(download)
         facts = {self._fact(one): {"option": one.option} for one in _own(pieces)}
-        rules = header_rules(pieces) or []
-        env = {rule.name: {rule.action: rule.value} for rule in rules}
+        env = {rule.name: {rule.action: rule.value} for rule in self.headers[number - 1]}
         return header | {
             key: value
             for key, value in (("options", options), ("facts", facts), ("env", env))
