@@ -104,6 +104,58 @@ def test_of_many_runs_the_smallest_are_joined(
     assert value(headers(writing), "A") == expected
 
 
+@pytest.mark.parametrize("name", ["COPY", "ADD"])
+def test_variables_in_lists_of_words(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a b").write_text("")
+    text = f'ENV DEST=/opt/x FILE="a b"\nWORKDIR /w\n{name} ["${{FILE}}", "$DEST/"]\n'
+    said = code(read(tmp_path, BASE + text))
+    assert "copy_into copy-4 /opt/x" in said
+    with pytest.raises(UsageError, match="NONE is not in the recipe"):
+        read(tmp_path, f'{BASE}{name} ["a b", "$NONE/"]\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("WORKDIR /tmp/build\nRUN wget u\nRUN tar -xf x\n", [[3, 4]]),
+        ("WORKDIR /tmp\nRUN wget u\nWORKDIR /w\nRUN a\nWORKDIR /tmp\nRUN b\n", [[3, 5, 7]]),
+        ("ENV B=/var/tmp/b\nRUN cd $B; a\nRUN cd ${B}; b\nRUN c\n", [[3, 4], [5]]),
+        ("ARG B=/tmp/b\nRUN cd $B; a\nRUN cd $B; b\nRUN c\n", [[3, 4], [5]]),
+        ("WORKDIR /opt/tmp\nRUN wget u\nRUN tar -xf x\n", [[3], [4]]),
+    ],
+)
+def test_runs_that_hand_each_other_files(
+    tmp_path: Path, text: str, expected: list[list[int]]
+) -> None:
+    assert runs(read(tmp_path, BASE + text)) == expected
+
+
+UPDATE, INSTALL = "RUN apt-get update\n", "RUN apt-get -y install a\n"
+BOTH = "RUN apt-get update && apt-get install -y a && rm -rf /var/lib/apt/lists/*\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (BOTH + INSTALL, [[2, 3]]),
+        (UPDATE + INSTALL + INSTALL + "RUN true\n", [[2, 3, 4], [5]]),
+        (BOTH + "RUN x\n" + INSTALL, [[2, 3, 4]]),
+        (BOTH + "RUN x\n" + BOTH, [[2], [3], [4]]),
+        (BOTH + BOTH + INSTALL, [[2], [3, 4]]),
+        (BOTH + "RUN apt-get -y upgrade\n", [[2, 3]]),
+        (BOTH + "RUN /usr/bin/apt build-dep x\n", [[2, 3]]),
+        (BOTH + 'RUN ["apt-get", "install", "a"]\n', [[2, 3]]),
+        (BOTH + "RUN pip install a && rm -rf /var/lib/apt/lists/*\n", [[2], [3]]),
+        (BOTH + "RUN apt-get clean && pip list\n", [[2], [3]]),
+    ],
+)
+def test_runs_that_live_on_the_lists_of_apt(
+    tmp_path: Path, text: str, expected: list[list[int]]
+) -> None:
+    """Whoever makes the lists anew needs none that were there before."""
+    assert runs(read(tmp_path, BASE + text)) == expected
+
+
 @pytest.mark.parametrize(
     "text", ["[ -d /x ] || mkdir /x", '[ "$A" = b ] && c', "[[ -d /x ]] || d", "[ -f 'a, b' ]"]
 )

@@ -15,6 +15,7 @@ from sifwright.importing import (
     environment,
     hints,
     startingfrom,
+    targets,
     words,
 )
 from sifwright.importing.context import ContextError
@@ -135,8 +136,15 @@ class _Reader:
             code = f"run {folder} {name}"
         else:
             code = f"run_words {folder} {shlex.join(exact)}"
-        uses = hints.places(item.text)
-        self._add_piece(item, code, files=files, uses=uses, is_run=True)
+        uses = hints.places(self._told(item.text)) | targets.uses(self.folder)
+        anew = hints.renewed(item.text)
+        self._add_piece(item, code, files=files, uses=uses, anew=anew, is_run=True)
+
+    def _told(self, text: str) -> str:
+        """A command, and the values of the variables that it names."""
+        options = dict(self.options.values())
+        found = (self._lookup(name) or options.get(name) for name in words.named(text))
+        return " ".join([text, *filter(None, found)])
 
     def _env(self, item: Instruction) -> None:
         found: list[EnvRule] = []
@@ -202,7 +210,7 @@ class _Reader:
         for number, source in enumerate(sources):
             if addresses.is_address(source):
                 download, code = addresses.download(item, number, source, target)
-                self._add_piece(item, *code, download=download, uses=_uses(target))
+                self._add_piece(item, *code, download=download, uses=targets.uses(target))
             else:
                 several = len(sources) > 1 and not target.endswith("/")
                 if several:
@@ -229,36 +237,20 @@ class _Reader:
         return f"copy-{item.line}-{before + 1}" if before else f"copy-{item.line}"
 
     def _stage(self, item: Instruction, staged: copies.Staged, target: str) -> None:
-        self._add_piece(item, *staged.code, files=tuple(staged.files), uses=_uses(target))
+        self._add_piece(item, *staged.code, files=tuple(staged.files), uses=targets.uses(target))
 
     def _words(self, item: Instruction) -> list[str]:
         """The words of COPY and ADD; the last one, the target, as a whole path."""
         raw = words.json_words(item.text)
-        # Docker parts these at blanks whatever quotes say.
-        found = raw or [words.expand(word, self._lookup) for word in item.text.split()]
+        # Docker parts what is no list at blanks, whatever quotes say.
+        parted = item.text.split() if raw is None else raw
+        found = [words.expand(word, self._lookup) for word in parted]
         if len(found) < 2 or not all(found):  # noqa: PLR2004  # a source and a target
             raise words.WordError("needs a source and a target")
         return [*found[:-1], self._absolute(found[-1])]
 
     def _absolute(self, path: str) -> str:
-        if path.startswith("/"):
-            joined = path
-        elif self.folder:
-            joined = f"{self.folder.rstrip('/')}/{path}"
-        else:
-            raise words.WordError(
-                f"'{path}' starts in the base image's WORKDIR, which is not known"
-            )
-        if ".." in joined.split("/") or not joined.isprintable():
-            raise words.WordError(
-                f"{joined!a}: '..' and what cannot be printed are not for targets"
-            )
-        ends = joined.endswith(("/", "/."))
-        parts = [part for part in joined.split("/") if part not in {"", "."}]
-        whole = "/" + "/".join(parts)
-        if copies.is_kept(whole):
-            raise words.WordError(f"'{whole}' is in a folder of the build's or the engine's own")
-        return f"{whole}/" if ends and parts else whole
+        return targets.absolute(path, self.folder)
 
     def _workdir(self, item: Instruction) -> None:
         self._enter(item, words.expand(item.text.strip(), self._lookup))
@@ -269,7 +261,7 @@ class _Reader:
         code = [f"folder {shlex.quote(path)}"]
         if copies.own_places(path) and path not in copies.MACHINE_PLACES:
             code.insert(0, f"borrow {shlex.quote(path)}")
-        self._add_piece(item, *code, uses=_uses(path))
+        self._add_piece(item, *code, uses=targets.uses(path))
 
     def _user(self, item: Instruction) -> None:
         name = item.text
@@ -293,7 +285,3 @@ class _Reader:
         says = f"{item.name} {item.text}"
         piece = Piece(line=item.line, says=says, code=code, files=files, **more)  # type: ignore[arg-type]
         self.draft.pieces.append(piece)
-
-
-def _uses(target: str) -> frozenset[str]:
-    return frozenset({"tmp"} if copies.own_places(target) else ())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sifwright.importing.findings import Findings
     from sifwright.importing.instructions import Instruction
 
-__all__ = ["metadata", "places", "runscript", "torch"]
+__all__ = ["metadata", "places", "renewed", "runscript", "torch"]
 
 _HARMLESS = {
     "EXPOSE": "ports are those of the machine",
@@ -21,7 +21,11 @@ _HARMLESS = {
     "STOPSIGNAL": "jobs are ended by the scheduler",
     "HEALTHCHECK": "nothing asks for it; 'sifwright test' runs test.sh",
 }
-_APT = re.compile(r"\bapt(-get)?\b")
+# A command, and what it does first of what has to do with its lists; not a file or a package.
+_APT = re.compile(
+    r"(?<![\w./-])(?:/usr/bin/)?apt(?:-get)?(?![\w./-]).*?"
+    r"\b(update|install|upgrade|dist-upgrade|full-upgrade|build-dep|source|download)\b(?!-)"
+)
 _TORCH = re.compile(
     r"\b(pip3?|uv|conda|mamba|micromamba)\b[^\n]*?[\s\"'](torch|pytorch)(?=[\s\"'=<>~!\[;&]|$)"
 )
@@ -32,7 +36,8 @@ def metadata(
 ) -> None:
     """Carry ENTRYPOINT and CMD as a script, in WORKDIR; say what becomes of the rest.
 
-    `base` is the ENTRYPOINT of what it starts from, which holds for a CMD alone.
+    `base` is the ENTRYPOINT of what it starts from, which holds for a CMD alone: even an empty one
+    of the recipe takes its place.
     """
     chosen = [item for item in listed if item.name in spython_recipe.METADATA]
     found = spython_recipe.metadata((item.name, item.text) for item in chosen)
@@ -76,9 +81,15 @@ def _described(labels: tuple[str, ...]) -> str:
 def places(text: str) -> frozenset[str]:
     """What a command leaves to a later one, or takes from an earlier one, and no step keeps."""
     found = {"tmp"} if any(place in text for place in copies.MACHINE_PLACES) else set()
-    if _APT.search(text) and ("update" in text) != ("install" in text):
+    if _APT.search(text):
         found.add("apt")
     return frozenset(found)
+
+
+def renewed(text: str) -> frozenset[str]:
+    """Those of these places that a command makes anew before it takes anything."""
+    match = _APT.search(text)
+    return frozenset({"apt"} if match and match[1] == "update" else ())
 
 
 def torch(text: str) -> bool:
