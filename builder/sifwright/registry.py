@@ -23,6 +23,7 @@ __all__ = [
     "BUSY_FIX",
     "DOCKER_HUB",
     "PARTIAL",
+    "Absent",
     "Client",
     "Reference",
     "RegistryError",
@@ -63,6 +64,10 @@ class RegistryError(Exception):
     def __init__(self, what: str, fix: str = ABSENT_FIX) -> None:
         super().__init__(what)
         self.fix = fix
+
+
+class Absent(RegistryError):
+    """It has no such image, or says so to whom it does not know."""
 
 
 class Unreachable(RegistryError):
@@ -178,7 +183,7 @@ def refuse(answer: Response, client: Client) -> None:
     if answer.status_code >= _SERVER_ERROR:
         raise Unreachable(f"{what}{_waiting(answer)}")
     if answer.status_code == _NOT_FOUND:
-        raise RegistryError(_not_found(client))
+        raise Absent(_not_found(client))
     if answer.status_code in {_UNAUTHORIZED, _FORBIDDEN}:
         raise RegistryError(what, login_fix(client.reference))
     if answer.status_code not in {_OK, PARTIAL}:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sifwright.errors import quoted
-from sifwright.imagesource.model import ARCHITECTURES, BadImage, Config
+from sifwright.imagesource.model import ARCHITECTURES, BadImage, Config, OtherProcessor, Start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ __all__ = [
     "manifest",
     "parsed",
     "parsed_list",
+    "start",
     "strings",
     "texts",
 ]
@@ -129,7 +130,7 @@ def choose(found: Sequence[Blob], processor: str) -> Blob:
     if fitting or [one.platform for one in found] == [""]:
         return (*fitting, *found)[0]
     some = ", ".join(sorted({one.platform for one in found if "unknown" not in one.platform}))
-    raise BadImage(
+    raise OtherProcessor(
         f"there is none for {processor} ({wanted}); there is {some or 'nothing'}",
         "Name an image for this processor, or give the other one with --processor.",
     )
@@ -158,7 +159,7 @@ def config(value: dict[str, Any], processor: str) -> Config:
     wanted = ARCHITECTURES.get(processor, processor)
     if architecture not in {wanted, ""} or value.get("os", "linux") != "linux":
         platform = f"{value.get('os', 'linux')}/{architecture}"
-        raise BadImage(
+        raise OtherProcessor(
             f"it is for {quoted(platform)}, not for {processor} (linux/{wanted})",
             "Name an image for this processor, or give the other one with --processor.",
         )
@@ -170,11 +171,25 @@ def config(value: dict[str, Any], processor: str) -> Config:
         user=_typed(settings.get("User") or "", str, "User"),
         labels=texts(settings.get("Labels"), "Labels"),
         layers=tuple(strings(rootfs.get("diff_ids"), "diff_ids")),
-        folder=_typed(settings.get("WorkingDir") or "", str, "WorkingDir"),
-        shell=tuple(strings(settings.get("Shell"), "Shell")),
-        triggers=tuple(strings(settings.get("OnBuild"), "OnBuild")),
-        entry=tuple(strings(settings.get("Entrypoint"), "Entrypoint")),
     )
+
+
+def start(value: dict[str, Any], processor: str) -> Start:
+    """What a Dockerfile goes on with; refused as `config` does. Others do not look at it."""
+    found = config(value, processor)
+    settings = value.get("config") or {}
+    return Start(
+        user=found.user,
+        folder=_typed(settings.get("WorkingDir") or "", str, "WorkingDir"),
+        shell=_program(settings.get("Shell"), "Shell"),
+        triggers=tuple(strings(settings.get("OnBuild"), "OnBuild")),
+        entry=_program(settings.get("Entrypoint"), "Entrypoint"),
+    )
+
+
+def _program(value: object, name: str) -> tuple[str, ...]:
+    """A list of words; one that is text is a word, as Docker's own types have it."""
+    return (value,) if value and isinstance(value, str) else tuple(strings(value, name))
 
 
 def environment(value: object) -> dict[str, str]:

@@ -10,7 +10,16 @@ from sifwright.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ARCHITECTURES", "BadImage", "Config", "Source", "SourceError"]
+__all__ = [
+    "ARCHITECTURES",
+    "BadImage",
+    "Config",
+    "NoSuchImage",
+    "OtherProcessor",
+    "Source",
+    "SourceError",
+    "Start",
+]
 
 # As `uname -m` says it, and as images name it (GOARCH).
 ARCHITECTURES = {
@@ -26,12 +35,20 @@ class SourceError(UsageError):
     """What was named is no image, is not there, or cannot be believed."""
 
 
+class NoSuchImage(SourceError):
+    """The registry answers that it has none of that name."""
+
+
 class BadImage(Exception):
     """The same, said where it is not known which image it is; `fix` says what to do."""
 
     def __init__(self, what: str, fix: str = "") -> None:
         super().__init__(what)
         self.fix = fix
+
+
+class OtherProcessor(BadImage):
+    """There is such an image, but not for this processor."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +74,13 @@ class Config:
     labels: Mapping[str, str] = field(default_factory=dict)
     # The sha256 of each layer, unpacked.
     layers: tuple[str, ...] = ()
-    # WorkingDir, Shell, OnBuild, Entrypoint: what a Dockerfile that starts from it goes on with.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Start:
+    """What a Dockerfile that starts from an image goes on with."""
+
+    user: str = ""
     folder: str = ""
     shell: tuple[str, ...] = ()
     triggers: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from sifwright import mirrors, registry, web
 from sifwright.errors import MachineError
 from sifwright.imagesource import documents, layers
 from sifwright.imagesource.contents import Contents, Found
-from sifwright.imagesource.model import BadImage, SourceError
+from sifwright.imagesource.model import BadImage, NoSuchImage, SourceError
 from sifwright.imagesource.oci import resolved
 from sifwright.inspection.kept import stacked
 from sifwright.registry import ACCEPT, PARTIAL, Client
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sifwright.imagesource.documents import Blob, Manifest
-    from sifwright.imagesource.model import Config, Source
+    from sifwright.imagesource.model import Source, Start
     from sifwright.inspection.kept import Layer
     from sifwright.inspection.wanted import Readable
     from sifwright.progress import Timer
     from sifwright.registry import Reference
 
-__all__ = ["config", "find", "key"]
+__all__ = ["find", "key", "start"]
 
 _PATIENT = web.Way(patient=True)
 # Without a byte in between, and at all.
@@ -61,11 +61,11 @@ def find(source: Source, processor: str) -> Found:
     return Found(key=f"{found.digest} {processor}", read=read)
 
 
-def config(source: Source, processor: str) -> Config:
-    """What an image says of itself, without its files. Raises as `find` does."""
+def start(source: Source, processor: str) -> Start:
+    """What a Dockerfile that starts from it goes on with. Raises as `find` does."""
     remote = Remote(located(source.name))
     with _named(remote.reference):
-        return remote.config(remote.resolved(processor), processor)
+        return documents.start(remote.config(remote.resolved(processor)), processor)
 
 
 class Remote:
@@ -87,13 +87,14 @@ class Remote:
         value, digest = self.manifest(self.reference.digest or self.reference.tag)
         return resolved(value, digest, processor, self.manifest)
 
-    def config(self, manifest: Manifest, processor: str) -> Config:
+    def config(self, manifest: Manifest) -> dict[str, Any]:
+        """What the image says of itself."""
         blob = manifest.config
         value, _ = documents.document(Resumed(self._client, blob), blob.digest)
-        return documents.config(value, processor)
+        return value
 
     def read(self, manifest: Manifest, processor: str, timer: Timer) -> Contents:
-        config = self.config(manifest, processor)
+        config = documents.config(self.config(manifest), processor)
         tree = stacked(self._layers(manifest, timer))
         return Contents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
 
@@ -190,6 +191,8 @@ def _named(reference: Reference) -> Iterator[None]:
         yield
     except registry.Unreachable as error:
         raise MachineError.of(str(error), where=str(reference), fix=error.fix) from None
+    except registry.Absent as error:
+        raise NoSuchImage.of(str(error), where=str(reference), fix=error.fix) from None
     except registry.RegistryError as error:
         raise SourceError.of(str(error), where=str(reference), fix=error.fix) from None
     except OSError as error:

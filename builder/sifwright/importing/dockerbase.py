@@ -96,6 +96,8 @@ def _check_names(listed: list[Instruction], findings: Findings) -> None:
 
 
 def _image(item: Instruction, known: dict[str, str], findings: Findings) -> str:
+    """The image of FROM; '' if it is refused, so that nobody asks for it."""
+    before = len(findings.problems)
     platform = dict(item.flags).get("platform", _PLATFORM)
     if platform != _PLATFORM or len(item.flags) != ("platform" in dict(item.flags)):
         what = f"FROM with {' '.join(f'--{n}={v}' for n, v in item.flags)}"
@@ -112,7 +114,7 @@ def _image(item: Instruction, known: dict[str, str], findings: Findings) -> str:
         findings.refuse(item.line, f"FROM: {error}", "Give the ARG a value before FROM.")
         return ""
     check_image(item.line, image, findings)
-    return image
+    return image if len(findings.problems) == before else ""
 
 
 def check_image(line: int, image: str, findings: Findings) -> None:

@@ -80,14 +80,17 @@ class _Reader:
     # The options of the ARGs so far: what they are called, and their value.
     options: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     folder: str = ""
+    # Where an image without WORKDIR starts; '' if it was not asked.
+    top: str = ""
     user: str = ""
 
     def start(self, look: startingfrom.Look, rest: list[Instruction]) -> list[str]:
         """Go on from what the image says; returns its ENTRYPOINT."""
         line, image = self.draft.base_line, self.draft.bootstrap.get("From", "")
-        if not image or self.findings.problems:
+        said = startingfrom.said(line, image, look, rest, self.findings) if image else None
+        if said is None:
             return []
-        said = startingfrom.check(line, image, look(image), rest, self.findings)
+        self.top = "/"
         self._become(said.user)
         if folder := said.folder.rstrip("/"):
             item = Instruction(line=line, name="WORKDIR", flags=(), text=folder, lines=())
@@ -250,7 +253,7 @@ class _Reader:
         return [*found[:-1], self._absolute(found[-1])]
 
     def _absolute(self, path: str) -> str:
-        return targets.absolute(path, self.folder)
+        return targets.absolute(path, self.folder or self.top)
 
     def _workdir(self, item: Instruction) -> None:
         self._enter(item, words.expand(item.text.strip(), self._lookup))
@@ -273,7 +276,9 @@ class _Reader:
             self.findings.note(item.line, text)
 
     def _become(self, name: str) -> None:
-        self.user = "" if name.split(":", maxsplit=1)[0] in {"root", "0"} else name
+        first = name.partition(":")[0]
+        # Docker takes digits for a number, whatever stands in /etc/passwd.
+        self.user = "" if first == "root" or re.fullmatch("0+", first) else name
 
     def _add_piece(
         self,

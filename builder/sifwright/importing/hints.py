@@ -48,7 +48,8 @@ def metadata(
     draft.description = _described(found.labels)
     shown = {item.name: item for item in chosen}
     if "ENTRYPOINT" in shown or "CMD" in shown:
-        entry = _program(found.entrypoint, shown.get("ENTRYPOINT")) or base
+        own = _program(found.entrypoint, shown.get("ENTRYPOINT"))
+        entry = own if "ENTRYPOINT" in shown else base
         command = _program(found.command, shown.get("CMD"))
         draft.runscript = runscript(entry, command, folder)
 

@@ -7,59 +7,87 @@ from typing import TYPE_CHECKING
 
 from sifwright.errors import SifwrightError
 from sifwright.imagesource import names
-from sifwright.imagesource.model import BadImage, Config
+from sifwright.imagesource.model import BadImage, NoSuchImage, OtherProcessor, SourceError, Start
+from sifwright.importing import words
 
 if TYPE_CHECKING:
     from sifwright.importing.findings import Findings
     from sifwright.importing.instructions import Instruction
 
-__all__ = ["Look", "asked", "check", "unasked"]
+__all__ = ["Look", "asked", "said", "unasked"]
 
-# What it says of itself, or why that is not known.
-Look = Callable[[str], Config | str]
+# What it says of itself, or nothing if it is not asked. Raises `SourceError`.
+Look = Callable[[str], Start | None]
 
 _PROCESSOR = "x86_64"
 _DEFAULT_SHELL = ("/bin/sh", "-c")
+_BLIND = "RUN starts in / as root, with /bin/sh"
 
 
-def unasked(_: str) -> str:
-    return "--offline"
+def unasked(_: str) -> None:
+    return None
 
 
-def asked(image: str) -> Config | str:
+def asked(image: str) -> Start:
     """Ask its registry, through the mirrors file and with the login."""
     from sifwright.imagesource import remote  # noqa: PLC0415  # most commands need no ssl
 
     try:
-        return remote.config(names.parse(f"docker://{image}"), _PROCESSOR)
+        return remote.start(names.parse(f"docker://{image}"), _PROCESSOR)
+    except NoSuchImage:
+        raise
     except SifwrightError as error:
-        return str(error.problems[0].what)
+        found = error.problems[0]
+        fix = f"{found.fix} With --offline it is imported without asking: {_BLIND}.".strip()
+        raise SourceError.of(found.what, where=found.where, fix=fix) from None
+    except OtherProcessor as error:
+        raise SourceError.of(str(error), fix="Name an image for this processor.") from None
     except BadImage as error:
-        return str(error)
+        raise SourceError.of(str(error), fix=error.fix or "Name another image.") from None
 
 
-def check(
-    line: int, image: str, said: Config | str, listed: list[Instruction], findings: Findings
-) -> Config:
-    """Say what of it decides here, and refuse what no layer can do."""
-    needs = [item for item in listed if item.name in {"RUN", "CMD", "ENTRYPOINT"}]
-    if isinstance(said, str):
-        if needs:
+def said(
+    line: int, image: str, look: Look, listed: list[Instruction], findings: Findings
+) -> Start | None:
+    """What it says of the instructions that follow, or nothing if it is not asked.
+
+    What no layer can do is refused, and so is an image that is asked and does not answer.
+    """
+    try:
+        found = look(image)
+    except SourceError as error:
+        for one in error.problems:
+            where = f"{one.where}: " if one.where else ""
+            findings.refuse(line, f"FROM {image}: {where}{one.what}", one.fix)
+        # So that what would follow from it is not said as well.
+        return Start()
+    if found is None:
+        if any(map(_starts, listed)):
             text = "what it says of WORKDIR, USER, SHELL, ONBUILD and ENTRYPOINT is not known"
-            findings.note(line, f"{text} ({said}): RUN starts in / as root, with /bin/sh")
-        return Config(processor=_PROCESSOR)
+            findings.note(line, f"{text} (--offline): {_BLIND}")
+        return None
+    _check(line, image, found, listed, findings)
+    return found
+
+
+def _check(
+    line: int, image: str, said: Start, listed: list[Instruction], findings: Findings
+) -> None:
     for trigger in said.triggers:
         what = f"FROM {image}: its ONBUILD is an instruction of this recipe: {trigger[:80]!a}"
         findings.refuse(line, what, "Start from an image without ONBUILD, and write it here.")
-    if said.shell not in {(), _DEFAULT_SHELL} and any(_in_shell(item) for item in needs):
+    if said.shell not in {(), _DEFAULT_SHELL} and any(map(_in_shell, listed)):
         what = f"FROM {image}: its SHELL is {list(said.shell)}, which reads RUN and CMD"
         findings.refuse(line, what, 'Write them as lists of words, as in RUN ["bash", "-c", …].')
     named = {"WORKDIR": said.folder.rstrip("/"), "USER": said.user}
     for name, value in named.items():
         if value:
             findings.note(line, f"{name} is that of the image: {value!a}")
-    return said
+
+
+def _starts(item: Instruction) -> bool:
+    return item.name in {"RUN", "CMD", "ENTRYPOINT"}
 
 
 def _in_shell(item: Instruction) -> bool:
-    return not item.text.lstrip().startswith("[")
+    return _starts(item) and words.json_words(item.text) is None
