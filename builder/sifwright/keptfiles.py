@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sifwright import treefiles
 from sifwright.host_checks import TEMPORARY_FIX
 from sifwright.render import buildfiles
 from sifwright.render.metadata import ENVIRONMENT, LABELS, BaseMetadata
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["base_metadata", "modes", "prepare", "read", "settings", "write_files"]
 
 _KEPT = "kept"
-# Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
-_ANY = "surrogateescape"
 # Folders that the image's metadata lies in: the last layer must not give them other modes.
 _FOLDERS = ("", ".singularity.d", ".singularity.d/env", "opt", "opt/sifwright")
 
@@ -40,7 +38,7 @@ def prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[s
 def _prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> None:
     settings(build, machine)
     for name, text in kept.items():
-        (build / _KEPT / Path(name).name).write_text(text, errors=_ANY)
+        (build / _KEPT / Path(name).name).write_text(text, errors="surrogateescape")
     step = plan.steps[number]
     write_files(build, [*buildfiles.programs(), *buildfiles.of_step(step)], buildfiles.BUILD)
     (build / "run").write_text(buildfiles.script(plan, number))
@@ -62,29 +60,22 @@ def settings(build: Path, machine: Path) -> None:
             path.chmod(mode)
 
 
-def read(build: Path) -> dict[str, str]:
-    """What the step left for later ones: name -> text."""
-    folder = build / _KEPT
-    return {
-        path.name: path.read_text(errors=_ANY)
-        for path in sorted(folder.glob("*"))
-        # A link would lead to a file of this machine.
-        if path.is_file() and not path.is_symlink()
-    }
+def read(root: Path) -> dict[str, str]:
+    """What the step left for later ones: name -> text; the build's folder is in `root`."""
+    return treefiles.texts(root, f"{buildfiles.BUILD}/{_KEPT}")
 
 
 def modes(tree: Path) -> dict[str, int]:
     """The modes of those folders that a step's changes hold, of the ones that metadata lies in."""
-    there = (name for name in _FOLDERS if (tree / name).is_dir())
-    return {name: stat.S_IMODE((tree / name).stat().st_mode) for name in there}
+    found = {name: treefiles.mode(tree, name) for name in _FOLDERS}
+    return {name: mode for name, mode in found.items() if mode is not None}
 
 
 def base_metadata(tree: Path) -> BaseMetadata:
     """What the engine wrote into the tree of the first step."""
-    environment = tree / ENVIRONMENT.lstrip("/")
     return BaseMetadata(
-        labels=json.loads((tree / LABELS.lstrip("/")).read_text()),
-        environment=environment.read_text() if environment.exists() else "",
+        labels=json.loads(treefiles.text(tree, LABELS) or "{}"),
+        environment=treefiles.text(tree, ENVIRONMENT) or "",
     )
 
 

@@ -35,11 +35,11 @@ __all__ = ["Ran", "Sandbox"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ran:
-    """What a step changed, the folder that has it, and the build's own folder."""
+    """What a step changed, the folder that has it, and what it left for later steps."""
 
     changes: Path | Live
     tree: Path
-    build: Path
+    kept: Mapping[str, str]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -76,13 +76,13 @@ class Sandbox:
         self._holds = None
         if not below:
             return self._first(work)
-        build = self._build_folder(number, below[-1], work)
+        self._build_folder(number, below[-1], work)
         if is_live:
             self._run(self._inside(number, work, "run"), work)
-            return self._live(work, build)
+            return self._live(work, keptfiles.read(work))
         self._run(self._overlaid(below, work, "run"), work)
         tree = work / "overlay" / "upper"
-        return Ran(changes=tree, tree=tree, build=build)
+        return Ran(changes=tree, tree=tree, kept=keptfiles.read(work))
 
     def holds(self, below: Sequence[Entry]) -> bool:
         """Whether the tree is what these results come to."""
@@ -127,7 +127,7 @@ class Sandbox:
         how = Packing(compression="", log=self.log)
         merge([entry.file(SQUASHFS) for entry in below], self.temporary, how, self._state)
         # Nothing is made there to bind to, unlike on an overlay.
-        (self._tree / buildfiles.BUILD.lstrip("/")).mkdir(exist_ok=True)
+        _build(self._tree).mkdir(exist_ok=True)
         self._holds = _identity(below[-1])
 
     def _clear(self) -> None:
@@ -145,11 +145,11 @@ class Sandbox:
             workspace.remove_tree(self._tree)
         self._state.unlink(missing_ok=True)
 
-    def _live(self, work: Path, build: Path) -> Ran:
+    def _live(self, work: Path, kept: Mapping[str, str]) -> Ran:
         upper = work / "upper"
         upper.mkdir()
         changes = Live(tree=self._tree, state=self._state, upper=upper)
-        return Ran(changes=changes, tree=self._tree, build=build)
+        return Ran(changes=changes, tree=self._tree, kept=kept)
 
     def _first(self, work: Path) -> Ran:
         """Make the first step's tree; the build's own folder is in it."""
@@ -158,11 +158,12 @@ class Sandbox:
         definition.write_text(self.base)
         binds = self.settings.binds
         self._run(self.engine.sandbox_command(definition, self._tree, binds=binds), work)
-        return self._live(work, self._tree / buildfiles.BUILD.lstrip("/"))
+        return self._live(work, keptfiles.read(self._tree))
 
     def _inside(self, number: int, work: Path, script: str) -> list[str]:
         """The command that runs a script of the build's own folder in the tree."""
-        inside, binds = f"{buildfiles.BUILD}/{script}", self._binds(number, work)
+        inside = f"{buildfiles.BUILD}/{script}"
+        binds = self._binds(number, work)
         return self.engine.inside_command(self._tree, inside, binds=binds)
 
     def _overlaid(self, below: Sequence[Entry], work: Path, script: str) -> list[str]:
@@ -174,15 +175,13 @@ class Sandbox:
         binds = self._binds(len(below), work)
         return self.engine.step_command(layers, overlay, inside, binds=binds)
 
-    def _build_folder(self, number: int, below: Entry, work: Path) -> Path:
-        """The build's own folder: it is bound, so that nothing of it is in the changes."""
-        build = work / "build"
+    def _build_folder(self, number: int, below: Entry, work: Path) -> None:
+        """Make the build's own folder: it is bound, so that nothing of it is in the changes."""
         machine = Path(self.settings.env["SIFWRIGHT_MACHINE"])
-        keptfiles.prepare(build, self.plan, number, machine, self._kept(below))
-        return build
+        keptfiles.prepare(_build(work), self.plan, number, machine, self._kept(below))
 
     def _binds(self, number: int, work: Path) -> list[str]:
-        build = work / "build"
+        build = _build(work)
         fetched = self._fetched(number, build)
         return [f"{build}:{buildfiles.BUILD}", *self.settings.binds, *fetched]
 
@@ -208,6 +207,11 @@ class Sandbox:
         status = runner.stream(command, log=self.log, on_line=self.watcher, env=environment)
         if status != 0:
             raise BuildError(self.watcher.problem(f"{self.engine.product} failed"))
+
+
+def _build(root: Path) -> Path:
+    """The build's own folder, as it is called in the image."""
+    return root / buildfiles.BUILD.lstrip("/")
 
 
 def _identity(entry: Entry) -> tuple[str, str]:

@@ -227,7 +227,7 @@ class Steps:
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "inputs": stepkey.inputs(step, self.cached.surroundings),
             "mirror": self.sandbox.mirror,
-            "kept": keptfiles.read(ran.build),
+            "kept": ran.kept,
             "folders": keptfiles.modes(ran.tree),
             **({} if below else {"metadata": asdict(keptfiles.base_metadata(ran.tree))}),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -41,9 +42,24 @@ def test_it_cleans_the_image_and_follows_no_link(rootfs: Path, variable: str) ->
     assert [(rootfs / "etc" / name).read_text() for name in NAMES] == ["", "", "outside\n"]
 
 
+def test_folders_of_the_machine_behind_links_stay_as_they_are(rootfs: Path, tmp_path: Path) -> None:
+    """A base image can bring any link."""
+    (tmp_path / "machine").mkdir()
+    for name in (*NAMES, "environment"):
+        (tmp_path / "machine" / name).write_text("outside\n")
+    for link in (".sifwright", "etc"):
+        shutil.rmtree(rootfs / link, ignore_errors=True)
+        (rootfs / link).symlink_to(tmp_path / "machine")
+        said = _setup({"APPTAINER_ROOTFS": str(rootfs)})
+        assert said.startswith("0 ") == (link != "etc"), said
+    assert "/etc of the base image is a link" in said
+    left = {path.name: path.read_text() for path in (tmp_path / "machine").iterdir()}
+    assert left == dict.fromkeys((*NAMES, "environment"), "outside\n")
+
+
 def test_it_stops_before_it_touches_the_machine_itself() -> None:
     """The lines that write come after the two that refuse: those alone are run here."""
-    refusals, writes, _ = SCRIPT.partition('mkdir -p "$build')
+    refusals, writes, _ = SCRIPT.partition('rm -rf "$build')
     assert writes
     assert ">" not in re.sub(r"#.*|>&2", "", refusals)
     for environment in ({}, {"APPTAINER_ROOTFS": "/"}, {"APPTAINER_ROOTFS": ""}):

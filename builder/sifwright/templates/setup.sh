@@ -8,7 +8,14 @@ if [ "$(cd "$rootfs" && pwd -P)" = / ]; then
   echo "sifwright: the image's folder is /, the machine itself" >&2
   exit 1
 fi
+# What lies behind a link of the image's is the machine's own.
+if [ -L "$rootfs/etc" ]; then
+  echo "sifwright: /etc of the base image is a link, which may lead out of it: start from another image" >&2
+  exit 1
+fi
 build="$rootfs/.sifwright"
+# An image may bring one of its own, which is a link or has some in it.
+rm -rf "$build"
 mkdir -p "$build/machine" "$build/tmp" "$build/layers"
 # debootstrap copies these from the machine; a link might lead back to the machine's own file.
 for file in hostname resolv.conf hosts; do
