@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright import host_checks, runner
+from sifwright import host_checks, runner, steptmp
 from sifwright.errors import BuildError
 from sifwright.sif import image
 from sifwright.task import Made
@@ -22,14 +22,14 @@ def make(task: Task) -> Made:
     compression = engine.compression(plan.site.compression)
     if compression != plan.site.compression:
         watcher.progress.note(f"{engine.product} {engine.version} compresses with gzip only")
-    command = engine.build_command(
-        task.made / f"{plan.image.name}.def",
-        task.made / "image.sif",
-        compression=compression,
-        binds=task.settings.binds,
-    )
     watcher.timer.start(plan.steps[0].layer.name)
     with workspace(host_checks.temporary_root()) as work:
+        command = engine.build_command(
+            task.made / f"{plan.image.name}.def",
+            task.made / "image.sif",
+            compression=compression,
+            binds=[*steptmp.made(work), *task.settings.binds],
+        )
         environment = task.environment(work)
         status = runner.stream(command, log=task.log, on_line=watcher, env=environment)
     if status != 0:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright import host_checks, keptfiles, room, runner, workspace
+from sifwright import host_checks, keptfiles, room, runner, steptmp, workspace
 from sifwright.cachedsteps import unpacked
 from sifwright.errors import BuildError, MachineError
 from sifwright.render import buildfiles
@@ -156,14 +156,14 @@ class Sandbox:
         self._clear()
         definition = work / "base.def"
         definition.write_text(self.base)
-        binds = self.settings.binds
+        binds = [*steptmp.made(work), *self.settings.binds]
         self._run(self.engine.sandbox_command(definition, self._tree, binds=binds), work)
         return self._live(work, keptfiles.read(self._tree))
 
     def _inside(self, number: int, work: Path, script: str) -> list[str]:
         """The command that runs a script of the build's own folder in the tree."""
         inside = f"{buildfiles.BUILD}/{script}"
-        binds = self._binds(number, work)
+        binds = [*steptmp.made(work, self._tree), *self._binds(number, work)]
         return self.engine.inside_command(self._tree, inside, binds=binds)
 
     def _overlaid(self, below: Sequence[Entry], work: Path, script: str) -> list[str]:
@@ -172,7 +172,7 @@ class Sandbox:
         overlay.mkdir()
         layers = [entry.file(SQUASHFS) for entry in below]
         inside = f"{buildfiles.BUILD}/{script}"
-        binds = self._binds(len(below), work)
+        binds = [*steptmp.made(work), *self._binds(len(below), work)]
         return self.engine.step_command(layers, overlay, inside, binds=binds)
 
     def _build_folder(self, number: int, below: Entry, work: Path) -> None:
@@ -205,6 +205,7 @@ class Sandbox:
         own = {"APPTAINER_TMPDIR": folder, "SINGULARITY_TMPDIR": folder}
         environment = {**self.environment, **own}
         status = runner.stream(command, log=self.log, on_line=self.watcher, env=environment)
+        steptmp.clear(work)
         if status != 0:
             raise BuildError(self.watcher.problem(f"{self.engine.product} failed"))
 

@@ -94,10 +94,12 @@ class Apptainer:
         return [*self._exec(binds), *hosts, "--writable", str(tree), "/bin/sh", script]
 
     def _exec(self, binds: Sequence[str]) -> list[str]:
-        """What %post sees of the machine: what is bound, its /tmp, and /etc/hosts."""
+        """What %post sees of the machine, but for its /tmp: what is bound, and /etc/hosts."""
         return [
             *(self.program, "exec", *_fakeroot(), "--cleanenv", "--no-home", "--pwd", "/"),
             *("--no-mount", "bind-paths", "--no-mount", "cwd"),
+            # Where there is nothing to bind another one to, there is none.
+            *("--no-mount", "tmp"),
             # What it leaves running ends with it: it would hold our end of the log open, and write
             # into what is being packed.
             "--pid",

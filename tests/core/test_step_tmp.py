@@ -1,0 +1,44 @@
+"""The folders that a step has as /tmp and /var/tmp: see tests/engine/test_tmp.py for steps."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from sifwright import steptmp
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+def test_anybody_may_write_there_whatever_the_umask_is(work: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        binds = steptmp.made(work)
+    finally:
+        os.umask(before)
+    sources, targets = zip(*(bind.split(":") for bind in binds), strict=True)
+    assert targets == ("/tmp", "/var/tmp")  # of the image
+    assert {stat.S_IMODE(Path(source).stat().st_mode) for source in sources} == {0o1777}
+    assert len(set(sources)) == len(sources)
+
+
+def test_in_a_tree_without_them_there_is_nothing_to_bind_to(work: Path, tmp_path: Path) -> None:
+    """The engine would refuse to start."""
+    tree = tmp_path / "tree"
+    (tree / "var").mkdir(parents=True)
+    (tree / "var" / "tmp").symlink_to("../tmp")
+    assert [bind.split(":")[1] for bind in steptmp.made(work, tree)] == ["/var/tmp"]
+
+
+def test_nothing_of_them_is_left(work: Path) -> None:
+    for bind in steptmp.made(work):
+        Path(bind.split(":")[0], "left").touch()
+    steptmp.clear(work)
+    assert list(work.iterdir()) == []
