@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ import pytest
 
 from sifwright.cli import main
 from tests.engine.toys import make_toy
+from tests.importing.packing import NOISE, tar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +61,9 @@ RECIPES = {
     "def-all-files": (f"{DEF}%files\n . /x\n".encode(), ":4: %files: all of the recipe's folder"),
     "open-quote": (f'{BASE}ENV A="b\n'.encode(), ":2: ENV: a quote or backslash that leads"),
     "bad-name": (f"{BASE}ENV 'A;x'=b\n".encode(), ":2: ENV: ''A;x'' is not the name of a variable"),
+    "add-cut": (f"{BASE}ADD good cut.tar.gz /x/\n".encode(), ":2: ADD: the archive ends early"),
+    "add-bomb": (f"{BASE}ADD bomb.tar.xz /x\n".encode(), ":2: ADD: unpacked, the archive is lar"),
+    "add-zstd": (f"{BASE}ADD a.tar.zst /x\n".encode(), ":2: ADD: of zstd's archives some builders"),
     "bad-option": (f"{BASE}ARG ÄÖ=1\n".encode(), ":2: ARG"),
     "workdir-up": (f"{BASE}WORKDIR /a/../..\n".encode(), ":2: WORKDIR: '/a/../..'"),
     "braces": (f"{BASE}ENV A=${{B:?x}}\n".encode(), ":2: ENV: what this means is not clear"),
@@ -89,6 +95,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "round").mkdir()
     (place / "round" / "again").symlink_to(".")
     os.mkfifo(place / "fifo")
+    (place / "cut.tar.gz").write_bytes(gzip.compress(tar(NOISE))[:-2000])
+    (place / "bomb.tar.xz").write_bytes(lzma.compress(tar(bytes(64 << 20))))
+    (place / "a.tar.zst").write_bytes(b"\x28\xb5\x2f\xfd")
     with (place / "large").open("wb") as file:
         file.truncate((4 << 20) + 1)
     return folder

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 import stat
-import tarfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sifwright.importing import archives
 from sifwright.importing.context import Context, ContextError, Entry
 from sifwright.model import LayerFile
 
@@ -125,42 +124,11 @@ def staged_files(context: Context, found: Sequence[Path], line: int) -> Staged:
 
 def archive(entry: Entry, folder: str, target: str) -> Staged | None:
     """ADD of a local archive, which is carried uncompressed; None if it is not one."""
-    try:
-        with tarfile.open(fileobj=io.BytesIO(entry.data)) as found:
-            _refuse_members(found)
-            data = _plain(entry.data)
-    except tarfile.TarError:
+    if (data := archives.unpacked(entry.data)) is None:
         return None
     place = f"{folder}/archive.tar"
     file = LayerFile(path=place, data=data, executable=False)
     return Staged(files=[file], code=[f"unpack {place} {shlex.quote(target)}"])
-
-
-def _refuse_members(found: tarfile.TarFile) -> None:
-    for number, member in enumerate(found):
-        parts = member.name.split("/")
-        if ".." in parts or member.isdev():
-            raise ContextError(f"the archive holds {member.name!a}", "Make it again without it.")
-        if number > 10_000:  # noqa: PLR2004  # a bomb, or nothing for a layer
-            raise ContextError("the archive holds more than 10000 files", "Have it downloaded.")
-
-
-def _plain(data: bytes) -> bytes:
-    """The bytes of the archive without compression, for images without xz or bzip2."""
-    import bz2  # noqa: PLC0415  # hardly ever
-    import gzip  # noqa: PLC0415
-    import lzma  # noqa: PLC0415
-
-    for module in (gzip, bz2, lzma):
-        try:
-            with module.open(io.BytesIO(data)) as file:
-                plain: bytes = file.read((4 << 20) + 1)
-        except (OSError, EOFError, lzma.LZMAError):
-            continue
-        if len(plain) > 4 << 20:
-            raise ContextError("unpacked, the archive is larger than 4 MiB", "Have it downloaded.")
-        return plain
-    return data
 
 
 def _borrow(paths: Sequence[str]) -> str:
