@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.render.buildfiles import package_text
+from tests.conftest import run
+from tests.engine.steps import differences
 from tests.importing.building import unlike
 
 if TYPE_CHECKING:
     from tests.importing.building import Workshop
 
 RECIPES = Path(__file__).parent / "recipes"
+REPLACES = """FROM tiny:1
+RUN mkdir -p /t/real /t/link/in /t/file/in /x/file/in && ln -s real /t/folder
+RUN ln -s nowhere /t/dangling; ln -s ../t/real /x/bits; echo old >/t/over-file; mkdir /x/link
+COPY tree /t
+COPY tree/file tree/bits /x/
+"""
 pytestmark = pytest.mark.build
 
 
@@ -32,3 +41,51 @@ def test_a_value_that_the_base_decides(workshop: Workshop, tmp_path: Path) -> No
     recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "decided")
     with pytest.raises(AssertionError, match="but the base image has"):
         workshop.ours(recipe)
+
+
+def test_what_copy_puts_in_the_place_of_another_kind(workshop: Workshop, tmp_path: Path) -> None:
+    tree = tmp_path / "context" / "tree"
+    for place in (
+        "folder/new",
+        "folder/sub/new",
+        "dangling/file",
+        "over-file/file",
+        "file",
+        "bits",
+    ):
+        (tree / place).parent.mkdir(parents=True, exist_ok=True)
+        (tree / place).write_text(place)
+    (tree / "link").symlink_to("file")
+    (tree / "bits").chmod(0o6755)
+    (tree / "shared").mkdir()
+    (tree / "shared").chmod(0o1777)
+    (tmp_path / "context" / "Dockerfile").write_text(REPLACES)
+    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "replaces")
+    original, ours = workshop.original(recipe), workshop.ours(recipe)
+    assert not differences(original.tree, ours.tree)
+
+
+def test_a_folder_in_the_place_of_a_link_of_the_system(workshop: Workshop, tmp_path: Path) -> None:
+    (tmp_path / "context" / "tree" / "lib").mkdir(parents=True)
+    (tmp_path / "context" / "tree" / "lib" / "new").write_text("new")
+    (tmp_path / "context" / "Dockerfile").write_text("FROM tiny:1\nCOPY tree /\n")
+    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "systems")
+    with pytest.raises(
+        AssertionError, match=r"line 2 of the recipe: COPY brings /lib as .*: call it /usr/lib"
+    ):
+        workshop.ours(recipe)
+
+
+def test_what_is_mounted_does_not_give_way(tmp_path: Path) -> None:
+    """The machine's /tmp is mounted in steps; here it is a folder of the test's."""
+    for place in ("machine", "image/with blank/tmp"):
+        (tmp_path / place).mkdir(parents=True)
+    (tmp_path / "machine" / "file").write_text("of the machine")
+    (tmp_path / "recipe.sh").write_text(package_text("templates/recipe.sh"))
+    mount = 'mount --bind machine "image/with blank/tmp"'
+    for path in ("image/with blank", "image/with blank/tmp"):
+        script = f"{mount}; exec bash -euc \". ./recipe.sh; make_way '{path}'\""
+        done = run(["unshare", "--map-root-user", "--mount", "sh", "-c", script], cwd=tmp_path)
+        assert done.returncode == 1, done.stdout
+        assert f"COPY would replace {path}, where the build has " in done.stderr
+        assert (tmp_path / "machine" / "file").exists()

@@ -21,6 +21,7 @@ __all__ = ["Staged", "archive", "copied", "is_kept", "own_places", "staged_files
 MACHINE_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # looked for, not written to
 # What Apptainer builds with (tried).
 _UMASK = 0o002
+_SET_ID = stat.S_ISUID | stat.S_ISGID
 
 
 @dataclass(kw_only=True, slots=True)
@@ -67,7 +68,7 @@ def _one_file(name: str, entry: Entry, target: str, folder: str, mode: int) -> S
     place = f"{folder}/{name}"
     code = [_borrow([target])] if own_places(target) else []
     code.append(f"copy_file {shlex.quote(place)} {shlex.quote(target)}")
-    bits = mode or stat.S_IMODE(entry.mode)
+    bits = mode or _copied_mode(entry)
     if bits != _carried_mode(entry):
         code.append(f'chmod {bits:o} -- "$copied"')
     return Staged(files=[_file(place, entry)], code=code)
@@ -92,14 +93,14 @@ def _lines(entries: Iterable[Entry], top: str, place: str, mode: int) -> Iterato
     yield f"folder {shlex.quote(top)}"
     for entry in listed:
         if entry.is_folder:
-            yield f"folder {shlex.quote(_join(top, entry.path))}"
+            yield f"copied_folder {shlex.quote(_join(top, entry.path))} {place.split('-')[1]}"
     if any(map(_is_file, listed)):
         yield f"copy_into {place} {shlex.quote(top)}"
     for entry in listed:
         if entry.link:
             yield f"link {shlex.quote(entry.link)} {shlex.quote(_join(top, entry.path))}"
     for entry in reversed(listed):
-        bits = mode or stat.S_IMODE(entry.mode)
+        bits = mode or _copied_mode(entry)
         if not entry.link and bits != _carried_mode(entry):
             yield f"chmod {bits:o} -- {shlex.quote(_join(top, entry.path))}"
 
@@ -141,6 +142,11 @@ def _join(top: str, path: str) -> str:
 
 def _is_file(entry: Entry) -> bool:
     return stat.S_ISREG(entry.mode)
+
+
+def _copied_mode(entry: Entry) -> int:
+    """COPY gives a file to root, which takes its setuid and setgid bits (Docker 20.10, buildah)."""
+    return stat.S_IMODE(entry.mode) & (0o7777 if entry.is_folder else ~_SET_ID)
 
 
 def _carried_mode(entry: Entry) -> int:

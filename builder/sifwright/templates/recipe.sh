@@ -77,9 +77,45 @@ folder() { # PATH
   mkdir -p -- "$1"
 }
 
+# A folder that COPY brings takes the place of a link or a file, as in Docker 20.10 and buildah (tried),
+# but not of a link of the system's, such as /lib: no program would start after that.
+copied_folder() { # PATH LINE
+  if [[ -L $1 && ${1%/*} == '' && -d $1 ]]; then
+    printf 'line %s of the recipe: COPY brings %s as a folder, which is a link here: call it %s\n' \
+      "$2" "$1" "$(cd -P -- "$1" && pwd)" >&2
+    exit 1
+  fi
+  [[ ! -L $1 && -d $1 ]] || rm -f -- "$1"
+  mkdir -p -- "$1"
+}
+
+# A folder gives way to a file or link of COPY's, but not with what is mounted there (/tmp): that is the
+# building machine's.
+make_way() { # PATH
+  local place mounted
+  if [[ ! -d $1 || -L $1 ]]; then
+    rm -f -- "$1"
+    return
+  fi
+  place=$(cd -P -- "$1" && pwd)
+  while read -r _ _ _ _ mounted _; do
+    printf -v mounted %b "$mounted"
+    if [[ $mounted/ == "$place"/* ]]; then
+      printf 'COPY would replace %s, where the build has %s of the machine: copy to another name\n' \
+        "$1" "$mounted" >&2
+      exit 1
+    fi
+  done </proc/self/mountinfo
+  rm -rf -- "$1"
+}
+
 # COPY to a folder: what lies in a folder of this one.
 copy_into() { # FOLDER TARGET
+  local path
   mkdir -p -- "$2"
+  while IFS= read -r -d '' path; do
+    make_way "${2%/}/$path"
+  done < <(cd "$layer/$1" && find . -type f -print0)
   cp -R --remove-destination -- "$layer/$1/." "$2"
 }
 
@@ -88,6 +124,7 @@ copy_file() { # FILE TARGET
   copied=$2
   [[ ! -d $copied ]] || copied=${copied%/}/${1##*/}
   mkdir -p -- "${copied%/*}/"
+  make_way "$copied"
   cp --remove-destination -- "$layer/$1" "$copied"
 }
 
@@ -101,7 +138,7 @@ copy_files() { # FOLDER TARGET
 }
 
 link() { # TARGET PATH
-  rm -f -- "$2"
+  make_way "$2"
   ln -s -- "$1" "$2"
 }
 
