@@ -43,6 +43,19 @@ def test_a_value_that_the_base_decides(workshop: Workshop, tmp_path: Path) -> No
         workshop.ours(recipe)
 
 
+def test_names_that_apptainer_keeps(workshop: Workshop, tmp_path: Path) -> None:
+    """RUN sees what the recipe says; a container would be told of an error at each start."""
+    text = (
+        "FROM tiny:1\nENV UID=5 EUID=6 GID=7\nRUN echo $UID >/one\nRUN echo $UID $EUID $GID >/two\n"
+    )
+    (tmp_path / "context").mkdir()
+    (tmp_path / "context" / "Dockerfile").write_text(text)
+    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "apptainers")
+    original, ours = workshop.original(recipe), workshop.ours(recipe)
+    assert not differences(original.tree, ours.tree)
+    assert not {"EUID", "GID"} & ours.environment.keys()
+
+
 def test_what_copy_puts_in_the_place_of_another_kind(workshop: Workshop, tmp_path: Path) -> None:
     tree = tmp_path / "context" / "tree"
     for place in (

@@ -61,6 +61,7 @@ RECIPES = {
     "def-all-files": (f"{DEF}%files\n . /x\n".encode(), ":4: %files: all of the recipe's folder"),
     "open-quote": (f'{BASE}ENV A="b\n'.encode(), ":2: ENV: a quote or backslash that leads"),
     "bad-name": (f"{BASE}ENV 'A;x'=b\n".encode(), ":2: ENV: ''A;x'' is not the name of a variable"),
+    "shells-name": (f"{BASE}ENV A=1 SHELLOPTS=x\n".encode(), ":2: ENV: 'SHELLOPTS' is a name that"),
     "add-cut": (f"{BASE}ADD good cut.tar.gz /x/\n".encode(), ":2: ADD: the archive ends early"),
     "add-bomb": (f"{BASE}ADD bomb.tar.xz /x\n".encode(), ":2: ADD: unpacked, the archive is lar"),
     "add-zstd": (f"{BASE}ADD a.tar.zst /x\n".encode(), ":2: ADD: of zstd's archives some builders"),
@@ -207,3 +208,13 @@ def test_labels_and_scripts_of_any_kind_load(project: Path) -> None:
     assert main([*words, "import", str(recipe), "--name", "odd", "--offline"]) == 0
     assert main([*words, "plan", "local", "odd"]) == 0
     assert main([*words, "render", "local", "odd"]) == 0
+
+
+def test_a_name_that_apptainer_keeps_is_said(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = project / "recipe" / "Dockerfile"
+    recipe.write_text(f"{BASE}ENV A=1 \\\n UID=5\n")
+    words = ["--project", str(project), "import", str(recipe), "--name", "case"]
+    assert main([*words, "--offline", "--dry-run"]) == 0
+    assert f"note: {recipe}:2: ENV UID: only the recipe's RUNs see it" in capsys.readouterr().out

@@ -256,8 +256,8 @@ class _Reader:
             except words.WordError as error:
                 fix = "Only NAME=value and export NAME=value can be carried."
                 self.findings.refuse(number, f"%environment: {error}", fix)
-        rules = [rule for rule in rules if rule.name in exported]
-        self._add(Piece(line=section.line, says="%environment", rules=tuple(rules)))
+        kept = environment.carried(rule for rule in rules if rule.name in exported)
+        self._add(Piece(line=section.line, says="%environment", rules=kept))
 
     def _test(self, section: Section) -> None:
         shell = self._interpreter(section)

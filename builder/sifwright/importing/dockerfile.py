@@ -23,7 +23,6 @@ from sifwright.importing.draft import Argument, Draft, Piece
 from sifwright.importing.instructions import Instruction, directives, instructions
 from sifwright.importing.refused import REFUSED, refused_flags
 from sifwright.model import LayerFile
-from sifwright.render import shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,8 +154,9 @@ class _Reader:
             found += environment.rules(name, raw, self._lookup)
         for rule in found:
             self.env[rule.name] = rule.value if rule.action == "set" else None
-        code = [shell.export(rule) for rule in found]
-        self._add_piece(item, *code, rules=tuple(found))
+            if rule.name in environment.ENGINES_OWN:
+                self.findings.note(item.line, f"ENV {rule.name}: {environment.ONLY_STEPS}")
+        self._add_piece(item, *map(environment.code, found), rules=environment.carried(found))
 
     def _arg(self, item: Instruction) -> None:
         for word in words.split(item.text):

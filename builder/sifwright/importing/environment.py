@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 from sifwright.importing import words
@@ -10,9 +11,26 @@ from sifwright.model import EnvRule
 from sifwright.scripts import refuse_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sifwright.importing.words import Lookup
 
-__all__ = ["assignments", "merged", "pairs", "rules"]
+__all__ = [
+    "ENGINES_OWN",
+    "ONLY_STEPS",
+    "assignments",
+    "carried",
+    "code",
+    "merged",
+    "pairs",
+    "rules",
+]
+
+# What the shell in which Apptainer makes an image's environment keeps for itself (tried on 1.4.5).
+ENGINES_OWN = {"UID", "EUID", "GID"}
+ONLY_STEPS = "only the recipe's RUNs see it; Apptainer keeps that name for itself"
+# What no shell takes from its environment: it would end, or become another one.
+_SHELLS_OWN = {"BASHOPTS", "BASH_VERSINFO", "PPID", "SHELLOPTS"}
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELL = re.compile(r"[`;&|<>()*?]|\$\(")
@@ -59,10 +77,24 @@ def _refuse_raw(raw: str) -> None:
         raise words.WordError(f"'{raw}': a backslash or '~' outside quotes")
 
 
+def carried(found: Iterable[EnvRule]) -> tuple[EnvRule, ...]:
+    """The rules that an image can have."""
+    return tuple(rule for rule in found if rule.name not in ENGINES_OWN)
+
+
+def code(rule: EnvRule) -> str:
+    """The line of install.sh that applies a rule to what RUN sees (templates/recipe.sh)."""
+    return f"variable {rule.name} {rule.action} {shlex.quote(rule.value)}"
+
+
 def rules(name: str, raw: str, lookup: Lookup) -> list[EnvRule]:
     """What a value comes to; one that names its own variable is put before or behind it."""
     if not _NAME.fullmatch(name):
         raise words.WordError(f"'{name}' is not the name of a variable")
+    if name in _SHELLS_OWN:
+        raise words.WordError(
+            f"'{name}' is a name that bash, which runs the steps, keeps for itself"
+        )
     before, after = _around_itself(name, raw, lookup)
     if before is None and after is None:
         return [_rule(name, "set", words.expand(raw, lookup))]

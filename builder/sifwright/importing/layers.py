@@ -21,6 +21,14 @@ __all__ = ["Writing", "files"]
 _LINE = 100
 _VERSION = "as-imported"
 _UNCHECKED = "the recipe names no sum; the first build keeps what it got, and later ones compare"
+# Lines of install.sh that make the environment -> how a later layer says the same: what an ARG must
+# not be was found out where it stands.
+_AGAIN = {
+    "variable ": "earlier ",
+    "argument ": "argument ",
+    "fixed_argument ": "argument ",
+    "[[ -z $OPT_": "[[ -z $OPT_",
+}
 # The base's own line, in the terms of a layer's option.
 _IMAGE = {
     "type": "string",
@@ -138,7 +146,7 @@ class Writing:
             "cd files",
             "# shellcheck source=/dev/null",
             ". ./recipe.sh",
-            f"as_recipe {' '.join(self._changed(number))}".rstrip(),
+            "as_recipe",
             *self._before(number),
         ]
         for piece in pieces:
@@ -152,26 +160,20 @@ class Writing:
             lines.append(f"chmod 755 {target}")
         return "\n".join(lines) + "\n"
 
-    def _changed(self, number: int) -> list[str]:
-        """The variables that headers of layers before have changed, and that begin anew."""
-        earlier = [piece for group in self.groups[: number - 1] for piece in group]
-        names = {rule.name for piece in earlier for rule in piece.rules}
-        return sorted(names - {"PATH"}) if self.draft.is_live else []
-
     def _before(self, number: int) -> list[str]:
         """The environment that the layers before have made, as a build of the recipe has it."""
         earlier = [piece for group in self.groups[: number - 1] for piece in group]
-        kept = ("export ", "[[ -z $OPT_", "argument ", "fixed_argument ")
-        return [
-            line
-            for piece in earlier
-            for line in piece.code
-            if self.draft.is_live and line.startswith(kept)
-        ]
+        lines = (line for piece in earlier for line in piece.code if self.draft.is_live)
+        return [_again(line) for line in lines if line.startswith(tuple(_AGAIN))]
 
 
 def files(writing: Writing) -> dict[str, LayerFile]:
     return {file.path: file for file in writing.files()}
+
+
+def _again(line: str) -> str:
+    start = next(start for start in _AGAIN if line.startswith(start))
+    return _AGAIN[start] + line.removeprefix(start)
 
 
 def _own(pieces: Sequence[Piece]) -> list[Argument]:

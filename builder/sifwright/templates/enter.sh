@@ -5,6 +5,8 @@
 status=0
 umask 022
 mkdir -p /opt/sifwright
+# What the base image says, for steps of imported recipes (recipe.sh).
+env -0 >/.sifwright/base-environment
 # shellcheck source=/dev/null
 . /.sifwright/surround
 sh /.sifwright/run || status=$?

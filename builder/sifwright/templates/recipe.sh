@@ -4,61 +4,102 @@
 layer=$PWD
 # What was put into a folder that is the building machine's own (/tmp): it goes when the step ends.
 borrowed=()
-# The variables that the base image's ENV sets.
-of_base=()
+# The environment of RUN and %post, and what of it the base image says. It is not this script's own:
+# bash keeps some names for itself (UID, GROUPS), and others are the script's.
+declare -A recipe_env=() base_env=()
+# Whether the base image's has what layers before this one add to it.
+is_applied=
 trap '((${#borrowed[@]} == 0)) || rm -rf -- "${borrowed[@]}"' EXIT
 
 # What a build of the recipe finds around it: the base image's environment, and root's home.
-# Of the variables that are named, it begins with those of the base image.
-as_recipe() { # NAME…
-  local -r image=/.singularity.d/env/10-docker2singularity.sh
-  export GIT_CONFIG_SYSTEM=$HOME/.gitconfig HOME=/root
-  export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-  unset BASH_ENV LC_ALL "$@"
-  [[ ! -f $image ]] || {
-    local word rest
-    while read -r word rest; do
-      [[ $word != export ]] || of_base+=("${rest%%=*}")
-    done <"$image"
-    set +u
-    # shellcheck source=/dev/null
-    . "$image"
-    set -u
-  }
+as_recipe() {
+  local word
+  recipe_env=([HOME]=/root [PATH]=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+  export GIT_CONFIG_SYSTEM=$HOME/.gitconfig
+  unset BASH_ENV LC_ALL
+  find_environment
+  while IFS= read -r -d '' word; do
+    case ${word%%=*} in
+      PWD | OLDPWD | SHLVL | HOSTNAME | _) ;;
+      *)
+        base_env[${word%%=*}]=${word#*=}
+        recipe_env[${word%%=*}]=${word#*=}
+        ;;
+    esac
+  done <"$SIFWRIGHT_BUILD/tmp/environment"
+}
+
+# From what starts steps in an OCI image (oci/run, enter.sh), or as Apptainer keeps it in a SIF.
+find_environment() {
+  local -r kept=/.singularity.d/env/10-docker2singularity.sh
+  if [[ -f $SIFWRIGHT_BUILD/environment-so-far ]]; then
+    is_applied=yes
+    cat "$SIFWRIGHT_BUILD/environment-so-far"
+  elif [[ -f $SIFWRIGHT_BUILD/base-environment ]]; then
+    cat "$SIFWRIGHT_BUILD/base-environment"
+  elif [[ -f $kept ]]; then
+    # shellcheck disable=SC2016  # the other shell's own
+    env -i /bin/sh -c '. "$1" && exec /usr/bin/env -0' sh "$kept"
+  fi >"$SIFWRIGHT_BUILD/tmp/environment"
+}
+
+# ENV, by the actions of a layer's header.
+variable() { # NAME ACTION VALUE
+  local old=${recipe_env[$1]-}
+  case $2 in
+    set) recipe_env[$1]=$3 ;;
+    prepend) recipe_env[$1]=$3${old:+:$old} ;;
+    append) recipe_env[$1]=${old:+$old:}$3 ;;
+  esac
+}
+
+# ENV of a layer before this one.
+earlier() { # NAME ACTION VALUE
+  [[ -n $is_applied && $2 != set ]] || variable "$@"
 }
 
 # ARG, which gives way to what the base image's ENV says.
 argument() { # NAME VALUE
-  [[ " ${of_base[*]} " == *" $1 "* ]] || export "$1=$2"
+  [[ -n ${base_env[$1]+set} ]] || recipe_env[$1]=$2
 }
 
 # An ARG whose value is in this layer already: the base image must not have another one.
 fixed_argument() { # NAME VALUE
   argument "$@"
-  [[ ${!1} == "$2" ]] || {
+  [[ ${recipe_env[$1]} == "$2" ]] || {
     printf 'ARG %s is "%s" here, but the base image has "%s", which Docker would take: say it in ENV\n' \
-      "$1" "$2" "${!1}" >&2
+      "$1" "$2" "${recipe_env[$1]}" >&2
     exit 1
   }
 }
 
+# Become a program of the recipe's.
+in_recipe() { # WORD…
+  local name
+  local -a given=()
+  for name in "${!recipe_env[@]}"; do
+    given+=("$name=${recipe_env[$name]}")
+  done
+  exec /usr/bin/env "${given[@]}" "$@" </dev/null
+}
+
 # RUN as Docker does it: by sh, which does not stop at the first error by itself.
 run() { # FOLDER FILE
-  (cd "$1" && exec /bin/sh -c "$(<"$layer/$2")" </dev/null)
+  (cd "$1" && in_recipe /bin/sh -c "$(<"$layer/$2")")
 }
 
 # RUN ["program", "word"]: without a shell.
 run_words() { # FOLDER WORD…
-  (cd "$1" && exec "${@:2}" </dev/null)
+  (cd "$1" && in_recipe "${@:2}")
 }
 
 # %post as Apptainer 1.4 does it: with this umask, and the usual folders on PATH (tried).
 post() { # FILE SHELL…
   local place
   for place in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
-    [[ :$PATH: == *:$place:* ]] || PATH+=:$place
+    [[ :${recipe_env[PATH]}: == *:$place:* ]] || recipe_env[PATH]+=:$place
   done
-  (cd / && umask 002 && exec "${@:2}" "$layer/$1" </dev/null)
+  (cd / && umask 002 && in_recipe "${@:2}" "$layer/$1")
 }
 
 # Refuse to replace what is somebody else's.

@@ -1,0 +1,55 @@
+"""An imported recipe built with Docker, either way: its RUNs see what Docker gives them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import docker
+import pytest
+
+from tests.conftest import sifwright
+from tests.containers.builders import Docker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.containers.built_toys import DockerToy
+
+pytestmark = pytest.mark.build
+
+RECIPE = """FROM {base}
+ARG UID=1000
+ARG BASE=ours
+ARG HOSTNAME=ours
+ARG LATER=as-arg
+ENV PATH=/first:$PATH GROUPS=5 layer=of-recipe
+RUN echo "$UID $BASE $HOSTNAME $LATER $PATH $GROUPS $layer $HOME" >/said-1
+ENV PATH=$PATH:/last LATER=as-env
+RUN echo "$UID $BASE $HOSTNAME $LATER $PATH $GROUPS $layer $HOME" >/said-2
+"""
+FILES = ("/said-1", "/said-2")
+
+
+def test_as_by_docker_itself(
+    docker_toy: DockerToy, tiny_image: str, engines: Callable[[str], str], tmp_path: Path
+) -> None:
+    recipe = tmp_path / "recipe" / "Dockerfile"
+    recipe.parent.mkdir()
+    recipe.write_text(RECIPE.format(base=tiny_image))
+    place = ["--project", docker_toy.folder]
+    by = Docker(docker.DockerClient(base_url=engines("docker"), timeout=60))
+    by.build(recipe.parent, "sifwright-import:original", "", None)
+    wanted = by.output("sifwright-import:original", ["tail", "-n", "+1", *FILES])
+    assert "/first:/odd:/usr/sbin:/usr/bin:/last 5 of-recipe /root" in wanted
+
+    for words in (
+        ("import", recipe, "--name", "case"),
+        ("build", docker_toy.site, "case", "--engine", "docker", "--output", tmp_path / "build"),
+        ("render", docker_toy.site, "case", "--format", "dockerfile", "--output", tmp_path / "by"),
+    ):
+        done = sifwright(*place, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert by.output(f"sifwright/case:{docker_toy.site}", ["tail", "-n", "+1", *FILES]) == wanted
+    by.build(tmp_path / "by", "sifwright-import:rendered", "", None)
+    assert by.output("sifwright-import:rendered", ["tail", "-n", "+1", *FILES]) == wanted
