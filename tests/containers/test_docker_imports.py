@@ -26,9 +26,11 @@ ARG LATER=as-arg
 ENV PATH=/first:$PATH GROUPS=5 layer=of-recipe
 RUN echo "$UID $BASE $HOSTNAME $LATER $PATH $GROUPS $layer $HOME" >/said-1
 ENV PATH=$PATH:/last LATER=as-env
+RUN mkdir -p /root/.cache /var/log/app && echo weights >/root/.cache/model
+RUN echo log >/var/log/app/log
 RUN echo "$UID $BASE $HOSTNAME $LATER $PATH $GROUPS $layer $HOME" >/said-2
 """
-FILES = ("/said-1", "/said-2")
+FILES = ("/said-1", "/said-2", "/root/.cache/model", "/var/log/app/log")
 
 
 def test_as_by_docker_itself(

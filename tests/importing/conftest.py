@@ -38,6 +38,9 @@ def workshop(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     program = Path(shutil.which("tar") or "")
     steps.copy_program(program, root / "usr" / "bin" / "tar", root)
     (root / "opt").mkdir()
+    for place in ("root/.cache/of-base", "var/log/of-base"):
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).write_text("kept")
     (folder / "base" / "Dockerfile").write_text(DOCKERFILE)
     (folder / "containers.conf").write_text(LIMITS)
     made = run([engine, "--quiet", "build", folder / "tiny.sif", root])

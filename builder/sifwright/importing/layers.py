@@ -90,11 +90,13 @@ class Writing:
         header |= {"provides": ["base"], "bootstrap": bootstrap}
         yield _text(f"{folder}/layer.yaml", _yaml(header))
         yield _text(f"{folder}/install.sh", "#!/bin/bash\nset -euo pipefail\n\nbash --version\n")
+        yield _keeping(folder)
 
     def _layer(self, number: int, pieces: Sequence[Piece]) -> Iterator[LayerFile]:
         folder = f"layers/{self.layer(number)}"
         yield _text(f"{folder}/layer.yaml", _yaml(self._header(number, pieces)))
         yield _text(f"{folder}/install.sh", self._install(number, pieces))
+        yield _keeping(folder)
         yield _text(f"{folder}/files/recipe.sh", package_text("templates/recipe.sh"))
         for file in (file for piece in pieces for file in piece.files):
             path = f"{folder}/files/{file.path}"
@@ -169,6 +171,11 @@ class Writing:
 
 def files(writing: Writing) -> dict[str, LayerFile]:
     return {file.path: file for file in writing.files()}
+
+
+def _keeping(folder: str) -> LayerFile:
+    """What the original has in /root/.cache and /var/log, this has, too (templates/step.sh)."""
+    return _text(f"{folder}/files/keeps-caches", "/root/.cache and /var/log stay as they are.\n")
 
 
 def _again(line: str) -> str:

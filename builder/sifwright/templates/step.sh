@@ -53,8 +53,12 @@ if ((status != 0)); then
   echo "sifwright: failed $SIFWRIGHT_LAYER $status"
   exit "$status"
 fi
-rm -rf "${TMPDIR:?}"/* "$PWD" /root/.cache
-[[ ! -d /var/log ]] || find /var/log -type f -delete
+# A recipe of others means what its programs leave there, such as weights of a model.
+if [[ ! -e files/keeps-caches ]]; then
+  rm -rf /root/.cache
+  [[ ! -d /var/log ]] || find /var/log -type f -delete
+fi
+rm -rf "${TMPDIR:?}"/* "$PWD"
 # What apt leaves in a layer that runs it by itself, and the bytecode of what only installs.
 shopt -s nullglob
 rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb
