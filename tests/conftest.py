@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests import scheduling
 
@@ -22,6 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
 ENGINE = shutil.which("apptainer") or shutil.which("singularity")
 # Of the checkout, so that tests neither profit from the user's own step cache nor fill it.
 os.environ["SIFWRIGHT_CACHE"] = str(ROOT / "build" / "cache")
+
+# A machine may be busy: no test says how long it takes. As hypothesis has it where CI is set.
+settings.register_profile("unhurried", settings.default, deadline=None)
+settings.load_profile("unhurried")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
