@@ -49,7 +49,7 @@ class Ground:
         labels = work / LABELS.lstrip("/")
         labels.parent.mkdir(parents=True)
         labels.write_text("{}")
-        return SimpleNamespace(changes=work, tree=work, build=work)
+        return SimpleNamespace(changes=work, tree=work, kept={})
 
     def discard(self) -> None:
         """There is no tree."""

@@ -4,6 +4,10 @@
 layer=$PWD
 # What was put into a folder that is the building machine's own (/tmp): it goes when the step ends.
 borrowed=()
+# What was there before the step began; nothing where /tmp is the step's own.
+shopt -s nullglob dotglob
+others=(/tmp/* /var/tmp/* /dev/shm/*)
+shopt -u nullglob dotglob
 # The environment of RUN and %post, and what of it the base image says. It is not this script's own:
 # bash keeps some names for itself (UID, GROUPS), and others are the script's.
 declare -A recipe_env=() base_env=()
@@ -102,14 +106,16 @@ post() { # FILE SHELL…
   (cd / && umask 002 && in_recipe "${@:2}" "$layer/$1")
 }
 
-# Refuse to replace what is somebody else's.
+# Name what the step puts there; refuse to do it in what is somebody else's.
 borrow() { # PATH…
-  local path
+  local path other
   for path; do
-    if [[ -e $path || -L $path ]]; then
-      printf '%s is there already: the steps see the /tmp of the building machine\n' "$path" >&2
-      exit 1
-    fi
+    for other in "${others[@]}"; do
+      [[ $path/ != "$other"/* ]] || {
+        printf "%s was there before: this build shows the building machine's own /tmp\n" "$other" >&2
+        exit 1
+      }
+    done
     borrowed+=("$path")
   done
 }
