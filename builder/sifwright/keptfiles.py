@@ -38,7 +38,7 @@ def prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[s
 def _prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> None:
     settings(build, machine)
     for name, text in kept.items():
-        (build / _KEPT / Path(name).name).write_text(text, errors="surrogateescape")
+        (build / _KEPT / Path(name).name).write_bytes(text.encode(errors="surrogateescape"))
     step = plan.steps[number]
     write_files(build, [*buildfiles.programs(), *buildfiles.of_step(step)], buildfiles.BUILD)
     (build / "run").write_text(buildfiles.script(plan, number))

@@ -6,7 +6,7 @@ The engine shows the machine's own, in which others work; what many recipes end 
 
 from __future__ import annotations
 
-import os
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from sifwright.workspace import remove
@@ -18,6 +18,8 @@ __all__ = ["clear", "made"]
 
 _PLACES = {"tmp": "/tmp", "var-tmp": "/var/tmp"}  # noqa: S108  # of the image
 _FOLDER = "step-tmp"
+# As Linux.
+_MOST_LINKS = 40
 # Anybody writes there, and removes only what is theirs.
 _MODE = 0o1777
 
@@ -30,8 +32,23 @@ def made(work: Path, tree: Path | None = None) -> list[str]:
     return [
         f"{_made(work / _FOLDER / name)}:{place}"
         for name, place in _PLACES.items()
-        if tree is None or os.path.lexists(tree / place.lstrip("/"))
+        if tree is None or _is_folder(tree, PurePosixPath(place))
     ]
+
+
+def _is_folder(tree: Path, place: PurePosixPath) -> bool:
+    """Whether the image has a folder there; links lead where they lead in the image."""
+    found = PurePosixPath("/")
+    waiting, links = [*reversed(place.parts[1:])], 0
+    while waiting and links < _MOST_LINKS:
+        name = waiting.pop()
+        found = found.parent if name == ".." else found / name
+        here = tree / found.relative_to("/")
+        if here.is_symlink():
+            target, links = PurePosixPath(here.readlink()), links + 1
+            found = PurePosixPath("/") if target.is_absolute() else found.parent
+            waiting += [part for part in reversed(target.parts) if part != "/"]
+    return links < _MOST_LINKS and (tree / found.relative_to("/")).is_dir()
 
 
 def clear(work: Path) -> None:

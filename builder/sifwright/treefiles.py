@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["mode", "text", "texts"]
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+# To go through a folder, which need not be one that we may list.
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
 _FIX = "The step, or the image it starts from, has to leave a plain one there."
 
 
@@ -43,7 +44,7 @@ def texts(root: Path, path: str) -> dict[str, str]:
     with _told(path):
         try:
             with _folder(root, path) as folder:
-                names = [name for name in sorted(os.listdir(folder)) if _is_plain(folder, name)]  # noqa: PTH208  # a descriptor
+                names = [name for name in _names(folder) if _is_plain(folder, name)]
                 return {
                     name: _read(folder, name).decode(errors="surrogateescape") for name in names
                 }
@@ -53,11 +54,12 @@ def texts(root: Path, path: str) -> dict[str, str]:
 
 def mode(root: Path, path: str) -> int | None:
     """The mode of a folder; None if there is none at this path."""
-    try:
-        with _folder(root, path) as folder:
-            return stat.S_IMODE(os.fstat(folder).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    with _told(path):
+        try:
+            with _folder(root, path) as folder:
+                return stat.S_IMODE(os.fstat(folder).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
 
 @contextmanager
@@ -71,6 +73,14 @@ def _folder(root: Path, path: str) -> Iterator[int]:
         yield folder
     finally:
         os.close(folder)
+
+
+def _names(folder: int) -> list[str]:
+    near = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+    try:
+        return sorted(os.listdir(near))  # noqa: PTH208  # a descriptor
+    finally:
+        os.close(near)
 
 
 def _is_plain(folder: int, name: str) -> bool:

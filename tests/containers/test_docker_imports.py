@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import docker
 import pytest
+import yaml
 
 from tests.conftest import sifwright
 from tests.containers.builders import Docker
@@ -25,12 +26,16 @@ ARG HOSTNAME=ours
 ARG LATER=as-arg
 ENV PATH=/first:$PATH GROUPS=5 layer=of-recipe
 RUN echo "$UID $BASE $HOSTNAME $LATER $PATH $GROUPS $layer $HOME" >/said-1
-ENV PATH=$PATH:/last LATER=as-env
+ENV PATH=/near:$PATH:/last LATER=as-env
 RUN mkdir -p /root/.cache /var/log/app && echo weights >/root/.cache/model
-RUN echo log >/var/log/app/log
+RUN echo log >/var/log/app/log && echo "$PATH" >/said-between
 RUN echo "$UID $BASE $HOSTNAME $LATER $PATH $GROUPS $layer $HOME" >/said-2
 """
-FILES = ("/said-1", "/said-2", "/root/.cache/model", "/var/log/app/log")
+FILES = ("/said-1", "/said-between", "/said-2", "/root/.cache/model", "/var/log/app/log")
+
+
+def with_layer(image: dict[str, Any], name: str) -> dict[str, Any]:
+    return {**image, "layers": [*image["layers"], {"layer": name}]}
 
 
 def test_as_by_docker_itself(
@@ -43,10 +48,14 @@ def test_as_by_docker_itself(
     by = Docker(docker.DockerClient(base_url=engines("docker"), timeout=60))
     by.build(recipe.parent, "sifwright-import:original", "", None)
     wanted = by.output("sifwright-import:original", ["tail", "-n", "+1", *FILES])
-    assert "/first:/odd:/usr/sbin:/usr/bin:/last 5 of-recipe /root" in wanted
+    assert "/near:/first:/odd:/usr/sbin:/usr/bin:/last 5 of-recipe /root" in wanted
 
+    assert sifwright(*place, "import", recipe, "--name", "case").returncode == 0
+    # What comes after the recipe leaves its caches where they are.
+    image = docker_toy.folder / "defs/images/case.yaml"
+    docker_toy.layer("behind", "true\n")
+    image.write_text(yaml.safe_dump(with_layer(yaml.safe_load(image.read_text()), "behind")))
     for words in (
-        ("import", recipe, "--name", "case"),
         ("build", docker_toy.site, "case", "--engine", "docker", "--output", tmp_path / "build"),
         ("render", docker_toy.site, "case", "--format", "dockerfile", "--output", tmp_path / "by"),
     ):

@@ -34,7 +34,18 @@ def test_in_a_tree_without_them_there_is_nothing_to_bind_to(work: Path, tmp_path
     tree = tmp_path / "tree"
     (tree / "var").mkdir(parents=True)
     (tree / "var" / "tmp").symlink_to("../tmp")
+    assert steptmp.made(work, tree) == []
+
+
+def test_links_lead_where_they_lead_in_the_image(work: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "data" / "v" / "tmp").mkdir(parents=True)
+    (tree / "var").symlink_to("/data/v")
+    (tree / "tmp").symlink_to("tmp")
     assert [bind.split(":")[1] for bind in steptmp.made(work, tree)] == ["/var/tmp"]
+    (tree / "tmp").unlink()
+    (tree / "tmp").symlink_to("var/../v/./tmp")
+    assert len(steptmp.made(work / "again", tree)) == 2
 
 
 def test_nothing_of_them_is_left(work: Path) -> None:

@@ -28,8 +28,10 @@ deeper
 
 
 @pytest.fixture
-def built(toy: Toy) -> tuple[Toy, str]:
-    """A toy with a good image, and that image's digest."""
+def built(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Toy, str]:
+    """A toy with a good image, and that image's digest; no other build has its temporary folder."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("APPTAINER_TMPDIR", str(tmp_path / "temporary"))
     toy.layer("hello", "echo one >/hello\n")
     toy.image("hello")
     assert toy.build("--quiet").returncode == 0
@@ -41,7 +43,7 @@ def _digest(path: Path) -> str:
 
 
 def _temporaries() -> set[str]:
-    root = Path(os.environ.get("APPTAINER_TMPDIR") or "/tmp")
+    root = Path(os.environ["APPTAINER_TMPDIR"])
     return {path.name for path in root.glob(".sifwright-*")}
 
 

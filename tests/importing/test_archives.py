@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
+import tarfile
 import tracemalloc
 from typing import TYPE_CHECKING
 
@@ -46,6 +48,18 @@ def test_one_that_is_damaged(pack: Callable[[bytes], bytes]) -> None:
     packed[-20:-12] = b"\xff" * 8
     with pytest.raises(ContextError, match="ends early, or is broken"):
         archives.unpacked(bytes(packed))
+
+
+@pytest.mark.parametrize("word", ["map=1,x", "size=zz", "major=1"])
+def test_one_that_says_nonsense(word: str) -> None:
+    name, _, text = word.partition("=")
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        entry = tarfile.TarInfo("one")
+        entry.pax_headers = {"GNU.sparse.minor": "0", f"GNU.sparse.{name}": text}
+        archive.addfile(entry)
+    with pytest.raises(ContextError, match="ends early, or is broken"):
+        archives.unpacked(data.getvalue())
 
 
 def test_no_archive(pack: Callable[[bytes], bytes]) -> None:

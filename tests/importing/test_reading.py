@@ -198,3 +198,44 @@ def test_words_of_files(tmp_path: Path) -> None:
     said = code(read(tmp_path, f'{DEF}%files\n "a b#c" "/x/d e"\n "a b#c" /x#y\n', "a.def"))
     assert "copy_files copy-4 '/x/d e'" in said
     assert "copy_files copy-5 '/x#y'" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "borrowed"),
+    [
+        ("COPY one.txt /tmp\n", "/tmp/one.txt"),
+        ("COPY one.txt /tmp/\n", "/tmp/one.txt"),
+        ("ADD one.txt /var/tmp\n", "/var/tmp/one.txt"),
+        ("COPY one.txt /tmp/two\n", "/tmp/two"),
+        ("COPY one.txt /tmp/two/\n", "/tmp/two"),
+        ("WORKDIR /tmp/two\nCOPY one.txt .\nWORKDIR /\n", "/tmp/two"),
+    ],
+)
+def test_what_is_removed_after_a_step_is_its_own(tmp_path: Path, line: str, borrowed: str) -> None:
+    """Not the folder /tmp, which may be the machine's."""
+    (tmp_path / "one.txt").write_text("one")
+    writing = read(tmp_path, BASE + line)
+    names = {text for text in code(writing).split("\n") if text.startswith("borrow ")}
+    assert names == {f"borrow {borrowed}"}
+    assert "is gone when its layer ends" in "\n".join(writing.notes)
+
+
+@pytest.mark.parametrize("line", ["one.txt /tmp", "one.txt /tmp/", "one.txt /tmp/one.txt"])
+def test_what_is_removed_after_a_definition_file_is_its_own(tmp_path: Path, line: str) -> None:
+    (tmp_path / "one.txt").write_text("one")
+    writing = read(tmp_path, f"{DEF}%files\n    {line}\n", "case.def")
+    assert "borrow /tmp/one.txt\n" in code(writing)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'WORKDIR /tmp/app\nRUN true\nCMD ["bash"]\n',
+        'COPY one.txt /tmp/start\nCMD ["/tmp/start"]\n',
+        'COPY one.txt /tmp/start\nENTRYPOINT ["/tmp/start", "a"]\n',
+    ],
+)
+def test_what_starts_the_image_is_in_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "one.txt").write_text("one")
+    with pytest.raises(UsageError, match="which is gone when its layer ends"):
+        read(tmp_path, BASE + text)

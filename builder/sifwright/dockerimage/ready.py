@@ -77,7 +77,8 @@ def _can_commit(work: Work, image: str) -> bool:
             work.engine.commit(made, REPOSITORY, tag, "sifwright: a trial")
         except BuildError:
             return False
-    work.engine.untag(f"{REPOSITORY}:{tag}")
+        finally:
+            work.engine.untag(f"{REPOSITORY}:{tag}")
     return True
 
 

@@ -43,6 +43,8 @@ def unpacked(data: bytes) -> bytes | None:
         archive = tarfile.open(fileobj=io.BytesIO(plain), mode="r:")  # noqa: SIM115  # of memory
     except tarfile.TarError:
         return None
+    except (ValueError, OverflowError, OSError):
+        raise ContextError("the archive ends early, or is broken", _AGAIN) from None
     if len(plain) > MAX_FILE_BYTES:
         raise ContextError("unpacked, the archive is larger than 4 MiB", "Have it downloaded.")
     if is_broken:

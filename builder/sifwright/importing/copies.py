@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Staged", "archive", "copied", "is_kept", "own_places", "staged_files"]
+__all__ = ["Staged", "archive", "borrowed", "copied", "is_kept", "own_places", "staged_files"]
 
 # Folders that a step sees of the building machine, or that are gone after it.
 MACHINE_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # looked for, not written to
@@ -66,7 +66,7 @@ def _named(path: Path, entries: list[Entry]) -> list[Entry]:
 
 def _one_file(name: str, entry: Entry, target: str, folder: str, mode: int) -> Staged:
     place = f"{folder}/{name}"
-    code = [_borrow([target])] if own_places(target) else []
+    code = borrowed(target, [name])
     code.append(f"copy_file {shlex.quote(place)} {shlex.quote(target)}")
     bits = mode or _copied_mode(entry)
     if bits != _carried_mode(entry):
@@ -77,11 +77,7 @@ def _one_file(name: str, entry: Entry, target: str, folder: str, mode: int) -> S
 def _folder(groups: Sequence[list[Entry]], target: str, place: str, mode: int) -> Staged:
     entries = {entry.path: entry for group in groups for entry in group}
     top = target.rstrip("/") or "/"
-    code = []
-    if own_places(target):
-        names = sorted({path.split("/")[0] for path in entries})
-        outer = [] if top in MACHINE_PLACES else [top]
-        code.append(_borrow(outer or [f"{top}/{name}" for name in names]))
+    code = borrowed(target, sorted({path.split("/")[0] for path in entries}))
     files = [_file(f"{place}/{p}", e) for p, e in entries.items() if _is_file(e)]
     code += list(_lines(entries.values(), top, place, mode))
     return Staged(files=files, code=code)
@@ -132,8 +128,13 @@ def archive(entry: Entry, folder: str, target: str) -> Staged | None:
     return Staged(files=[file], code=[f"unpack {place} {shlex.quote(target)}"])
 
 
-def _borrow(paths: Sequence[str]) -> str:
-    return "borrow " + " ".join(map(shlex.quote, paths))
+def borrowed(target: str, names: Sequence[str]) -> list[str]:
+    """The line that says what is put into a folder of the machine's; none for other folders."""
+    if not own_places(target):
+        return []
+    top = target.rstrip("/")
+    paths = [f"{top}/{name}" for name in names] if top in MACHINE_PLACES else [top]
+    return ["borrow " + " ".join(map(shlex.quote, paths))]
 
 
 def _join(top: str, path: str) -> str:

@@ -238,10 +238,10 @@ class _Reader:
             raise ContextError(f"{target!a} is no target", "Name it from the root folder on.")
         if copies.is_kept(target):
             raise ContextError(f"'{target}' is not for recipes", "Choose another folder.")
-        staged = copies.staged_files(self.context, self.context.find(found[0]), line)
-        code = [*staged.code, f"copy_files copy-{line} {shlex.quote(target)}"]
-        if copies.own_places(target):
-            code.insert(0, f"borrow {shlex.quote(target.rstrip('/'))}")
+        sources = self.context.find(found[0])
+        staged = copies.staged_files(self.context, sources, line)
+        code = copies.borrowed(target, [path.name for path in sources])
+        code += [*staged.code, f"copy_files copy-{line} {shlex.quote(target)}"]
         says = f"%files {' '.join(found)}"
         self._add(Piece(line=line, says=says, code=tuple(code), files=tuple(staged.files)))
 

@@ -240,6 +240,8 @@ class _Reader:
         return f"copy-{item.line}-{before + 1}" if before else f"copy-{item.line}"
 
     def _stage(self, item: Instruction, staged: copies.Staged, target: str) -> None:
+        if targets.uses(target):
+            self.findings.note(item.line, f"what {item.name} puts into {target} {targets.GONE}")
         self._add_piece(item, *staged.code, files=tuple(staged.files), uses=targets.uses(target))
 
     def _words(self, item: Instruction) -> list[str]:
@@ -261,9 +263,7 @@ class _Reader:
     def _enter(self, item: Instruction, given: str) -> None:
         path = self._absolute(given).rstrip("/") or "/"
         self.folder = path
-        code = [f"folder {shlex.quote(path)}"]
-        if copies.own_places(path) and path not in copies.MACHINE_PLACES:
-            code.insert(0, f"borrow {shlex.quote(path)}")
+        code = [*copies.borrowed(path, []), f"folder {shlex.quote(path)}"]
         self._add_piece(item, *code, uses=targets.uses(path))
 
     def _user(self, item: Instruction) -> None:

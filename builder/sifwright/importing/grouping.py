@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sifwright.model import EnvRule
 
-__all__ = ["groups", "headers"]
+__all__ = ["groups", "headers", "waiting"]
 
 # A layered SIF has places for 48 objects (sif/layout.py), of which layers are not all.
 MAX_LAYERS = 24
@@ -43,12 +43,25 @@ def headers(found: Sequence[Sequence[Piece]]) -> list[list[EnvRule]]:
     What has no place goes into the next header: what is put before a list and what is put behind it
     may come in any order. The steps have it from their install.sh.
     """
-    made: list[list[EnvRule]] = []
+    *made, (_, left) = _walk(found)
+    own = [rules for rules, _ in made]
+    return [*own, left] if left else own
+
+
+def waiting(found: Sequence[Sequence[Piece]]) -> list[list[EnvRule]]:
+    """The rules of earlier layers that no header before a layer's own has, for each layer."""
+    return [left for _, left in _walk(found)]
+
+
+def _walk(found: Sequence[Sequence[Piece]]) -> list[tuple[list[EnvRule], list[EnvRule]]]:
+    """The header of each layer, and what was left over before it; at the end what is left."""
+    made: list[tuple[list[EnvRule], list[EnvRule]]] = []
     left: list[EnvRule] = []
     for pieces in found:
-        own, left = _one_each([*left, *_rules(pieces)])
-        made.append(own)
-    return [*made, left] if left else made
+        before = left
+        own, left = _one_each([*before, *_rules(pieces)])
+        made.append((own, before))
+    return [*made, ([], left)]
 
 
 def _one_each(rules: Iterable[EnvRule]) -> tuple[list[EnvRule], list[EnvRule]]:

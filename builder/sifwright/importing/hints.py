@@ -6,12 +6,14 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from sifwright.importing import copies, spython_recipe
+from sifwright.importing import copies, spython_recipe, targets
 
 if TYPE_CHECKING:
     from sifwright.importing.draft import Draft
     from sifwright.importing.findings import Findings
     from sifwright.importing.instructions import Instruction
+
+    Words = list[str] | str
 
 __all__ = ["metadata", "places", "renewed", "runscript", "torch"]
 
@@ -23,7 +25,7 @@ _HARMLESS = {
 }
 # A command, and what it does first of what has to do with its lists; not a file or a package.
 _APT = re.compile(
-    r"(?<![\w./-])(?:/usr/bin/)?apt(?:-get)?(?![\w./-]).*?"
+    r"(?<![\w./-])(?:/usr/bin/)?apt(?:-get)?(?![\w./-])[^;&|]*?"
     r"\b(update|install|upgrade|dist-upgrade|full-upgrade|build-dep|source|download)\b(?!-)"
 )
 _TORCH = re.compile(
@@ -48,10 +50,20 @@ def metadata(
     draft.description = _described(found.labels)
     shown = {item.name: item for item in chosen}
     if "ENTRYPOINT" in shown or "CMD" in shown:
+        _check_place([*shown.values()][-1].line, folder, found.entrypoint, found.command, findings)
         own = _program(found.entrypoint, shown.get("ENTRYPOINT"))
         entry = own if "ENTRYPOINT" in shown else base
         command = _program(found.command, shown.get("CMD"))
         draft.runscript = runscript(entry, command, folder)
+
+
+def _check_place(line: int, folder: str, entry: Words, command: Words, findings: Findings) -> None:
+    """What starts the image must be there then."""
+    programs = [one[0] for one in (entry, command) if isinstance(one, list) and one]
+    for path in (folder, *programs):
+        if copies.own_places(path) and path not in copies.MACHINE_PLACES:
+            what = f"the image would start in, or with, {path}, which {targets.GONE}"
+            findings.refuse(line, what, "Put it into another folder, such as /opt.")
 
 
 def _program(found: list[str] | str, item: Instruction | None) -> list[str] | str:

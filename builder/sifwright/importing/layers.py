@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from sifwright.importing import hints
-from sifwright.importing.grouping import groups, headers
+from sifwright.importing.environment import code
+from sifwright.importing.grouping import groups, headers, waiting
 from sifwright.model import LayerFile
 from sifwright.render.buildfiles import package_text
 
@@ -47,6 +48,7 @@ class Writing:
         self.notes = notes
         self.groups = groups(draft.pieces)
         self.headers = headers(self.groups)
+        self.waiting = waiting(self.groups)
 
     def layer(self, number: int) -> str:
         return f"{self.name}-{number}" if number else f"{self.name}-base"
@@ -165,8 +167,12 @@ class Writing:
     def _before(self, number: int) -> list[str]:
         """The environment that the layers before have made, as a build of the recipe has it."""
         earlier = [piece for group in self.groups[: number - 1] for piece in group]
-        lines = (line for piece in earlier for line in piece.code if self.draft.is_live)
-        return [_again(line) for line in lines if line.startswith(tuple(_AGAIN))]
+        if not self.draft.is_live:
+            return []
+        lines = (line for piece in earlier for line in piece.code)
+        made = [_again(line) for line in lines if line.startswith(tuple(_AGAIN))]
+        later = (code(rule).removeprefix("variable") for rule in self.waiting[number - 1])
+        return [*made, *(f"waiting{words}" for words in later)]
 
 
 def files(writing: Writing) -> dict[str, LayerFile]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from sifwright.importing import copies
 from sifwright.importing.words import WordError
 
-__all__ = ["absolute", "uses"]
+__all__ = ["GONE", "absolute", "uses"]
+
+GONE = "is gone when its layer ends: /tmp is no part of an image here"
 
 
 def absolute(path: str, folder: str) -> str:

@@ -4,10 +4,13 @@
 layer=$PWD
 # What was put into a folder that is the building machine's own (/tmp): it goes when the step ends.
 borrowed=()
-# What was there before the step began; nothing where /tmp is the step's own.
-shopt -s nullglob dotglob
-others=(/tmp/* /var/tmp/* /dev/shm/*)
-shopt -u nullglob dotglob
+# What was there before the step began. In a container of Docker's or podman's, that is the image's.
+others=()
+if [[ ! -e $SIFWRIGHT_BUILD/environment-so-far && ! -e $SIFWRIGHT_BUILD/base-environment ]]; then
+  shopt -s nullglob dotglob
+  others=(/tmp/* /var/tmp/* /dev/shm/*)
+  shopt -u nullglob dotglob
+fi
 # The environment of RUN and %post, and what of it the base image says. It is not this script's own:
 # bash keeps some names for itself (UID, GROUPS), and others are the script's.
 declare -A recipe_env=() base_env=()
@@ -25,6 +28,8 @@ as_recipe() {
   while IFS= read -r -d '' word; do
     case ${word%%=*} in
       PWD | OLDPWD | SHLVL | HOSTNAME | _) ;;
+      # Of the engine, which ARG does not give way to.
+      HOME | TERM | container) recipe_env[${word%%=*}]=${word#*=} ;;
       *)
         base_env[${word%%=*}]=${word#*=}
         recipe_env[${word%%=*}]=${word#*=}
@@ -60,6 +65,11 @@ variable() { # NAME ACTION VALUE
 # ENV of a layer before this one.
 earlier() { # NAME ACTION VALUE
   [[ -n $is_applied && $2 != set ]] || variable "$@"
+}
+
+# The same, of what no header before this layer's has: an image knows it from there on.
+waiting() { # NAME ACTION VALUE
+  [[ -z $is_applied ]] || variable "$@"
 }
 
 # ARG, which gives way to what the base image's ENV says.
@@ -110,12 +120,15 @@ post() { # FILE SHELL…
 borrow() { # PATH…
   local path other
   for path; do
-    for other in "${others[@]}"; do
+    # Bash before 4.4 has no empty lists.
+    for other in ${others[@]+"${others[@]}"}; do
       [[ $path/ != "$other"/* ]] || {
-        printf "%s was there before: this build shows the building machine's own /tmp\n" "$other" >&2
+        printf '%s was there before the step began: it is not of the recipe\n' "$other" >&2
         exit 1
       }
     done
+    # What is borrowed is removed.
+    [[ $path != /tmp && $path != /var/tmp && $path != /dev/shm ]] || exit 1
     borrowed+=("$path")
   done
 }

@@ -8,13 +8,18 @@ if [ "$(cd "$rootfs" && pwd -P)" = / ]; then
   echo "sifwright: the image's folder is /, the machine itself" >&2
   exit 1
 fi
-# What lies behind a link of the image's is the machine's own; the engine writes behind the second.
-for name in etc .singularity.d .singularity.d/env .singularity.d/labels.json; do
-  if [ -L "$rootfs/$name" ]; then
-    echo "sifwright: /$name of the base image is a link, which may lead out of it: start from another image" >&2
-    exit 1
-  fi
+# What lies behind a link of the image's is the machine's own; the engine writes below the second.
+links=
+for name in etc .singularity.d; do
+  [ ! -L "$rootfs/$name" ] || links=$name
 done
+if [ -z "$links" ] && [ -d "$rootfs/.singularity.d" ]; then
+  links=$(cd "$rootfs" && find .singularity.d -type l)
+fi
+if [ -n "$links" ]; then
+  echo "sifwright: links of the base image, which may lead out of it: start from another: $links" >&2
+  exit 1
+fi
 build="$rootfs/.sifwright"
 # An image may bring one of its own, which is a link or has some in it.
 rm -rf "$build"

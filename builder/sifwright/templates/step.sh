@@ -53,8 +53,10 @@ if ((status != 0)); then
   echo "sifwright: failed $SIFWRIGHT_LAYER $status"
   exit "$status"
 fi
-# A recipe of others means what its programs leave there, such as weights of a model.
-if [[ ! -e files/keeps-caches ]]; then
+# A recipe of others means what its programs leave there, such as weights of a model; so do the layers
+# that come after it.
+[[ ! -e files/keeps-caches ]] || : >"$SIFWRIGHT_BUILD/kept/keeps-caches"
+if [[ ! -e $SIFWRIGHT_BUILD/kept/keeps-caches ]]; then
   rm -rf /root/.cache
   [[ ! -d /var/log ]] || find /var/log -type f -delete
 fi

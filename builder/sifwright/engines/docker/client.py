@@ -82,10 +82,11 @@ class Docker:
 
     def has_history(self, name: str) -> bool:
         """Whether it says what made an image; podman 4.3 fails where there is nothing to say."""
-        try:
-            return bool(self.api.history(name))  # type: ignore[no-untyped-call]
-        except errors.APIError:
-            return False
+        with said(self):
+            try:
+                return bool(self.api.history(name))  # type: ignore[no-untyped-call]
+            except errors.APIError:
+                return False
 
     def environment(self, name: str) -> dict[str, str]:
         """What an image sets."""
@@ -131,7 +132,8 @@ class Docker:
         """Take a name away; the image goes with it if nothing else needs it."""
         try:
             with said(self, missing=True):
-                self.api.remove_image(name)
+                # Podman would remove a nameless base that it stands on as well.
+                self.api.remove_image(name, noprune=True)
         except errors.NotFound:
             return
 

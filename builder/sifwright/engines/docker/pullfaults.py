@@ -13,7 +13,9 @@ _STATUS = r"(?:http|status:?|code:?) "
 _PROXY = rf"proxyconnect|proxy authentication required|{_STATUS}407\b"
 _HELPER = r"docker-credential-"
 _IDS = r"/etc/sub[ug]id|insufficient uids"
-_STORAGE = r"failed to register layer|adding layer with blob|processing tar file"
+_STORAGE = (
+    r"(?:failed to register layer|adding layer with blob|processing tar file)(?!.*unexpected eof)"
+)
 _BUSY = rf"toomanyrequests|too many requests|rate limit|{_STATUS}429\b"
 _SETTINGS = r"http response to https client|x509: "
 _FORMAT = r"accept header"
@@ -22,7 +24,7 @@ _OTHER = (
     r"failed for digest|digest did not match|digest.* mismatch"
     r"|digest .*does not match|does not match .*digest"
 )
-_ABSENT = r"manifest unknown|not found"
+_ABSENT = r"manifest unknown|(?<!host )not found"
 # "permission denied" is what the system of the engine says, not a registry.
 _LOGIN = (
     rf"unauthorized|no basic auth|authentication required|(?<!permission )denied|{_STATUS}40[13]\b"
