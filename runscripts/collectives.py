@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 WRONG, REFUSED = 1, 2
+PATIENCE = 30  # seconds
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # Operations that warm up and are checked, up to a size in bytes: many where they are cheap.
 WARM_UPS = ((4 << 20, 20), (64 << 20, 5), (sys.maxsize, 2))
@@ -278,6 +279,9 @@ def main() -> int:
     except RefusedError as error:
         if isinstance(error, RankError) or os.environ.get("RANK", "0") == "0":
             _say(str(error))
+        else:
+            # Launchers end all ranks with the first one, and rank 0 may not have spoken yet.
+            time.sleep(PATIENCE)
         return REFUSED
 
 

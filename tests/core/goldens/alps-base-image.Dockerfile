@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f2444c87ed15e74921d1a40302557309622d80c107988f0a1df22ac703d23af6
+# step 3a922429a383cad95698da98340844b541c7e2e57007b05b42b43dff3b3b1ed6
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="f2444c87ed15e74921d1a40302557309622d80c107988f0a1df22ac703d23af6" \
+      org.sifwright.plan="3a922429a383cad95698da98340844b541c7e2e57007b05b42b43dff3b3b1ed6" \
       org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
       org.sifwright.step.build-tools="f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43" \
       org.sifwright.step.libfabric="e10d348050cfe92fdc2fa3dc243758aa94d8baf508d19bd99e507cfdff791a17" \
       org.sifwright.step.aws-ofi-nccl="adadab78cb6a6e36946931ee9d740f24e9d4c063e67ebc14f423cc2c5f8fc6c3" \
-      org.sifwright.step.run-scripts="f2444c87ed15e74921d1a40302557309622d80c107988f0a1df22ac703d23af6" \
+      org.sifwright.step.run-scripts="3a922429a383cad95698da98340844b541c7e2e57007b05b42b43dff3b3b1ed6" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

@@ -131,7 +131,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c8105fd9bcd3574f042bb4932c7ac6577ca1612a060656828c1e6d44ecf3650a
+# step cd539ec8cd8263f9c0cbe4a146e007461fbbf00c596abdd138b9c0a86a0d6f53
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,7 +144,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="c8105fd9bcd3574f042bb4932c7ac6577ca1612a060656828c1e6d44ecf3650a" \
+      org.sifwright.plan="cd539ec8cd8263f9c0cbe4a146e007461fbbf00c596abdd138b9c0a86a0d6f53" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -157,7 +157,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="d456c7abb0786072be83135096eb00de0b3f62099a432dd5d6144581a37164da" \
       org.sifwright.step.accelerate="df185c6a5de707c065f0dab5d31eb270640a274e63c05ced1f612ddfbd10c54e" \
       org.sifwright.step.transformers="09d28b6ed9918e37aacbe20d701d2c903c264d45540cf110e6a760dfdc771b23" \
-      org.sifwright.step.run-scripts="c8105fd9bcd3574f042bb4932c7ac6577ca1612a060656828c1e6d44ecf3650a" \
+      org.sifwright.step.run-scripts="cd539ec8cd8263f9c0cbe4a146e007461fbbf00c596abdd138b9c0a86a0d6f53" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

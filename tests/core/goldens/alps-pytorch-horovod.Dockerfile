@@ -121,7 +121,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f500e3562b8971e19107d2946c22dbc9a8338f7b1aebc42d7ea4cec711e76a36
+# step 08fe9c216e375021149d13da795ddd985e640cdb5031447c41b20df8a40b6216
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -134,7 +134,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="f500e3562b8971e19107d2946c22dbc9a8338f7b1aebc42d7ea4cec711e76a36" \
+      org.sifwright.plan="08fe9c216e375021149d13da795ddd985e640cdb5031447c41b20df8a40b6216" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.mpich="2759ca78d7b351cfc9486318de955a67acf1be019529545b5cf13672f552edbf" \
       org.sifwright.step.mpi4py="57d95745fcfdd21f325135e23f18cd07dee764f6f4b63271b5633b068d633f51" \
       org.sifwright.step.horovod="b2c4312afd62227491c6eb71e25bc9239a95ffd20964627a18dcd03aba7e5d71" \
-      org.sifwright.step.run-scripts="f500e3562b8971e19107d2946c22dbc9a8338f7b1aebc42d7ea4cec711e76a36" \
+      org.sifwright.step.run-scripts="08fe9c216e375021149d13da795ddd985e640cdb5031447c41b20df8a40b6216" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f1c3042f0599f4ae6ed28af662851f0f0d538fa4cbc1b008ecaaf6e6cc2277d1
+# step 62b3a9329ec04232e4df97277b5bfc078faa2474b4e5c8699c3827c9e13a6b8a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="f1c3042f0599f4ae6ed28af662851f0f0d538fa4cbc1b008ecaaf6e6cc2277d1" \
+      org.sifwright.plan="62b3a9329ec04232e4df97277b5bfc078faa2474b4e5c8699c3827c9e13a6b8a" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="48385cb1f47b40f47c36cdd2f24a4a3d4704a769c8e3529974ca6ff7cbda90fd" \
       org.sifwright.step.mpi4py="2b6f40030520be3d8ff8e4dbe6b0e77e941f006f1b5da28f3705a71dd262a801" \
       org.sifwright.step.torch-extras="d01f8a3fd0a9bdc22f9f0abb135ae50d0144e9a0930214ec6903173497d16c9d" \
-      org.sifwright.step.run-scripts="f1c3042f0599f4ae6ed28af662851f0f0d538fa4cbc1b008ecaaf6e6cc2277d1" \
+      org.sifwright.step.run-scripts="62b3a9329ec04232e4df97277b5bfc078faa2474b4e5c8699c3827c9e13a6b8a" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

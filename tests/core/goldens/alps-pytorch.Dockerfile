@@ -89,7 +89,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 372ffdca4e5813771261fb19159121bae433253a986d3670bf2c0e48f8b8b512
+# step 26b2e6c69534f6d575280312be83528dbb3b0b78a03ccf43af04c36911e9f647
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,7 +102,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="372ffdca4e5813771261fb19159121bae433253a986d3670bf2c0e48f8b8b512" \
+      org.sifwright.plan="26b2e6c69534f6d575280312be83528dbb3b0b78a03ccf43af04c36911e9f647" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.step.pytorch-wheel="e627d86ec310e0ab28f64a2a90798a14ee7179118111ccea5d0ddbf658d45a2b" \
       org.sifwright.step.aws-ofi-nccl="baef446d1f51d8e44ccd4057ad71d7c76cd61a7f97f325d2748d466a506b3caf" \
       org.sifwright.step.torch-extras="d27fb320688652031663d12aa78a87d6df87a932a8ed26d86f04eb98fb75290e" \
-      org.sifwright.step.run-scripts="372ffdca4e5813771261fb19159121bae433253a986d3670bf2c0e48f8b8b512" \
+      org.sifwright.step.run-scripts="26b2e6c69534f6d575280312be83528dbb3b0b78a03ccf43af04c36911e9f647" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -27,7 +27,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c76366201261ee21eb5fb144cf7b280829696a82a870b80e1a8870775aa78774
+# step d6ed063c2934af7c6cfd47451d1141698c6ae7e3bb9819481d5546c18f4ec2a7
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -40,9 +40,9 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="c76366201261ee21eb5fb144cf7b280829696a82a870b80e1a8870775aa78774" \
+      org.sifwright.plan="d6ed063c2934af7c6cfd47451d1141698c6ae7e3bb9819481d5546c18f4ec2a7" \
       org.sifwright.step.base-image="f12876de6e7d9a76d98950573523031b3a6ba1f93cc9fd6ca5578120336feb1e" \
-      org.sifwright.step.run-scripts="c76366201261ee21eb5fb144cf7b280829696a82a870b80e1a8870775aa78774" \
+      org.sifwright.step.run-scripts="d6ed063c2934af7c6cfd47451d1141698c6ae7e3bb9819481d5546c18f4ec2a7" \
       org.sifwright.option.base-image.from="docker://pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime" \
       org.sifwright.option.base-image.python="3.10" \
       org.sifwright.option.base-image.torch="2.3.1" \

@@ -96,7 +96,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e4ef52050d81b0ba48b49e73bc16933f34021dcc21337b3b65785d485ca432a6
+# step 7bb917387ed674d6b09d5d1a0e6184330ddffbb4f1130d5d906991949fbc7cef
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -109,7 +109,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="e4ef52050d81b0ba48b49e73bc16933f34021dcc21337b3b65785d485ca432a6" \
+      org.sifwright.plan="7bb917387ed674d6b09d5d1a0e6184330ddffbb4f1130d5d906991949fbc7cef" \
       org.sifwright.step.base-cuda="e9d95221e70cc6425863e2e468906e1ec9e62f58b1bc2ade932846078f57cb58" \
       org.sifwright.step.python-venv="42e84e294be49449e2a49f1f28fb6c568f7f8106682d395adb07619d3ceabca8" \
       org.sifwright.step.build-tools="f31687415e480bf33122ddcd82eb5b45d1984f3052093a3b762f25d0cb4b5015" \
@@ -118,7 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.openmpi="c8a12395e19347de7e5f7e561057133556e1dcd878adaca224cda40c5d4a7d7e" \
       org.sifwright.step.mpi4py="84814c0ca1bf10d707199f38c12ad49aba544927a6ea9c1054070d44db795f8c" \
       org.sifwright.step.horovod="9e6e4623d9e1437fa1e8d1653c4bb90a9390938ae997aa76f674d6b190d60d77" \
-      org.sifwright.step.run-scripts="e4ef52050d81b0ba48b49e73bc16933f34021dcc21337b3b65785d485ca432a6" \
+      org.sifwright.step.run-scripts="7bb917387ed674d6b09d5d1a0e6184330ddffbb4f1130d5d906991949fbc7cef" \
       org.sifwright.option.base-cuda.cuda="12.1.1" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -97,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 276936ac8810a68d757ccd405fd0ca0875078fa10fdd45b5d128e9228a1f3b15
+# step b18358d00973679e1dcc8caa7efc1c3e8cd01b16dfc24b12dbc00adf8a81cd63
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="276936ac8810a68d757ccd405fd0ca0875078fa10fdd45b5d128e9228a1f3b15" \
+      org.sifwright.plan="b18358d00973679e1dcc8caa7efc1c3e8cd01b16dfc24b12dbc00adf8a81cd63" \
       org.sifwright.step.base-cuda="e9d95221e70cc6425863e2e468906e1ec9e62f58b1bc2ade932846078f57cb58" \
       org.sifwright.step.python-venv="42e84e294be49449e2a49f1f28fb6c568f7f8106682d395adb07619d3ceabca8" \
       org.sifwright.step.build-tools="f31687415e480bf33122ddcd82eb5b45d1984f3052093a3b762f25d0cb4b5015" \
@@ -119,7 +119,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.torchvision-source="6b531dc49c64c8bd992438399e4affc839bc46bcbb2a1876c2642fab9b834c07" \
       org.sifwright.step.mpi4py="2f79fbdb1d0a88e8457b62fb6246d771c35d24c980b6f11beb185de99f02d250" \
       org.sifwright.step.torch-extras="262bd7a6ce7c702781aab3a31924594fb9ab6aef7b27b8bb3edd1e3732cb29f4" \
-      org.sifwright.step.run-scripts="276936ac8810a68d757ccd405fd0ca0875078fa10fdd45b5d128e9228a1f3b15" \
+      org.sifwright.step.run-scripts="b18358d00973679e1dcc8caa7efc1c3e8cd01b16dfc24b12dbc00adf8a81cd63" \
       org.sifwright.option.base-cuda.cuda="12.1.1" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04" \
       org.sifwright.option.python-venv.pip="26.3" \

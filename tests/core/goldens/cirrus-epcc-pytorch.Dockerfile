@@ -66,7 +66,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 7ed0ff935b3d46d2b671a8151e4b6ad73ff9a3bf5cd7bf79b4588ed027c1e621
+# step c20b8ad5b77f14ba312b19f40fb72a8658a926ffbb92d5154e0f3f7466745259
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -79,13 +79,13 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="7ed0ff935b3d46d2b671a8151e4b6ad73ff9a3bf5cd7bf79b4588ed027c1e621" \
+      org.sifwright.plan="c20b8ad5b77f14ba312b19f40fb72a8658a926ffbb92d5154e0f3f7466745259" \
       org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
       org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
       org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
       org.sifwright.step.pytorch-wheel="0c8e2c0bae34f0c3c9903be9fbe553e411931142c165775dfda7aeb65e1359d3" \
       org.sifwright.step.torch-extras="1c9aa8a290faf9d079190ee3bd94ff07afaaeb61b34b793363c36228ba1a6a02" \
-      org.sifwright.step.run-scripts="7ed0ff935b3d46d2b671a8151e4b6ad73ff9a3bf5cd7bf79b4588ed027c1e621" \
+      org.sifwright.step.run-scripts="c20b8ad5b77f14ba312b19f40fb72a8658a926ffbb92d5154e0f3f7466745259" \
       org.sifwright.option.base-debian.suite="bookworm" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.3.1" \

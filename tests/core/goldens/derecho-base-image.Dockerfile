@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f02cc295c05c2ebfe35c651f7e487d976a5f91c75e67c121dae4a6c4ff134439
+# step f8dafe69e6b1bebd1d19af0baade5a8d00477a634c430d3c059c45fd191ac176
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="f02cc295c05c2ebfe35c651f7e487d976a5f91c75e67c121dae4a6c4ff134439" \
+      org.sifwright.plan="f8dafe69e6b1bebd1d19af0baade5a8d00477a634c430d3c059c45fd191ac176" \
       org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
       org.sifwright.step.build-tools="f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43" \
       org.sifwright.step.libfabric="7e12cbfab181350498b5c502dcec67a4784cc96f12cc9dc94af923103667f30f" \
       org.sifwright.step.aws-ofi-nccl="f1bf834de4186bef50f7e215e473547180b197c98efba856cef23afc189b2bfa" \
-      org.sifwright.step.run-scripts="f02cc295c05c2ebfe35c651f7e487d976a5f91c75e67c121dae4a6c4ff134439" \
+      org.sifwright.step.run-scripts="f8dafe69e6b1bebd1d19af0baade5a8d00477a634c430d3c059c45fd191ac176" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

@@ -131,7 +131,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 7c0c2a045def1205a04e54de48de751a5a7363c3b86006fa924cf0e145b7126d
+# step c055b1da6c56b988149e1f40013854dbeb63154992c72b8a71b4b6cf0b01c505
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,7 +144,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="7c0c2a045def1205a04e54de48de751a5a7363c3b86006fa924cf0e145b7126d" \
+      org.sifwright.plan="c055b1da6c56b988149e1f40013854dbeb63154992c72b8a71b4b6cf0b01c505" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -157,7 +157,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="2c7807018a8ab968c4622f8c927883e1a556baf56ea2ab80c7ae01c15596848b" \
       org.sifwright.step.accelerate="e540de6a0807d4e4e904baff601d5bcdc49b5c0be7861d0168ba76a3fd646dd2" \
       org.sifwright.step.transformers="f5e40df0a991e7abe3cebe34b84999243dfe85964d57e5ca073b5212a3ae3062" \
-      org.sifwright.step.run-scripts="7c0c2a045def1205a04e54de48de751a5a7363c3b86006fa924cf0e145b7126d" \
+      org.sifwright.step.run-scripts="c055b1da6c56b988149e1f40013854dbeb63154992c72b8a71b4b6cf0b01c505" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

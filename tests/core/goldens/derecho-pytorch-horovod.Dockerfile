@@ -121,7 +121,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 439a1a109ce8829c6ca9143446b163ad74a7e5b901b7894f63a68f272664d0be
+# step d32dd47085b36c26e9a8e05338099db253729962a0e6365b1e69fc4229ca31a2
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -134,7 +134,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="439a1a109ce8829c6ca9143446b163ad74a7e5b901b7894f63a68f272664d0be" \
+      org.sifwright.plan="d32dd47085b36c26e9a8e05338099db253729962a0e6365b1e69fc4229ca31a2" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.mpich="40092ae73099ccff3d8f0522fd32a69031dc118a72c2187a3acd3fe29ecb1755" \
       org.sifwright.step.mpi4py="4417a13a21754fabd55b343c5997710410e2ace5b936d4b93df29e0b87834e14" \
       org.sifwright.step.horovod="18bdd220c1aa5e77aadbfca177540603b189fea895c30d2a82cb062fb6dd5a5f" \
-      org.sifwright.step.run-scripts="439a1a109ce8829c6ca9143446b163ad74a7e5b901b7894f63a68f272664d0be" \
+      org.sifwright.step.run-scripts="d32dd47085b36c26e9a8e05338099db253729962a0e6365b1e69fc4229ca31a2" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step bb2cd0a8f551d493632c1620a47ea49a062edb846a6c22451238cea0c218005f
+# step d4dbe4c02613814fe347eb428e3c9d1d18e4567b8d379701e0ebf77118f8abd9
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="bb2cd0a8f551d493632c1620a47ea49a062edb846a6c22451238cea0c218005f" \
+      org.sifwright.plan="d4dbe4c02613814fe347eb428e3c9d1d18e4567b8d379701e0ebf77118f8abd9" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="3f2ec5c5a7d1c02402a97842a7a956c4fa17b267f13714eba5cdff06bf402651" \
       org.sifwright.step.mpi4py="7dfd6923ffd71ecf461bee8f3fcc77f99f2bdfee302a8020d831e09295e47292" \
       org.sifwright.step.torch-extras="ba5922f398ae0784b1a465369297d6fada6450778edc6b941353be69de4faab9" \
-      org.sifwright.step.run-scripts="bb2cd0a8f551d493632c1620a47ea49a062edb846a6c22451238cea0c218005f" \
+      org.sifwright.step.run-scripts="d4dbe4c02613814fe347eb428e3c9d1d18e4567b8d379701e0ebf77118f8abd9" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -89,7 +89,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step bd550909387468183ff68084b786608bdb2deb40bbaa1b6b7ce4e6b922d1efb1
+# step f9adc57ddff372985f65124f6c01213a88872bef01df9a0f48db780af1452d23
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,7 +102,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="bd550909387468183ff68084b786608bdb2deb40bbaa1b6b7ce4e6b922d1efb1" \
+      org.sifwright.plan="f9adc57ddff372985f65124f6c01213a88872bef01df9a0f48db780af1452d23" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.step.pytorch-wheel="5d8c7759a0093e97f8c9e1f786345e3f9cd0be3b833f3f0616ea13940477aa12" \
       org.sifwright.step.aws-ofi-nccl="ec35e78059d7a7175d821447fe02dd6f5b2b13d9306e88051eb4935c762d10eb" \
       org.sifwright.step.torch-extras="4312d5394463a7f3074c42d3ad13353e225a1cb8e0cbc27dd4f90de04bc61fe0" \
-      org.sifwright.step.run-scripts="bd550909387468183ff68084b786608bdb2deb40bbaa1b6b7ce4e6b922d1efb1" \
+      org.sifwright.step.run-scripts="f9adc57ddff372985f65124f6c01213a88872bef01df9a0f48db780af1452d23" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

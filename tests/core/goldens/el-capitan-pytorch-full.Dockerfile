@@ -131,7 +131,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e5ea558470535cd191a76cdfd94197b5403c932e65b2ad894769d50a422b9482
+# step d17e4b52e550f5e944a01d1eaa3ae2a95873c7d4e49eff7393a47c0eed6eb6cb
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,7 +144,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="e5ea558470535cd191a76cdfd94197b5403c932e65b2ad894769d50a422b9482" \
+      org.sifwright.plan="d17e4b52e550f5e944a01d1eaa3ae2a95873c7d4e49eff7393a47c0eed6eb6cb" \
       org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
       org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
       org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
@@ -157,7 +157,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="0a545ebe34d1b39f959493dfacfa4129c3dc3b74737e5ba766d2ad802c5e756f" \
       org.sifwright.step.accelerate="068f94aa96d8c8120c21d9172f817a928f63746e6aad38f2d7c08916b82c39b5" \
       org.sifwright.step.transformers="8bd5b8b58ab2daee5216a4b298b3d64f7a6ccedb66558b0d0056868daf694585" \
-      org.sifwright.step.run-scripts="e5ea558470535cd191a76cdfd94197b5403c932e65b2ad894769d50a422b9482" \
+      org.sifwright.step.run-scripts="d17e4b52e550f5e944a01d1eaa3ae2a95873c7d4e49eff7393a47c0eed6eb6cb" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e4232811e348d27e67e32f69009a2d90dafeba09de1427e61367aab7ec2d833c
+# step 3c6f51c5ffc38d2bfc58b299de45c5f9679434aaed3b81d40734bc006219bb94
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="e4232811e348d27e67e32f69009a2d90dafeba09de1427e61367aab7ec2d833c" \
+      org.sifwright.plan="3c6f51c5ffc38d2bfc58b299de45c5f9679434aaed3b81d40734bc006219bb94" \
       org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
       org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
       org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="10f0ff66341677339dea0384b55a099c327174ab64288af7f42c4925aa8d615c" \
       org.sifwright.step.mpi4py="e3def24c3768ca419f77f7eb8e5a15e1dba23ba74ffc08854137d21fcbb70186" \
       org.sifwright.step.torch-extras="dde8262f40905b407d080952b2dc7e6db8c9f3603c0ad45fd6747e08d263cbf3" \
-      org.sifwright.step.run-scripts="e4232811e348d27e67e32f69009a2d90dafeba09de1427e61367aab7ec2d833c" \
+      org.sifwright.step.run-scripts="3c6f51c5ffc38d2bfc58b299de45c5f9679434aaed3b81d40734bc006219bb94" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

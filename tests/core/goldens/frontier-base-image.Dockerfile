@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d762001964a39035c85b7f27d983c1aad210d12afc276ccfab6c0f061d1bf610
+# step b2181b2982c4591f280da15b717d1c9b22671b7cf2c00fc6f76bf29b99e3ed05
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="d762001964a39035c85b7f27d983c1aad210d12afc276ccfab6c0f061d1bf610" \
+      org.sifwright.plan="b2181b2982c4591f280da15b717d1c9b22671b7cf2c00fc6f76bf29b99e3ed05" \
       org.sifwright.step.base-image="1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5" \
       org.sifwright.step.build-tools="936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5" \
       org.sifwright.step.libfabric="0319a1cb1b53f6bb13261269cd47aa46e519d05dd855c45ae3f2acf037778854" \
       org.sifwright.step.aws-ofi-nccl="1cf574a899cf476c1b30cd4eee2127d0d9373fcbf6001f5c38da2f2a0cbaf5c2" \
-      org.sifwright.step.run-scripts="d762001964a39035c85b7f27d983c1aad210d12afc276ccfab6c0f061d1bf610" \
+      org.sifwright.step.run-scripts="b2181b2982c4591f280da15b717d1c9b22671b7cf2c00fc6f76bf29b99e3ed05" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \

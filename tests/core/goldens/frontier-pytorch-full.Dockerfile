@@ -131,7 +131,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e19571dc3185f8623cf9dde7a9e51c0ec3adf573d553e494abb3e393507cd9ac
+# step f5d52352bb0dae319ce19b0c3802f515752c942c34d9b1939158414f73c897c4
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,7 +144,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="e19571dc3185f8623cf9dde7a9e51c0ec3adf573d553e494abb3e393507cd9ac" \
+      org.sifwright.plan="f5d52352bb0dae319ce19b0c3802f515752c942c34d9b1939158414f73c897c4" \
       org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
       org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
       org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
@@ -157,7 +157,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="6d0a67d3aebb5681f22d6c65c3b846dd7cac2e22d6e5e2cd49ccbb74ff75607a" \
       org.sifwright.step.accelerate="1127794ed02d27d42d1dc253b001793ae679a45c1e5f3c798f08a5db31b1b274" \
       org.sifwright.step.transformers="13d309203df2610bf14511d8ac639d9571f164b9dc91fe3a86a3ebe05e5caf31" \
-      org.sifwright.step.run-scripts="e19571dc3185f8623cf9dde7a9e51c0ec3adf573d553e494abb3e393507cd9ac" \
+      org.sifwright.step.run-scripts="f5d52352bb0dae319ce19b0c3802f515752c942c34d9b1939158414f73c897c4" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

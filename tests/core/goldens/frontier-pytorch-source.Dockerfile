@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c79567aea4cefd51ccfe690e20ef1ebd705ee31cafed97cbf6cade4362f726a4
+# step 0c24d98574ee5c1003da058f056d9ff8e35ba6265c2052a6e3e365478c701e54
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="c79567aea4cefd51ccfe690e20ef1ebd705ee31cafed97cbf6cade4362f726a4" \
+      org.sifwright.plan="0c24d98574ee5c1003da058f056d9ff8e35ba6265c2052a6e3e365478c701e54" \
       org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
       org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
       org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="8eadcc1f2c2bedcea85615c0b2a7b27cded9405057ae9fe486ac1caa1e564de8" \
       org.sifwright.step.mpi4py="5182664505c7b8e50f3510bdf47186867cf0bea973cb675fa5cb856af8acabd6" \
       org.sifwright.step.torch-extras="5d7056ca059eb7315663304501e08c5904af925a7dded549598f6e14c9465416" \
-      org.sifwright.step.run-scripts="c79567aea4cefd51ccfe690e20ef1ebd705ee31cafed97cbf6cade4362f726a4" \
+      org.sifwright.step.run-scripts="0c24d98574ee5c1003da058f056d9ff8e35ba6265c2052a6e3e365478c701e54" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -89,7 +89,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 01fddb7fbc1cdde6e8e9ae8becc77daca38f52e64471b8f16aecd37c78c088e4
+# step bc83d30b4d0816213211174b427fa5cf16510ddac7c593eff1c0783e8f97bfee
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,7 +102,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="01fddb7fbc1cdde6e8e9ae8becc77daca38f52e64471b8f16aecd37c78c088e4" \
+      org.sifwright.plan="bc83d30b4d0816213211174b427fa5cf16510ddac7c593eff1c0783e8f97bfee" \
       org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
       org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
       org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.step.pytorch-wheel="21f02defbb85a5edcbf420442fbf66276ff1cc6963e19fb5140038288fb0387c" \
       org.sifwright.step.aws-ofi-nccl="4bc43ef89da3829789b783843faed49b7949b2f3d5f989a1b4f97c900568819a" \
       org.sifwright.step.torch-extras="a87d70c3a5dd2cd87c05b4ca66f2f0f73ff26630a622449c5560b02a3799de68" \
-      org.sifwright.step.run-scripts="01fddb7fbc1cdde6e8e9ae8becc77daca38f52e64471b8f16aecd37c78c088e4" \
+      org.sifwright.step.run-scripts="bc83d30b4d0816213211174b427fa5cf16510ddac7c593eff1c0783e8f97bfee" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -131,7 +131,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a43a8bd9ad27b1c25106d189fd51be3880eea6339973c0f8c0bac881502b9094
+# step 09f573882654940c0bb225c0c2803a1c177ca70cb08849c199ee998e62c36c41
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,7 +144,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="a43a8bd9ad27b1c25106d189fd51be3880eea6339973c0f8c0bac881502b9094" \
+      org.sifwright.plan="09f573882654940c0bb225c0c2803a1c177ca70cb08849c199ee998e62c36c41" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -157,7 +157,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="111ff5b0bde005d5187bfc4cb53cd8caf8b23ed70302c324db419b112e78a54f" \
       org.sifwright.step.accelerate="3a161804f273e4c5a664d6487282d7c76a5d642c813f799127cba79da1a5f8fa" \
       org.sifwright.step.transformers="d8a57bca24a7c6c148ca5d44e9660c9b2b95924e1864549cebe8841050abb44f" \
-      org.sifwright.step.run-scripts="a43a8bd9ad27b1c25106d189fd51be3880eea6339973c0f8c0bac881502b9094" \
+      org.sifwright.step.run-scripts="09f573882654940c0bb225c0c2803a1c177ca70cb08849c199ee998e62c36c41" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -121,7 +121,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 5b754039505996fbc381c9a54ec70ac4f436dcc73f187f74ae437496aaaf7d68
+# step 48eca424eafccfe5e2c6a5e9fa0fc3855d2351f779b5f98ef10c3129e5431361
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -134,7 +134,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="5b754039505996fbc381c9a54ec70ac4f436dcc73f187f74ae437496aaaf7d68" \
+      org.sifwright.plan="48eca424eafccfe5e2c6a5e9fa0fc3855d2351f779b5f98ef10c3129e5431361" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.mpich="cfe5e25c5186e157343c2a0b54ed1dfb322230ff02513360680f454011f5aacf" \
       org.sifwright.step.mpi4py="5b15996d2ecb673f537a5e6f53be6b5afb6437d82259f28489fd122e879e31e0" \
       org.sifwright.step.horovod="151df3a16fe9fa03dc2da1d5a61008d28f5a5773fc177bdbdcc73f2e0a937d6c" \
-      org.sifwright.step.run-scripts="5b754039505996fbc381c9a54ec70ac4f436dcc73f187f74ae437496aaaf7d68" \
+      org.sifwright.step.run-scripts="48eca424eafccfe5e2c6a5e9fa0fc3855d2351f779b5f98ef10c3129e5431361" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8706eef81b85b18e829989c1562ab9e4965d06b4ca8fe8fdcad9d700dafd8b9f
+# step 50c84a2d2ad628e67c2dc46264142193b8eefbb8caaa3a4355176d8300b54a1a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="8706eef81b85b18e829989c1562ab9e4965d06b4ca8fe8fdcad9d700dafd8b9f" \
+      org.sifwright.plan="50c84a2d2ad628e67c2dc46264142193b8eefbb8caaa3a4355176d8300b54a1a" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="ac8a2ed3fa7bb956c03bd5b282370cbc6830f806580145f2b7b0492936384af4" \
       org.sifwright.step.mpi4py="da962b79aea7eec020e18fbccd8511dbb943fbe26354344957e157b307030ef4" \
       org.sifwright.step.torch-extras="73791ea5b733e1e36c12712913455c7a4c0c2541335a09fd4545caf4b797f163" \
-      org.sifwright.step.run-scripts="8706eef81b85b18e829989c1562ab9e4965d06b4ca8fe8fdcad9d700dafd8b9f" \
+      org.sifwright.step.run-scripts="50c84a2d2ad628e67c2dc46264142193b8eefbb8caaa3a4355176d8300b54a1a" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -89,7 +89,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 928d329db891638577ad10d2fe49dc3bc048c03b1a9188cbd30a8bd74fdec0e9
+# step 5ca35c512daaf32a6a0dd21f2957af65c9c18600f6545689a4421b59f05828dd
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,7 +102,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="928d329db891638577ad10d2fe49dc3bc048c03b1a9188cbd30a8bd74fdec0e9" \
+      org.sifwright.plan="5ca35c512daaf32a6a0dd21f2957af65c9c18600f6545689a4421b59f05828dd" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.step.pytorch-wheel="a60906994092960f8b8f8e40431c9b6f2854814f34a96877ac06ff491933ebd8" \
       org.sifwright.step.aws-ofi-nccl="797b1829daab23fd9e0de72dca4020bf72bd05a9bb29f98fc57a42b4b344d9d2" \
       org.sifwright.step.torch-extras="96c1a8647e8c7da2c0a87bd0b443183f8afb8232889f2cbc0b666d83693d4e18" \
-      org.sifwright.step.run-scripts="928d329db891638577ad10d2fe49dc3bc048c03b1a9188cbd30a8bd74fdec0e9" \
+      org.sifwright.step.run-scripts="5ca35c512daaf32a6a0dd21f2957af65c9c18600f6545689a4421b59f05828dd" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -27,7 +27,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 9969f4f23274f028466bbd42a3357be9736d3e5be3ecd9660d309ac834db4dad
+# step dc1c7e83d4c12aaf1da8aa19e40ea09f668f7b2b6045f718ce0f64d69bf98a9d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -40,9 +40,9 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="9969f4f23274f028466bbd42a3357be9736d3e5be3ecd9660d309ac834db4dad" \
+      org.sifwright.plan="dc1c7e83d4c12aaf1da8aa19e40ea09f668f7b2b6045f718ce0f64d69bf98a9d" \
       org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
-      org.sifwright.step.run-scripts="9969f4f23274f028466bbd42a3357be9736d3e5be3ecd9660d309ac834db4dad" \
+      org.sifwright.step.run-scripts="dc1c7e83d4c12aaf1da8aa19e40ea09f668f7b2b6045f718ce0f64d69bf98a9d" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

@@ -106,7 +106,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 2d6a3089b24f695474afaed0865ca5478a3d8f930b5cae05c8ad1dce2b470085
+# step b47b0edcda49f290c78ade2aa8c61e9da69605bee167fd5d7ea809e2b28f99f8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -119,7 +119,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="2d6a3089b24f695474afaed0865ca5478a3d8f930b5cae05c8ad1dce2b470085" \
+      org.sifwright.plan="b47b0edcda49f290c78ade2aa8c61e9da69605bee167fd5d7ea809e2b28f99f8" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -130,7 +130,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="6c491343c8ad779856f53fe2af2733dcef555fb7a33ac23dd52603f583a9332e" \
       org.sifwright.step.accelerate="f901ac8a6433ea697d57bcc9c002167c250bdb784809cdb08675105f61416bb0" \
       org.sifwright.step.transformers="1f84a6880e0915b1d66f971dfb01d97b31f7137fb867eb86431e29f0c8822e41" \
-      org.sifwright.step.run-scripts="2d6a3089b24f695474afaed0865ca5478a3d8f930b5cae05c8ad1dce2b470085" \
+      org.sifwright.step.run-scripts="b47b0edcda49f290c78ade2aa8c61e9da69605bee167fd5d7ea809e2b28f99f8" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -96,7 +96,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 2c800c325a890b1a4be3258895b614fcfbdf41e4e25a3c4144dc28f5c7b8839f
+# step 385b6cad6993f3aecd497cae493a0255c06fa6d9bf2dedbb78ff6817e7e8a532
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -109,7 +109,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="2c800c325a890b1a4be3258895b614fcfbdf41e4e25a3c4144dc28f5c7b8839f" \
+      org.sifwright.plan="385b6cad6993f3aecd497cae493a0255c06fa6d9bf2dedbb78ff6817e7e8a532" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -118,7 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.openmpi="e00a3d2f49f7e82514a15528c7e18a0e3358d143358c31cd73781b13a2a1e671" \
       org.sifwright.step.mpi4py="67ef50c81df3446263465295d62a3b6b6ab12e7e58b7ccfd658e1e6214a77bd8" \
       org.sifwright.step.horovod="610c0ea02e7d525d7e9a51f68f6a023e12de5d406de70c29e0cddd94ab7e5fd1" \
-      org.sifwright.step.run-scripts="2c800c325a890b1a4be3258895b614fcfbdf41e4e25a3c4144dc28f5c7b8839f" \
+      org.sifwright.step.run-scripts="385b6cad6993f3aecd497cae493a0255c06fa6d9bf2dedbb78ff6817e7e8a532" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -97,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 77bc46c7f0bd187f73eaf3988afa370c205dbbacc7c9c46ed9a17cf107c484c1
+# step e1f92477f85d4ba7887a008d2f90a473ce48bf816b88244b6e6cf97d02ce7b13
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="77bc46c7f0bd187f73eaf3988afa370c205dbbacc7c9c46ed9a17cf107c484c1" \
+      org.sifwright.plan="e1f92477f85d4ba7887a008d2f90a473ce48bf816b88244b6e6cf97d02ce7b13" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -119,7 +119,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.torchvision-source="2f6b549a89242f4a811c9ba37e307a00c9f813ee55d0792898506b36d1d49233" \
       org.sifwright.step.mpi4py="29e9e5a5ba7b92373d31fbc4c95902044bcae3d580012518f62d0c312fad710c" \
       org.sifwright.step.torch-extras="71828ff74b9631021191ec6451cda22841da8ddc75f3f8a4299390d73d102bed" \
-      org.sifwright.step.run-scripts="77bc46c7f0bd187f73eaf3988afa370c205dbbacc7c9c46ed9a17cf107c484c1" \
+      org.sifwright.step.run-scripts="e1f92477f85d4ba7887a008d2f90a473ce48bf816b88244b6e6cf97d02ce7b13" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -66,7 +66,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e50dc36bc0f530fe038340e1d0200eb4ef9be7a5c995de8f6f8eba6fb6d56768
+# step 94979608d919b865724c15c82c22c34f28264d1d1ed12fbc2a1ef608ce349053
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -79,13 +79,13 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="e50dc36bc0f530fe038340e1d0200eb4ef9be7a5c995de8f6f8eba6fb6d56768" \
+      org.sifwright.plan="94979608d919b865724c15c82c22c34f28264d1d1ed12fbc2a1ef608ce349053" \
       org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
       org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
       org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
       org.sifwright.step.pytorch-wheel="4bd27bc527470d26de6e5082c75c5dc5e7e8528484ce4eec1e3a4c6b90dd0a42" \
       org.sifwright.step.torch-extras="307c7629fdb572da66c3457809b25ed3c502750cf2e2cf81dac0c5aed3d15ea6" \
-      org.sifwright.step.run-scripts="e50dc36bc0f530fe038340e1d0200eb4ef9be7a5c995de8f6f8eba6fb6d56768" \
+      org.sifwright.step.run-scripts="94979608d919b865724c15c82c22c34f28264d1d1ed12fbc2a1ef608ce349053" \
       org.sifwright.option.base-debian.suite="bookworm" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.10.0" \

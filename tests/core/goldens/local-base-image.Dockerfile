@@ -37,7 +37,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 4b8f5067d57b39cb64eabf1724cf1a46ed19e73f0c2cb98dafffc95535c298e0
+# step ddde447531da9f748190731aa6639cd566bf840badc8726ffc7669258a81f57b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -50,10 +50,10 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="4b8f5067d57b39cb64eabf1724cf1a46ed19e73f0c2cb98dafffc95535c298e0" \
+      org.sifwright.plan="ddde447531da9f748190731aa6639cd566bf840badc8726ffc7669258a81f57b" \
       org.sifwright.step.base-image="83a1244ff4a4de16c917d2a8e6b61efe9522290ec22a46215bf1452f2c31748d" \
       org.sifwright.step.pytorch-wheel="03f42adb3030f481f1c70fc103fd929ce66ecc832741bd16e3ff50010618eeee" \
-      org.sifwright.step.run-scripts="4b8f5067d57b39cb64eabf1724cf1a46ed19e73f0c2cb98dafffc95535c298e0" \
+      org.sifwright.step.run-scripts="ddde447531da9f748190731aa6639cd566bf840badc8726ffc7669258a81f57b" \
       org.sifwright.option.base-image.from="docker://python:3.12-slim-bookworm" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.program="/usr/local/bin/python3" \

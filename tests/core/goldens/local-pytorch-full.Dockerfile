@@ -107,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 2a51411734423fe7addda5bcff1c75498c6e2c502e588870657af5c451cfbc12
+# step 073c4c043e7ddb82f47c7622aa0bce242bcf7138669b8d16fd3a8278cc53d320
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -120,7 +120,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="2a51411734423fe7addda5bcff1c75498c6e2c502e588870657af5c451cfbc12" \
+      org.sifwright.plan="073c4c043e7ddb82f47c7622aa0bce242bcf7138669b8d16fd3a8278cc53d320" \
       org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
       org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
       org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
@@ -131,7 +131,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="9da658c6d581cc836e953771f1bca9cc7e3f200e3c602c2965fcea814b83dc69" \
       org.sifwright.step.accelerate="f05d3966f05295cdfbf8656e5d4c5f63f23b0346c2a20ae23be65aabf32fd16f" \
       org.sifwright.step.transformers="b7fa2b9c2bfbbde12172decbe39bc956aa45cebefdddc8f0f98feae3410a506a" \
-      org.sifwright.step.run-scripts="2a51411734423fe7addda5bcff1c75498c6e2c502e588870657af5c451cfbc12" \
+      org.sifwright.step.run-scripts="073c4c043e7ddb82f47c7622aa0bce242bcf7138669b8d16fd3a8278cc53d320" \
       org.sifwright.option.base-debian.suite="bookworm" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.mpich-wheel.version="5.0.1" \

@@ -97,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step dc2a18eb627dca63fc661cba7465097eed05018b5c659738dae8b2539fdbbe58
+# step eed46d09424b1ac9cd69bb1999e60dbd8e92628e09c2790c96ecbef2a30c2ed2
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="dc2a18eb627dca63fc661cba7465097eed05018b5c659738dae8b2539fdbbe58" \
+      org.sifwright.plan="eed46d09424b1ac9cd69bb1999e60dbd8e92628e09c2790c96ecbef2a30c2ed2" \
       org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
       org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
       org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
@@ -119,7 +119,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.mpich-wheel="36ede4a380f2eb73a0d8ca2fe79b6dbf251554b6e557b1f0f7e76e7cfe5c53a0" \
       org.sifwright.step.mpi4py="6ae79d3623ada8b8e3eac5963a4ff5963914348fc204a0d7f4971850899755ac" \
       org.sifwright.step.horovod="4039207884e0167ab47efa87a5a82896d752005e11e426082879eb25bdf1b40d" \
-      org.sifwright.step.run-scripts="dc2a18eb627dca63fc661cba7465097eed05018b5c659738dae8b2539fdbbe58" \
+      org.sifwright.step.run-scripts="eed46d09424b1ac9cd69bb1999e60dbd8e92628e09c2790c96ecbef2a30c2ed2" \
       org.sifwright.option.base-debian.suite="bookworm" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.13.0" \

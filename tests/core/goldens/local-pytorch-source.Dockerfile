@@ -98,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 0826ca3aa7094fbff858f9675644babb3dd4b1b23ff191d5c852380bcb548f95
+# step bef9aeba1f8164b231c9dbc3fc8942e587b783b3684968d067441c2afcb57d66
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -111,7 +111,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="0826ca3aa7094fbff858f9675644babb3dd4b1b23ff191d5c852380bcb548f95" \
+      org.sifwright.plan="bef9aeba1f8164b231c9dbc3fc8942e587b783b3684968d067441c2afcb57d66" \
       org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
       org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
       org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
@@ -120,7 +120,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.torchvision-source="bbea03bf9b87faf714e250dbc9165dabcefdcb4ac4b20c92642f2735024b7886" \
       org.sifwright.step.mpi4py="a3d174d5566089e1017141cae4390328e8b657284f2ab93dad4ea680b521005d" \
       org.sifwright.step.torch-extras="5fa1f53ff98f4669a65b110a93fcef7321671c1c6e967bb2d1fbd3196bc35ab2" \
-      org.sifwright.step.run-scripts="0826ca3aa7094fbff858f9675644babb3dd4b1b23ff191d5c852380bcb548f95" \
+      org.sifwright.step.run-scripts="bef9aeba1f8164b231c9dbc3fc8942e587b783b3684968d067441c2afcb57d66" \
       org.sifwright.option.base-debian.suite="bookworm" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.mpich-wheel.version="5.0.1" \

@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 1dcd50ec6c34f6862af04bba1507df59d2311bc17c6d73441533b9b0e729104d
+# step 809e3fbeff010e66c82b50133b8e1effda9baaa47351cce80ce3f19f2b9acad3
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,12 +73,12 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="1dcd50ec6c34f6862af04bba1507df59d2311bc17c6d73441533b9b0e729104d" \
+      org.sifwright.plan="809e3fbeff010e66c82b50133b8e1effda9baaa47351cce80ce3f19f2b9acad3" \
       org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
       org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
       org.sifwright.step.pytorch-wheel="e838136cc3104c3d8aaa2ea6358faae13b32d563e52d0f5f4abd5273a3577457" \
       org.sifwright.step.torch-extras="76bdd286319df9751194be911f2b73b251df468b8495d36ed0315e44b218f150" \
-      org.sifwright.step.run-scripts="1dcd50ec6c34f6862af04bba1507df59d2311bc17c6d73441533b9b0e729104d" \
+      org.sifwright.step.run-scripts="809e3fbeff010e66c82b50133b8e1effda9baaa47351cce80ce3f19f2b9acad3" \
       org.sifwright.option.base-debian.suite="bookworm" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.13.0" \

@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 3f4901edde2f80886e66e3f87daa262248cb0c221c0ae7f73e116ca073dc5a2b
+# step 402684f7bba0a29d36c4d7d120f6f79ac6f3ce5a86cac876881aa42f61716f9d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="3f4901edde2f80886e66e3f87daa262248cb0c221c0ae7f73e116ca073dc5a2b" \
+      org.sifwright.plan="402684f7bba0a29d36c4d7d120f6f79ac6f3ce5a86cac876881aa42f61716f9d" \
       org.sifwright.step.base-image="1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5" \
       org.sifwright.step.build-tools="936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5" \
       org.sifwright.step.libfabric="7922bfa83d45728bbc9fca5c22ee0be3cb10fe8cabc5e8bb00cce443addec3cf" \
       org.sifwright.step.aws-ofi-nccl="4d384504979b0fa2e40eda6df00768678c8f621a1d6392a319d827f14d8803be" \
-      org.sifwright.step.run-scripts="3f4901edde2f80886e66e3f87daa262248cb0c221c0ae7f73e116ca073dc5a2b" \
+      org.sifwright.step.run-scripts="402684f7bba0a29d36c4d7d120f6f79ac6f3ce5a86cac876881aa42f61716f9d" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \

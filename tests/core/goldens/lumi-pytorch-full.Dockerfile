@@ -131,7 +131,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8807fbaf949c686f2938c337175b3d195a724f5409d746984f2f056800bc1b5b
+# step f5f252efab2d28ad52ec68438899960049bc488b5f068f7d9c69fc8db60b82f8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,7 +144,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="8807fbaf949c686f2938c337175b3d195a724f5409d746984f2f056800bc1b5b" \
+      org.sifwright.plan="f5f252efab2d28ad52ec68438899960049bc488b5f068f7d9c69fc8db60b82f8" \
       org.sifwright.step.base-rocm="4b97379bd15ed644cf6353328f6b948eda9f1f933f6847d9afe2cd8862d5ebd9" \
       org.sifwright.step.python-venv="cb5f7465974a35f3b5d5f77038c34142a97b24fcdd4969a9930c9d62a4f3145c" \
       org.sifwright.step.build-tools="43d754860d3247affe091440a418b1e91e81cecc6b9f508cf16ffbac23eac9d0" \
@@ -157,7 +157,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="b73707b5f27ba618642859a4795d292fe165b88f30a3d72ba390133a7481d18a" \
       org.sifwright.step.accelerate="67284e81705ba9cd52bd3e63d42f648501c36357b9a0e4ef5f8c530949458549" \
       org.sifwright.step.transformers="be2b206e9d3a5d7f0a6b4171f42dd6e4411f352dc9ae14efaa50a13e4550fa7d" \
-      org.sifwright.step.run-scripts="8807fbaf949c686f2938c337175b3d195a724f5409d746984f2f056800bc1b5b" \
+      org.sifwright.step.run-scripts="f5f252efab2d28ad52ec68438899960049bc488b5f068f7d9c69fc8db60b82f8" \
       org.sifwright.option.base-rocm.rocm="7.0.2" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

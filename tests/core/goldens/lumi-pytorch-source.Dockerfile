@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step b8090ff2fb9d258649ab4c272c3e33fa01de488c7c4112b71263c4e9b3c39b36
+# step d4ed62c741ff0fc176e3b2bc6650de85bfd67f6b3c93fa2a15da51ce9cde400b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="b8090ff2fb9d258649ab4c272c3e33fa01de488c7c4112b71263c4e9b3c39b36" \
+      org.sifwright.plan="d4ed62c741ff0fc176e3b2bc6650de85bfd67f6b3c93fa2a15da51ce9cde400b" \
       org.sifwright.step.base-rocm="4b97379bd15ed644cf6353328f6b948eda9f1f933f6847d9afe2cd8862d5ebd9" \
       org.sifwright.step.python-venv="cb5f7465974a35f3b5d5f77038c34142a97b24fcdd4969a9930c9d62a4f3145c" \
       org.sifwright.step.build-tools="43d754860d3247affe091440a418b1e91e81cecc6b9f508cf16ffbac23eac9d0" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="d3389a0d2bd41c200b12781c4a80aaddcac638484b5307cc356c1fd469cb630d" \
       org.sifwright.step.mpi4py="1117cbb194edc251289740f301e62987658f8f6ec282184ee08d825a50530ae4" \
       org.sifwright.step.torch-extras="3141353e53e4b9c731a67eafcbcdbbfa6db6de8727605f754c418ac621dabfa1" \
-      org.sifwright.step.run-scripts="b8090ff2fb9d258649ab4c272c3e33fa01de488c7c4112b71263c4e9b3c39b36" \
+      org.sifwright.step.run-scripts="d4ed62c741ff0fc176e3b2bc6650de85bfd67f6b3c93fa2a15da51ce9cde400b" \
       org.sifwright.option.base-rocm.rocm="7.0.2" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

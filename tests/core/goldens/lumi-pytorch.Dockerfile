@@ -89,7 +89,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step bf98638c5d005093f714670aa34ef25ff135065ff3954ba87108bc6833790f6c
+# step 32a222770944305b4d8e521242973bb5049ccf5c417e1b6102fdf3e842ce37d6
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,7 +102,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="bf98638c5d005093f714670aa34ef25ff135065ff3954ba87108bc6833790f6c" \
+      org.sifwright.plan="32a222770944305b4d8e521242973bb5049ccf5c417e1b6102fdf3e842ce37d6" \
       org.sifwright.step.base-rocm="4b97379bd15ed644cf6353328f6b948eda9f1f933f6847d9afe2cd8862d5ebd9" \
       org.sifwright.step.python-venv="cb5f7465974a35f3b5d5f77038c34142a97b24fcdd4969a9930c9d62a4f3145c" \
       org.sifwright.step.build-tools="43d754860d3247affe091440a418b1e91e81cecc6b9f508cf16ffbac23eac9d0" \
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.step.pytorch-wheel="b83749b42c4d2d6db1b71c752d64c4a38b36e2760cdf690ffe92c8f96352ba84" \
       org.sifwright.step.aws-ofi-nccl="472f1f8da61c2204a62d157728b84f498e65871455266cb41882c0f9887f868d" \
       org.sifwright.step.torch-extras="e55c743592d0e17dcc8453aa432fe57b51290a69e1417f5dba103fcf8e17af08" \
-      org.sifwright.step.run-scripts="bf98638c5d005093f714670aa34ef25ff135065ff3954ba87108bc6833790f6c" \
+      org.sifwright.step.run-scripts="32a222770944305b4d8e521242973bb5049ccf5c417e1b6102fdf3e842ce37d6" \
       org.sifwright.option.base-rocm.rocm="7.0.2" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

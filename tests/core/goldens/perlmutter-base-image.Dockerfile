@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 6fbaa8adcd7949c60e103d94d87db499134d3ef3bd8fb0340a81b547cf3e8d89
+# step 071927251c554009e6ea8e3a1ee4c8cfa62571fdb3aa581d7395f63f7c24edf7
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="6fbaa8adcd7949c60e103d94d87db499134d3ef3bd8fb0340a81b547cf3e8d89" \
+      org.sifwright.plan="071927251c554009e6ea8e3a1ee4c8cfa62571fdb3aa581d7395f63f7c24edf7" \
       org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
       org.sifwright.step.build-tools="f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43" \
       org.sifwright.step.libfabric="ff6604537a046aa6b6828e3cb2e48f1df7b9cef845733d924e5dfbdf226e217a" \
       org.sifwright.step.aws-ofi-nccl="f3ecdd338354917f80b283c3a509c4f35565facfdf0dcb38aabd02feb4a5decb" \
-      org.sifwright.step.run-scripts="6fbaa8adcd7949c60e103d94d87db499134d3ef3bd8fb0340a81b547cf3e8d89" \
+      org.sifwright.step.run-scripts="071927251c554009e6ea8e3a1ee4c8cfa62571fdb3aa581d7395f63f7c24edf7" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

@@ -131,7 +131,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 40e29570c82aa9efdbac0b0107f554d69a30570cd1bc64956dbc289331bf7938
+# step 1a341c36bdf83768fc870c3f2018c01eef629a6c897a53a6302572f96b4f4e12
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,7 +144,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="40e29570c82aa9efdbac0b0107f554d69a30570cd1bc64956dbc289331bf7938" \
+      org.sifwright.plan="1a341c36bdf83768fc870c3f2018c01eef629a6c897a53a6302572f96b4f4e12" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -157,7 +157,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="f7570bff0e611340b48099f33b3aebc01e9617143a4454a65c2406bb98d9a555" \
       org.sifwright.step.accelerate="2d2b708372fcf61add7a00dfbecda9d801e217d9270f90658d868b2dc802049b" \
       org.sifwright.step.transformers="9aaa251cce27188df3b07671d6af399c18b86442c163d2f1669b15284c0990eb" \
-      org.sifwright.step.run-scripts="40e29570c82aa9efdbac0b0107f554d69a30570cd1bc64956dbc289331bf7938" \
+      org.sifwright.step.run-scripts="1a341c36bdf83768fc870c3f2018c01eef629a6c897a53a6302572f96b4f4e12" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

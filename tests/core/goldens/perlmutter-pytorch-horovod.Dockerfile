@@ -121,7 +121,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 4673d8a03698df8f191ae022b358da361c322f360182ca3eac08135fdc0b34df
+# step 89dc2c7ebf9ec2de40857367cbfb7d5709bf9f3f89f2eba8a95e31a80fe75c59
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -134,7 +134,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="4673d8a03698df8f191ae022b358da361c322f360182ca3eac08135fdc0b34df" \
+      org.sifwright.plan="89dc2c7ebf9ec2de40857367cbfb7d5709bf9f3f89f2eba8a95e31a80fe75c59" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.mpich="4a323d852a4eac8dfcd0046482230782a804ca457c9b412cead459b0d4b83a7f" \
       org.sifwright.step.mpi4py="199421ea14dd979a19665ec3d3c7679e2396003b92738e13054de6303606c33e" \
       org.sifwright.step.horovod="3b267bfafd008ee982f762b3a2b54825bfa421bdd2be9b55de293ca21d714371" \
-      org.sifwright.step.run-scripts="4673d8a03698df8f191ae022b358da361c322f360182ca3eac08135fdc0b34df" \
+      org.sifwright.step.run-scripts="89dc2c7ebf9ec2de40857367cbfb7d5709bf9f3f89f2eba8a95e31a80fe75c59" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 5fa6167e0803330199564178b4ce1841d65ec7f00b0d1865ca95a8dbcbb1a55a
+# step ae15f2015b9c703a715b79f3bb09e5b0959e7026764828b032639a9bae1aa5cf
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="5fa6167e0803330199564178b4ce1841d65ec7f00b0d1865ca95a8dbcbb1a55a" \
+      org.sifwright.plan="ae15f2015b9c703a715b79f3bb09e5b0959e7026764828b032639a9bae1aa5cf" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="d1874dcf06f5dbd34485901024633206a5d445f7c1f0399775154bf767aaaaac" \
       org.sifwright.step.mpi4py="dafce0de811770d90d784fe4084f8d166d93fd8b0773d7bd3fdd147fcebcc3a6" \
       org.sifwright.step.torch-extras="eebd503f0dd0c939b2b845853ae47ce1172a85f210e27661db9aed80dde794f6" \
-      org.sifwright.step.run-scripts="5fa6167e0803330199564178b4ce1841d65ec7f00b0d1865ca95a8dbcbb1a55a" \
+      org.sifwright.step.run-scripts="ae15f2015b9c703a715b79f3bb09e5b0959e7026764828b032639a9bae1aa5cf" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -89,7 +89,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 2c1b2cb38dec868203bdee0f9fd4f3f0b4baa4159769c3f823b22e4bf742d75e
+# step f1e60753c5cf1521470b2f84233273b98eb8acd15264d9e0b3d461dd2e4fea95
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,7 +102,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="2c1b2cb38dec868203bdee0f9fd4f3f0b4baa4159769c3f823b22e4bf742d75e" \
+      org.sifwright.plan="f1e60753c5cf1521470b2f84233273b98eb8acd15264d9e0b3d461dd2e4fea95" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.step.pytorch-wheel="19c903ab31449a913f7ff9a59c5016d7bd66b24c4ea01ca97d28e3b880d1cb1b" \
       org.sifwright.step.aws-ofi-nccl="ab75031994c98f05c52d7c5544041c994f31a54d7ae2bbefb50d74f22eb83a0d" \
       org.sifwright.step.torch-extras="aaaefac1d99d9e96302d489d33ecf7df975f9dceb4c788eaab0f7bc116483dd3" \
-      org.sifwright.step.run-scripts="2c1b2cb38dec868203bdee0f9fd4f3f0b4baa4159769c3f823b22e4bf742d75e" \
+      org.sifwright.step.run-scripts="f1e60753c5cf1521470b2f84233273b98eb8acd15264d9e0b3d461dd2e4fea95" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 44b0e3443451ca9df2271d73210c8431b0f37987bdd0293f852b421de815a2db
+# step bf6a9e1c7f6ba4fe475d3c09b154293d3e8dc0cd6c3488580a062f34c3a75221
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,12 +72,12 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="44b0e3443451ca9df2271d73210c8431b0f37987bdd0293f852b421de815a2db" \
+      org.sifwright.plan="bf6a9e1c7f6ba4fe475d3c09b154293d3e8dc0cd6c3488580a062f34c3a75221" \
       org.sifwright.step.base-image="1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5" \
       org.sifwright.step.build-tools="936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5" \
       org.sifwright.step.libfabric="e9f88d9cff837d606e1ba703c6609695b4052bf9f37d3142f32569bd673068fc" \
       org.sifwright.step.aws-ofi-nccl="dcd4b059dd8c2e8f9aa66b0ff907b27fe976b086c5ab49551bb587cf95ac52cd" \
-      org.sifwright.step.run-scripts="44b0e3443451ca9df2271d73210c8431b0f37987bdd0293f852b421de815a2db" \
+      org.sifwright.step.run-scripts="bf6a9e1c7f6ba4fe475d3c09b154293d3e8dc0cd6c3488580a062f34c3a75221" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \

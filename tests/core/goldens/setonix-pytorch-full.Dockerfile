@@ -131,7 +131,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f3eb6fa8b43b45b9cfa6d1658eb52bfa688170fc8f7f2a1d3682086b9d3a7320
+# step a342db2b5c9b165f574d5b07f902275174c453d339eacbbf0ca420303546014c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,7 +144,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="f3eb6fa8b43b45b9cfa6d1658eb52bfa688170fc8f7f2a1d3682086b9d3a7320" \
+      org.sifwright.plan="a342db2b5c9b165f574d5b07f902275174c453d339eacbbf0ca420303546014c" \
       org.sifwright.step.base-rocm="74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982" \
       org.sifwright.step.python-venv="2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f" \
       org.sifwright.step.build-tools="a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9" \
@@ -157,7 +157,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="29c5a210171811feb1355eeb438d9df29b0c0ecb3e4666fa09e4f6d28a28c47e" \
       org.sifwright.step.accelerate="c8a8488ae80818832def2a8331b66ce9960ea22699b3f9c6866b5bde19cbdc41" \
       org.sifwright.step.transformers="b6cef8d7cedd0e2eed66aefe42b4ad000f94b54e8a555f33e72562f5795b0240" \
-      org.sifwright.step.run-scripts="f3eb6fa8b43b45b9cfa6d1658eb52bfa688170fc8f7f2a1d3682086b9d3a7320" \
+      org.sifwright.step.run-scripts="a342db2b5c9b165f574d5b07f902275174c453d339eacbbf0ca420303546014c" \
       org.sifwright.option.base-rocm.rocm="6.3.4" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

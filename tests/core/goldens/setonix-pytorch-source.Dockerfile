@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 665addd5b6d04b5b330e8853f8f70b0a98a1ad530234b9a11c5622bca3ffbaac
+# step 3b54817cfe7cd91a1b54b5869ce21c28dd96c33d5622e82f1602bbf8d9c82d87
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="665addd5b6d04b5b330e8853f8f70b0a98a1ad530234b9a11c5622bca3ffbaac" \
+      org.sifwright.plan="3b54817cfe7cd91a1b54b5869ce21c28dd96c33d5622e82f1602bbf8d9c82d87" \
       org.sifwright.step.base-rocm="74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982" \
       org.sifwright.step.python-venv="2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f" \
       org.sifwright.step.build-tools="a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="968fc9e42ac5a0f5ca5d07bce2b6cd34f750c8311d6ef7427f827775695bfdd0" \
       org.sifwright.step.mpi4py="d122c5e43056e4232015d670ff49b405a5e92ae519479cbe035f742173f68df1" \
       org.sifwright.step.torch-extras="811389ab31c6df47ff9c884d732da4176e63c076266389d17eab4c1f642d734f" \
-      org.sifwright.step.run-scripts="665addd5b6d04b5b330e8853f8f70b0a98a1ad530234b9a11c5622bca3ffbaac" \
+      org.sifwright.step.run-scripts="3b54817cfe7cd91a1b54b5869ce21c28dd96c33d5622e82f1602bbf8d9c82d87" \
       org.sifwright.option.base-rocm.rocm="6.3.4" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

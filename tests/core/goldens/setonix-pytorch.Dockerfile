@@ -89,7 +89,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step dff7d82c1b7856548ae84519108c873762109571cf87230f49f90b1baa4910d0
+# step 2735cdaab14682b596690b2328da6d2810c9d27331a15e32899201565e72ec1a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,7 +102,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="dff7d82c1b7856548ae84519108c873762109571cf87230f49f90b1baa4910d0" \
+      org.sifwright.plan="2735cdaab14682b596690b2328da6d2810c9d27331a15e32899201565e72ec1a" \
       org.sifwright.step.base-rocm="74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982" \
       org.sifwright.step.python-venv="2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f" \
       org.sifwright.step.build-tools="a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9" \
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.step.pytorch-wheel="fa9492097aec8ec21b6fbafbf327d9b86ba52a4411fff5bc5c21f48afa9ebd82" \
       org.sifwright.step.aws-ofi-nccl="9bb025361a91e54b9c937152f809a0247d04b6778e22fb0e270e4d2165dd52c6" \
       org.sifwright.step.torch-extras="41d6a7bad50761d65529858729d944a0fa7c0a8da56efc03f2c7ae282a19f2bc" \
-      org.sifwright.step.run-scripts="dff7d82c1b7856548ae84519108c873762109571cf87230f49f90b1baa4910d0" \
+      org.sifwright.step.run-scripts="2735cdaab14682b596690b2328da6d2810c9d27331a15e32899201565e72ec1a" \
       org.sifwright.option.base-rocm.rocm="6.3.4" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
       org.sifwright.option.python-venv.pip="26.3" \

@@ -27,7 +27,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 5c6effb73445deeb7e4f9d84a8d55baadb711a8be95d9a38eaa3ea8dcd04343a
+# step 698d199bb119a7cfd0941280734e5bf8021e4d67be5cdc3594f756ca78a4a50e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -40,9 +40,9 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="5c6effb73445deeb7e4f9d84a8d55baadb711a8be95d9a38eaa3ea8dcd04343a" \
+      org.sifwright.plan="698d199bb119a7cfd0941280734e5bf8021e4d67be5cdc3594f756ca78a4a50e" \
       org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
-      org.sifwright.step.run-scripts="5c6effb73445deeb7e4f9d84a8d55baadb711a8be95d9a38eaa3ea8dcd04343a" \
+      org.sifwright.step.run-scripts="698d199bb119a7cfd0941280734e5bf8021e4d67be5cdc3594f756ca78a4a50e" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \

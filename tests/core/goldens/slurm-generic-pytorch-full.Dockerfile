@@ -104,7 +104,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 863d4119a0ac044985b4a400cd48865688cbcd03670a09052ff5ff05ff8b37f0
+# step 6146d61b5c5766fdc90142120ba09eae3d6580b60fdd70581eca2deca68cef8d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -117,7 +117,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="863d4119a0ac044985b4a400cd48865688cbcd03670a09052ff5ff05ff8b37f0" \
+      org.sifwright.plan="6146d61b5c5766fdc90142120ba09eae3d6580b60fdd70581eca2deca68cef8d" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -128,7 +128,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="f4a6fc1860d3d81edcd1db9dacdaaad9fc5a72927fc75646bd25c31727e30061" \
       org.sifwright.step.accelerate="e788b57877dd2fdad621496d058617528937acc22f9948698f930785f05ad5ab" \
       org.sifwright.step.transformers="c354651db577580d21b84a5f8013d2785e75763171cb02d4440af0b3bebaf3d2" \
-      org.sifwright.step.run-scripts="863d4119a0ac044985b4a400cd48865688cbcd03670a09052ff5ff05ff8b37f0" \
+      org.sifwright.step.run-scripts="6146d61b5c5766fdc90142120ba09eae3d6580b60fdd70581eca2deca68cef8d" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

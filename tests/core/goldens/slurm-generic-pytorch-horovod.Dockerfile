@@ -94,7 +94,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 0eecee2eaf5cef72d13d94f37ec922292207785aa4eba2ce515b8a54ab068c33
+# step c6c9eace500ba93db6b655334842d1927dc69f5d240532da73c414aaafc9599a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -107,7 +107,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="0eecee2eaf5cef72d13d94f37ec922292207785aa4eba2ce515b8a54ab068c33" \
+      org.sifwright.plan="c6c9eace500ba93db6b655334842d1927dc69f5d240532da73c414aaafc9599a" \
       org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
       org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
       org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
@@ -116,7 +116,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.mpich-wheel="1512bae5c9a57db2941be9c1b91d39e8b8c605822c1e29ae0b6682a11986524a" \
       org.sifwright.step.mpi4py="12c3af40a838803245ee2e5797b4fc098ebcaa06ec7dc1a0f2495899a29ca6f3" \
       org.sifwright.step.horovod="a12d2380b9e191a1b2b95f33e4c6159287ee17a43bcbd81232b9aeddc3f5e278" \
-      org.sifwright.step.run-scripts="0eecee2eaf5cef72d13d94f37ec922292207785aa4eba2ce515b8a54ab068c33" \
+      org.sifwright.step.run-scripts="c6c9eace500ba93db6b655334842d1927dc69f5d240532da73c414aaafc9599a" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.python-venv.pip="26.3" \

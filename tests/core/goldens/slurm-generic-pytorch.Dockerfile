@@ -66,7 +66,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ffe664a25f104a12bd9ba7acda9cbcf3a888c0309d6ed705a736140da609ce5a
+# step 8919906241ad333964c1ed3b7d1597442b6f327bc4ca7b04ad607b58a89cdd98
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -79,13 +79,13 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="ffe664a25f104a12bd9ba7acda9cbcf3a888c0309d6ed705a736140da609ce5a" \
+      org.sifwright.plan="8919906241ad333964c1ed3b7d1597442b6f327bc4ca7b04ad607b58a89cdd98" \
       org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
       org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
       org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
       org.sifwright.step.pytorch-wheel="8a88cdb2529bf0ae0f98b786b304930105f6f8c02db6869e24d367b295f533b3" \
       org.sifwright.step.torch-extras="ad14ee586df5fe16eb7e4a885377edf183476f43d9f32e9716b099bb1651d848" \
-      org.sifwright.step.run-scripts="ffe664a25f104a12bd9ba7acda9cbcf3a888c0309d6ed705a736140da609ce5a" \
+      org.sifwright.step.run-scripts="8919906241ad333964c1ed3b7d1597442b6f327bc4ca7b04ad607b58a89cdd98" \
       org.sifwright.option.base-debian.suite="bookworm" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.13.0" \
