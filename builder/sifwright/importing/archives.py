@@ -25,7 +25,6 @@ _KINDS: dict[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
 _CHUNK = 1 << 16
-_AGAIN = "Make it again, and try 'tar -tf' on it."
 
 
 def unpacked(data: bytes) -> bytes | None:
@@ -44,11 +43,11 @@ def unpacked(data: bytes) -> bytes | None:
     except tarfile.TarError:
         return None
     except (ValueError, OverflowError, OSError):
-        raise ContextError("the archive ends early, or is broken", _AGAIN) from None
+        raise _broken() from None
     if len(plain) > MAX_FILE_BYTES:
         raise ContextError("unpacked, the archive is larger than 4 MiB", "Have it downloaded.")
     if is_broken:
-        raise ContextError("the archive ends early, or is broken", _AGAIN)
+        raise _broken()
     return plain if _members(archive) else None
 
 
@@ -69,8 +68,14 @@ def _members(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
     try:
         members = archive.getmembers()
     except (tarfile.TarError, OSError, ValueError, OverflowError):
-        raise ContextError("the archive ends early, or is broken", _AGAIN) from None
+        raise _broken() from None
     for member in members:
         if ".." in member.name.split("/") or member.isdev():
             raise ContextError(f"the archive holds {member.name!a}", "Make it again without it.")
     return members
+
+
+def _broken() -> ContextError:
+    return ContextError(
+        "the archive ends early, or is broken", "Make it again, and try 'tar -tf' on it."
+    )
