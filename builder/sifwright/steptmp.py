@@ -6,9 +6,9 @@ The engine shows the machine's own, in which others work; what many recipes end 
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from sifwright.inspection.kept import real
 from sifwright.workspace import remove
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ __all__ = ["clear", "made"]
 
 _PLACES = {"tmp": "/tmp", "var-tmp": "/var/tmp"}  # noqa: S108  # of the image
 _FOLDER = "step-tmp"
-# As Linux.
-_MOST_LINKS = 40
 # Anybody writes there, and removes only what is theirs.
 _MODE = 0o1777
 
@@ -32,23 +30,19 @@ def made(work: Path, tree: Path | None = None) -> list[str]:
     return [
         f"{_made(work / _FOLDER / name)}:{place}"
         for name, place in _PLACES.items()
-        if tree is None or _is_folder(tree, PurePosixPath(place))
+        if tree is None or _is_folder(tree, place)
     ]
 
 
-def _is_folder(tree: Path, place: PurePosixPath) -> bool:
+def _is_folder(tree: Path, place: str) -> bool:
     """Whether the image has a folder there; links lead where they lead in the image."""
-    found = PurePosixPath("/")
-    waiting, links = [*reversed(place.parts[1:])], 0
-    while waiting and links < _MOST_LINKS:
-        name = waiting.pop()
-        found = found.parent if name == ".." else found / name
-        here = tree / found.relative_to("/")
-        if here.is_symlink():
-            target, links = PurePosixPath(here.readlink()), links + 1
-            found = PurePosixPath("/") if target.is_absolute() else found.parent
-            waiting += [part for part in reversed(target.parts) if part != "/"]
-    return links < _MOST_LINKS and (tree / found.relative_to("/")).is_dir()
+
+    def link(path: str) -> str | None:
+        here = tree / path
+        return str(here.readlink()) if here.is_symlink() else None
+
+    found = real(place, link)
+    return bool(found) and (tree / found).is_dir()
 
 
 def clear(work: Path) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["Layer", "Tree", "stacked"]
+__all__ = ["Layer", "Tree", "real", "stacked"]
 
 _Value = TypeVar("_Value", str, bytes)
 # As the kernel (ELOOP), and more than any path has (PATH_MAX allows 2048).
@@ -37,6 +37,26 @@ class Layer:
     folders: array[int] = field(default_factory=lambda: array("q"))
 
 
+def real(path: str, link: Callable[[str], str | None]) -> str:
+    """Where a path leads in an image; empty if nowhere. `link` says what a link has, or None."""
+    rest, done, links = _parts(path), list[str](), 0
+    while rest and len(done) <= _DEEPEST and len(rest) <= _MOST_LINKS * _DEEPEST:
+        part = rest.pop()
+        if part == "..":
+            done[-1:] = []
+            continue
+        done.append(part)
+        target = link("/".join(done))
+        if target is None:
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            return ""
+        done = [] if target.startswith("/") else done[:-1]
+        rest += _parts(target)
+    return "" if rest else "/".join(done)
+
+
 class Tree:
     """Paths of the image, without a slash in front."""
 
@@ -49,22 +69,7 @@ class Tree:
 
     def real(self, path: str) -> str:
         """Where a path leads, as the image's programs would see it; empty if nowhere."""
-        rest, done, links = _parts(path), list[str](), 0
-        while rest and len(done) <= _DEEPEST and len(rest) <= _MOST_LINKS * _DEEPEST:
-            part = rest.pop()
-            if part == "..":
-                done[-1:] = []
-                continue
-            done.append(part)
-            target = self.links.get("/".join(done))
-            if target is None:
-                continue
-            links += 1
-            if links > _MOST_LINKS:
-                return ""
-            done = [] if target.startswith("/") else done[:-1]
-            rest += _parts(target)
-        return "" if rest else "/".join(done)
+        return real(path, self.links.get)
 
     def text(self, path: str) -> str | None:
         """What is kept of the file that a path leads to; None if there is none."""
