@@ -44,7 +44,7 @@ export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIRE
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help sif docker extend plan def dockerfile list easyconfig easyconfigs jobscript check check-comm test test-slow lint bench clean venv venv-plot venv-dev apptainer cluster modules containers
+.PHONY: help sif docker extend plan def dockerfile list easyconfig easyconfigs jobscript check check-comm test test-rest test-all test-slow lint docs man bench clean clean-old venv venv-plot venv-dev apptainer cluster modules containers
 
 help: ## Show this list
 	@printf 'usage: make TARGET [SITE=local] [IMAGE=…] [SET="layer.option=value …"] [V=1]\n\n'
@@ -87,20 +87,38 @@ check: venv ## Say whether this machine can build images, and how to mend what i
 check-comm: venv-plot apptainer ## Time the collectives in the image, and prove the network they use (NODES=: of an allocation)
 	@tools/run-sifwright check-comm
 
-test: venv-dev apptainer cluster modules containers lint ## Run all checks and tests (PYTEST="-k name": only these tests)
+test: venv-dev apptainer cluster modules containers lint ## Run the checks and the default tests (PYTEST="-k name": only these tests)
 	@xargs .venv/bin/python -m pytest -n 2 --no-loadscope-reorder <<<"$$PYTEST"
+
+test-rest: venv-dev apptainer cluster modules containers ## Run the nightly tests, which 'make test' leaves out
+	@xargs .venv/bin/python -m pytest -n 2 --no-loadscope-reorder -m "nightly and not slow" <<<"$$PYTEST"
+
+test-all: test test-rest ## Run all tests but the slow ones
 
 test-slow: venv-dev apptainer ## Run the tests that take longer: whole stacks built from source
 	@xargs .venv/bin/python -m pytest -m slow <<<"$$PYTEST"
 
-lint: venv-dev ## Run ruff, mypy and shellcheck
+lint: venv-dev ## Run ruff, mypy, codespell and shellcheck
 	@.venv/bin/ruff check --quiet
 	@.venv/bin/ruff format --check --quiet
 	@.venv/bin/mypy
+	@.venv/bin/codespell
 	@tools/lint-shell
 
-bench: venv-dev ## Measure builds, starts and launches against the usual tools (an hour; docs/benchmarks.md)
+docs: venv
+	@.venv/bin/python -m sifwright.cli.reference >docs/reference/commands.md
+
+man: venv-dev ## Write build/sifwright.1, the manual page; shell completion: `sifwright --print-completion bash`
+	@mkdir -p build
+	@.venv/bin/argparse-manpage --module sifwright.cli.main --function parser --project-name sifwright \
+	  --description 'composes, builds and proves container images for supercomputers' \
+	  --manual-title 'sifwright manual' --format single-commands-section --output build/sifwright.1
+
+bench: venv-dev ## Measure builds, starts and launches against the usual tools (an hour; docs/reference/benchmarks.md)
 	@.venv/bin/python benchmarks/run.py
+
+clean-old: ## Remove images of SITE (and IMAGE) that a later build replaced
+	@tools/remove-old-images
 
 clean: ## Remove build/ with every image in it; .venv stays
 	@if [[ -e build ]]; then \

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from figures import Skipped
 
-from sifwright import catalog, host_checks
-from sifwright.engines import apptainer
-from sifwright.output import Output
-from sifwright.plan import resolve
+from sifwright.build.checks import host_checks
+from sifwright.build.request.image_folder import ImageFolder
+from sifwright.catalog import load
+from sifwright.host.engines import apptainer
+from sifwright.plan.resolve import resolve
 from sifwright.render.definition import digest
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from figures import Settings
 
-    from sifwright.model import Plan
+    from sifwright.plan.model import Plan
 
 __all__ = ["IMAGE", "SITE", "Container", "container", "gzip_container", "plan", "quiet"]
 
@@ -41,7 +42,7 @@ class Container:
 
 
 def plan(settings: Settings) -> Plan:
-    found = catalog.load(settings.project / "defs", settings.project)
+    found = load.load_catalog(settings.project / "defs", settings.project)
     return resolve(found, SITE, IMAGE, [])
 
 
@@ -51,7 +52,7 @@ def container(settings: Settings) -> Container:
     engine = apptainer.find()
     if engine is None:
         raise Skipped("neither apptainer nor singularity is on PATH")
-    output = Output(folder=settings.project / "build" / SITE / IMAGE, name=IMAGE)
+    output = ImageFolder(folder=settings.project / "build" / SITE / IMAGE, name=IMAGE)
     if not output.is_current({"definition_sha256": digest(plan(settings))}):
         raise Skipped("no image of this checkout: make sif")
     return Container(program=engine.program, sif=output.link.resolve())

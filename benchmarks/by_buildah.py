@@ -20,11 +20,12 @@ from project import LAST, Project
 from storage import BASE, Storage
 from usage import measured, resources
 
-from sifwright import host_checks, keptfiles
-from sifwright.render import buildfiles
-from sifwright.sif import image as sif
-from sifwright.squash import namespace
-from sifwright.workspace import workspace
+from sifwright.build.checks import host_checks
+from sifwright.build.steps import build_folder
+from sifwright.images.sif import sif_file as sif
+from sifwright.render import build_files
+from sifwright.system import user_namespace
+from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,10 +65,10 @@ class _Buildah:
         build = context / "build"
         shutil.rmtree(build, ignore_errors=True)
         (build / "tmp").mkdir(parents=True)
-        files = [*buildfiles.programs(), *buildfiles.of_step(plan.steps[last])]
-        keptfiles.write_files(build, files, buildfiles.BUILD)
-        (build / "run").write_text(buildfiles.script(plan, last))
-        (context / "Containerfile").write_text(RECIPE.format(buildfiles.BUILD))
+        files = [*build_files.programs(), *build_files.of_step(plan.steps[last])]
+        build_folder.write_files(build, files, build_files.BUILD)
+        (build / "run").write_text(build_files.script(plan, last))
+        (context / "Containerfile").write_text(RECIPE.format(build_files.BUILD))
 
     def convert(self) -> Usage:
         """Build what is not cached, and make the SIF anew."""
@@ -110,10 +111,10 @@ def _add_base(project: Project, storage: Storage, work: Path) -> None:
     project.build(image=LOWER, layout="flat")
     file = project.sif("flat", LOWER)
     offset = str(sif.partitions(file)[0].offset)
-    command = [*namespace.prefix(), "bash", "-euc", UNPACK, str(file), offset]
+    command = [*user_namespace.prefix(), "bash", "-euc", UNPACK, str(file), offset]
     base = work / "base"
     base.mkdir()
-    subprocess.run(command, check=True, cwd=base, env=namespace.environment())
+    subprocess.run(command, check=True, cwd=base, env=user_namespace.environment())
     storage.add_base(base)
 
 

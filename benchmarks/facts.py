@@ -8,7 +8,7 @@ import re
 import resource
 from pathlib import Path
 
-from sifwright.engines import apptainer
+from sifwright.host.engines import apptainer
 
 __all__ = ["machine", "megabytes_peak", "processor_seconds"]
 

@@ -13,8 +13,8 @@ from plain import plain_build, program
 from synthetic import GB, LAST_LAYER, Synthetic
 from usage import resources
 
-from sifwright import host_checks
-from sifwright.workspace import remove, workspace
+from sifwright.build.checks import host_checks
+from sifwright.system.tempdirs import remove, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,12 +13,15 @@ from figures import Skipped
 from project import Project
 from usage import measured
 
-from sifwright import host_checks, machine, preflight, prospect, runner
-from sifwright.engines import apptainer
+from sifwright.build import estimate
+from sifwright.build.checks import host_checks, preflight
+from sifwright.build.request import host_settings
+from sifwright.build.request.output_parser import OutputParser
 from sifwright.errors import MachineError
-from sifwright.progress import QuietProgress, Timer
-from sifwright.watcher import Watcher
-from sifwright.workspace import workspace
+from sifwright.host.engines import apptainer
+from sifwright.system import processes
+from sifwright.system.progress import QuietProgress, Timer
+from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,8 +57,8 @@ def program(settings: Settings) -> str:
     try:
         wanted = plan(settings)
         found = apptainer.find()
-        future = prospect.from_nothing(wanted, settings.folder)
-        return preflight.check(found, wanted, machine.values(wanted), future).program
+        future = estimate.estimate_cold_build(wanted, settings.folder)
+        return preflight.check(found, wanted, host_settings.values(wanted), future).program
     except MachineError as error:
         raise Skipped(str(error).replace("\n", " ")) from error
 
@@ -86,7 +89,7 @@ def plain_build(
     with workspace(settings.folder) as folder:
         definition, sif = folder / "x.def", folder / "x.sif"
         definition.write_text(project.definition(image))
-        sources = machine.prepare(folder)
+        sources = host_settings.prepare(folder)
         binds = [word for bind in sources.binds for word in ("--bind", bind)]
         options = [*SQUASHFS[compression], *binds]
         command = [engine, "build", "--fakeroot", *options, str(sif), str(definition)]
@@ -106,7 +109,7 @@ def _run(command: Sequence[str], log: Path, env: Mapping[str, str]) -> dict[str,
     log.unlink(missing_ok=True)
     with Timer(QuietProgress()) as timer:
         timer.start("base")
-        watcher = Watcher(timer=timer, fix="")
-        if status := runner.stream(command, log=log, on_line=watcher, env=env):
+        watcher = OutputParser(timer=timer, fix="")
+        if status := processes.stream(command, log=log, on_line=watcher, env=env):
             raise subprocess.CalledProcessError(status, command)
     return timer.seconds

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import jsonschema  # noqa: F401  # sifwright imports it when first needed; the goal is "after import"
 from facts import megabytes_peak
 
-from sifwright import catalog
+from sifwright.catalog import load
 from sifwright.errors import PlanError
-from sifwright.plan import resolve
+from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
 
 if TYPE_CHECKING:
-    from sifwright.model import Catalog
+    from sifwright.catalog.model import Catalog
 
 MACHINE = {"debian-mirror": "http://mirror.invalid/debian"}
 
@@ -25,7 +25,7 @@ MACHINE = {"debian-mirror": "http://mirror.invalid/debian"}
 def main(defs: Path, project: Path, prefix: str = "") -> None:
     """Load, then render every site x image whose names have the prefix; print what it took."""
     start = time.perf_counter()
-    found = catalog.load(defs, project)
+    found = load.load_catalog(defs, project)
     loaded = time.perf_counter()
     sizes = [
         size for site, image in _pairs(found, prefix) if (size := _rendered(found, site, image))

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from built import IMAGE, SITE
 from usage import measured
 
-from sifwright import catalog, host_checks
-from sifwright.plan import resolve
-from sifwright.workspace import remove
+from sifwright.build.checks import host_checks
+from sifwright.catalog import load
+from sifwright.plan.resolve import resolve
+from sifwright.system.tempdirs import remove
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from figures import Settings
     from usage import Usage
 
-    from sifwright.model import Plan
+    from sifwright.plan.model import Plan
 
 __all__ = ["LAST", "LAYOUTS", "MIDDLE", "Build", "Project", "remove_older"]
 
@@ -80,7 +81,7 @@ class Project:
             remove(self.folder / name)
 
     def plan(self, image: str = IMAGE, site: str = SITE) -> Plan:
-        return resolve(catalog.load(self.folder / "defs", self.folder), site, image, [])
+        return resolve(load.load_catalog(self.folder / "defs", self.folder), site, image, [])
 
     def build(
         self, *words: str, image: str = IMAGE, site: str = SITE, layout: str = "layered"

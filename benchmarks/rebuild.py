@@ -18,14 +18,14 @@ from plain import SQUASHFS, plain, program
 from project import LAST, MIDDLE, Project
 from usage import resources
 
-from sifwright.workspace import workspace
+from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from figures import Settings
 
-    from sifwright.model import Plan
+    from sifwright.plan.model import Plan
 
 __all__ = ["rebuild", "second_site"]
 

@@ -7,8 +7,8 @@
     .venv/bin/python benchmarks/run.py --only launch        in the image that `make sif` built
     .venv/bin/python benchmarks/run.py --only tree --size 1 a tree of 1 GB instead of 5
 
-With --only, the other results that this machine has in results.json stay. docs/benchmarks.md says
-what each benchmark does.
+With --only, the other results that this machine has in results.json stay.
+docs/reference/benchmarks.md says what each benchmark does.
 
 What is compared ran in one run, on the same machine. Short things run in turn (A B A B), and the
 figure is the median of the ratios; of builds that take minutes, the engine's is done once, or as
@@ -40,7 +40,7 @@ from slurm_launch import first_all_reduce
 from table import table
 
 from importing import import_torch
-from sifwright.workspace import reclaim
+from sifwright.system.tempdirs import remove_stale
 
 PROJECT = Path(__file__).resolve().parent.parent
 FOLDER = PROJECT / "build" / "bench"
@@ -82,7 +82,7 @@ def main() -> None:
     )
     FOLDER.mkdir(parents=True, exist_ok=True)
     # What a run that was killed has left.
-    reclaim(FOLDER)
+    remove_stale(FOLDER)
     results = _earlier()
     names = _names(arguments)
     for name in names:

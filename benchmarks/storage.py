@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from figures import Skipped
 from plain import SQUASHFS
 
-from sifwright import host_checks
+from sifwright.build.checks import host_checks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from tests import scheduling
+from tests import buildrecord, durations, scheduling
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from xdist.remote import Producer
 
@@ -31,11 +31,20 @@ settings.load_profile("unhurried")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: scheduling.turn(item.nodeid))
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> scheduling.Scheduling:
     return scheduling.Scheduling(config, log)
+
+
+# Put before a program that a test interrupts. Shells start `make test &` with SIGINT ignored, nohup
+# with SIGHUP ignored, and every program inherits both.
+DEFAULT_SIGNALS = ("env", "--default-signal=INT,HUP")
+SLOW_SECONDS = 7200
 
 
 def run(command: Sequence[object], **options: object) -> subprocess.CompletedProcess[str]:
@@ -51,7 +60,25 @@ def run(command: Sequence[object], **options: object) -> subprocess.CompletedPro
 
 def sifwright(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     """Run the command line as users do, in a process of its own."""
-    return run([sys.executable, "-m", "sifwright", *arguments], **options)
+    done = run([sys.executable, "-m", "sifwright", *arguments], **options)
+    buildrecord.note(done, Path(str(options.get("cwd", ROOT))))
+    return done
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test that passed without the builds that it claims."""
+    result = yield
+    buildrecord.check(item)
+    return result
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what took longer than a default test may, on a machine that had nothing else to do."""
+    reports = [one for kind in terminalreporter.stats.values() for one in kind]
+    timed = [one for one in reports if isinstance(one, pytest.TestReport)]
+    for line in durations.too_long(timed):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

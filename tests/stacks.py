@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from sifwright.aptmirror import debian_mirror
-from sifwright.machine import DEBIAN
+from sifwright.host.network.apt_mirror import DEBIAN, SECURITY, mirror
 from tests.conftest import ROOT, run, sifwright
 
 if TYPE_CHECKING:
@@ -28,11 +27,14 @@ BASE = """#!/bin/bash
 # Let apt find packages while this image is built.
 set -euo pipefail
 kept=$SIFWRIGHT_BUILD/kept
-echo "deb $OPT_MIRROR bookworm main" >"$kept/sources.list"
+printf 'deb %s main\\n' "$OPT_MIRROR bookworm" "$OPT_MIRROR bookworm-updates" \\
+  "$OPT_SECURITY bookworm-security" >"$kept/sources.list"
 printf 'Dir::Etc::sourcelist "%s/sources.list";\\n' "$kept" >>"$kept/apt.conf"
 """
 # Only what is added to the image of site local is packed.
 LAYERED = ("--layout", "layered")
+# Gzip takes minutes for the image of site local.
+QUICK = {"sif": {"compression": "zstd"}}
 # Compiling mpi4py takes two minutes with optimisation and 20 seconds without.
 SETTINGS = ("mpi4py.optimize=0",)
 MPICH = ("build-tools", "mpich-wheel", "mpi4py", "horovod")
@@ -64,7 +66,7 @@ def project(folder: Path, base: Path, name: str, layers: Sequence[str]) -> Path:
     for needed in {*layers, *map(_tester, layers)}:
         shutil.copytree(ROOT / "defs" / "layers" / needed, folder / "defs" / "layers" / needed)
     shutil.copy(ROOT / "defs" / "versions.yaml", folder / "defs")
-    site = {"vendor": "cpu", "scheduler": "local", "launcher": "local", "image": name}
+    site = {"vendor": "cpu", "scheduler": "local", "launcher": "local", "image": name, **QUICK}
     write(folder / "defs" / "sites" / "local.yaml", {"description": "a machine", **site})
     entries = [{"layer": layer} for layer in ("base-of-local", *layers)]
     write(folder / "defs" / "images" / f"{name}.yaml", {"description": "a test", "layers": entries})
@@ -85,12 +87,17 @@ def header(base: Path) -> dict[str, object]:
     """What the layers of the image of site local leave to later ones, as its record has it."""
     record = json.loads((base.parent / "record.json").read_text())
     facts = {name: {"text": text} for name, text in record["plan"]["facts"].items() if text}
-    mirror = debian_mirror() or DEBIAN
-    option = {"type": "string", "description": "Where Debian's packages are", "default": mirror}
+    place = mirror(DEBIAN) or DEBIAN
+    security = mirror(SECURITY) or f"{place}-security"
+    option = {"type": "string", "description": "Where Debian's packages are"}
+    options = {
+        "mirror": {**option, "default": place},
+        "security": {**option, "default": security},
+    }
     return {
         "summary": "the image of site local, to build on",
         "bootstrap": {"Bootstrap": "localimage", "From": str(base)},
-        "options": {"mirror": option},
+        "options": options,
         "provides": ["base", "apt", "python", "torch", "torch-extras", "run-scripts"],
         "facts": facts,
         "env": dict(environment()),
@@ -129,6 +136,11 @@ def mpich(image: Path) -> Path:
 def open_mpi(image: Path) -> Path:
     """Open MPI and mpi4py."""
     return built(image, "test-openmpi", OPEN_MPI)
+
+
+def open_mpi_with_horovod(image: Path) -> Path:
+    """The same and Horovod."""
+    return built(image, "test-openmpi-horovod", (*OPEN_MPI, "horovod"))
 
 
 def from_source(image: Path, layer: str, version: str, *layers: str) -> Path:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What the installers of the tests' programs share; they source it: tools/install-cluster,
 # tools/install-modules, tools/install-containers. Each sets NAME, TESTS (what is skipped without) and
-# PROGRAMS (command that must exist -> Debian package that brings it) before.
+# PROGRAMS (command or file that must exist -> Debian package that brings it) before.
 #
 # Nothing is started: the tests start daemons of their own, with settings of their own.
 
@@ -20,7 +20,7 @@ say() { printf 'install-%s: %s\n' "$NAME" "$*"; }
 missing_packages() {
   local program
   for program in "${!PROGRAMS[@]}"; do
-    command -v "$program" >/dev/null || printf '%s\n' "${PROGRAMS[$program]}"
+    command -v "$program" >/dev/null || [[ $program == /* && -e $program ]] || printf '%s\n' "${PROGRAMS[$program]}"
   done | sort -u
 }
 

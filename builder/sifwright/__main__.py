@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sifwright.cli import main as run
+from sifwright.cli.main import main as run
 
 __all__ = ["main"]
 

@@ -8,7 +8,6 @@ from typing import ClassVar, Self
 __all__ = [
     "BuildError",
     "CatalogError",
-    "Different",
     "Interrupted",
     "MachineError",
     "PlanError",
@@ -54,12 +53,6 @@ class SifwrightError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.problems))
-
-
-class Different(SifwrightError):
-    """Two things that were compared are not the same: only a status, and that of diff(1)."""
-
-    exit_code = 1
 
 
 class UsageError(SifwrightError):

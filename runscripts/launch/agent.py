@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Iterator, NoReturn, Optional
 
 FORWARDED = (signal.SIGUSR1, signal.SIGUSR2)
+RANKS_PATH = "SIFWRIGHT_RANKS_PYTHONPATH"
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 HANDLER = "_terminate_process_handler"
 SIGNAL_STATUS = 128  # a shell's exit status for the end by signal n: 128 + n
@@ -63,6 +64,8 @@ def main() -> "NoReturn":
     """Run the ranks; end with the exit status of the first rank that failed."""
     for number in FORWARDED:
         signal.signal(number, forward)
+    if RANKS_PATH in os.environ:  # for the ranks alone: see guarding
+        os.environ["PYTHONPATH"] = os.environ.pop(RANKS_PATH)
     from torch.distributed import run  # noqa: PLC0415  # after the handlers: it takes a second
     from torch.distributed.elastic.multiprocessing import SignalException, api  # noqa: PLC0415
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError  # noqa: PLC0415

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import debug, devices, folders, site_environment
+from . import debug, devices, folders, guarding, site_environment
 from .errors import EX_UNAVAILABLE, LaunchError
 from .hosts import LOOPBACK
 from .launchers import find_launcher, local_size, refuse_lost_environment
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
     Command = Tuple[List[str], Env]
 
+EXPAND = "--expand-variables"
 OPTIONS = ("--nproc-per-node", "--nproc_per_node")
 MAX_RANKS_DIGITS = 6
-AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "agent.py")
+HERE = os.path.dirname(os.path.abspath(__file__))
+AGENT, EXPANSION = os.path.join(HERE, "agent.py"), os.path.join(HERE, "expansion.py")
 
 
 def main(arguments: "List[str]") -> "NoReturn":
@@ -51,12 +53,36 @@ def command(arguments: "List[str]", env: "Env") -> "Command":
     """Return the arguments and the environment of Python; meets the other ranks."""
     refuse_empty(env)
     launcher = find_launcher(env)
-    option, equals, value = arguments[0].partition("=") if arguments else ("", "", "")
-    if option not in OPTIONS:
-        return one_rank(env, launcher, arguments)
-    if equals:
-        return local_ranks(env, launcher, value, arguments[1:])
-    return local_ranks(env, launcher, "".join(arguments[1:2]), arguments[2:])
+    wanted, expanding, arguments = options(arguments)
+    if wanted is not None:
+        return local_ranks(env, launcher, wanted, [EXPANSION] * expanding + arguments)
+    words, env = one_rank(env, launcher, arguments)
+    return (expanded(words, env) if expanding else words), env
+
+
+def options(arguments: "List[str]") -> "Tuple[Optional[str], bool, List[str]]":
+    """Return the ranks per node, if asked for, whether to expand variables, and the rest."""
+    wanted, expanding = None, False
+    while arguments:
+        option, equals, value = arguments[0].partition("=")
+        if option in OPTIONS:
+            wanted = value if equals else "".join(arguments[1:2])
+            arguments = arguments[1 if equals else 2 :]
+        elif arguments[0] == EXPAND:
+            expanding, arguments = True, arguments[1:]
+        else:
+            break
+    return wanted, expanding, arguments
+
+
+def expanded(arguments: "List[str]", env: "Env") -> "List[str]":
+    """Return the arguments with the values of this rank's variables."""
+    from .expansion import expand  # noqa: PLC0415  # loads `re`
+
+    try:
+        return expand(arguments, env)
+    except ValueError as error:
+        raise LaunchError(str(error)) from None
 
 
 # --- one rank per process -------------------------------------------------------------------------
@@ -71,6 +97,10 @@ def one_rank(env: "Env", launcher: "Optional[Launcher]", arguments: "List[str]")
     preset = "LOCAL_RANK" in env
     site_environment.apply(env, one_node=ranks.one_node)
     env.update(ranks.variables())
+    # A script for torchrun may read these; Lightning tells by the last one who started its ranks.
+    for name, value in ranks.torchrun_variables().items():
+        env.setdefault(name, value)
+    env.setdefault("TORCHELASTIC_RUN_ID", run_id(env))
     env["OMP_NUM_THREADS"] = threads(env, launcher, 1, ranks.local_world_size)
 
     neighbours, known = ranks.local_world_size, ranks.launcher is not None
@@ -85,8 +115,15 @@ def one_rank(env: "Env", launcher: "Optional[Launcher]", arguments: "List[str]")
     settle(env, group, place)
     if place.node is not None:
         env.setdefault("GROUP_RANK", str(place.node))
+    if ranks.world_size > 1:
+        env.update(guarding.variables(env))
     debug.print_line(env, launcher)
     return arguments, env
+
+
+def run_id(env: "Env") -> str:
+    """Return the launch's name as one word."""
+    return "-".join(launch_name(env).split()) or "sifwright"
 
 
 def explain_single_process(env: "Env", launcher: "Optional[Launcher]") -> None:
@@ -139,6 +176,8 @@ def local_ranks(
         check_node(env, one_node=nodes == 1)
 
     rendezvous = agents_meet(env, Group(node, nodes, 1, known=launcher is not None), check)
+    if int(wanted) * nodes > 1:
+        env.update(guarding.variables(env, of_agent=True))
     debug.print_line(env, launcher)
     return [AGENT, "--nproc-per-node", wanted, *rendezvous, *arguments], env
 
@@ -176,7 +215,7 @@ def agents_meet(env: "Env", group: Group, check: "Callable[[], None]") -> "List[
         "--rdzv-backend": "c10d",
         "--rdzv-endpoint": "{}:{}".format(place.address, place.port),
         # Agents of another launch that come to the same port have another name, and stay outside.
-        "--rdzv-id": "-".join(launch_name(env).split()) or "sifwright",
+        "--rdzv-id": run_id(env),
         # Not left to a comparison of names and addresses, which fails where names resolve oddly.
         "--rdzv-conf": "is_host={}".format(int(group.rank == 0)),
     }

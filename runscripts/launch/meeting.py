@@ -1,5 +1,7 @@
 """Where the ranks meet: MASTER_ADDR and MASTER_PORT, agreed on by all of them."""
 
+import os
+
 from . import hosts, ports
 from .errors import LaunchError
 from .variables import is_number, shown
@@ -12,7 +14,11 @@ if TYPE_CHECKING:
     from .rollcall import Answer, Party
     from .variables import Env
 
-START_SECONDS = 20  # for all ranks to come; a second per node where there are more nodes
+# For all ranks to come: launchers start nodes one after the other, and a shared file system that
+# has just the speed of a disk (100 MB/s) reads or unpacks a gigabyte of an image in ten seconds.
+START_SECONDS = 60
+SECONDS_PER_NODE = 1
+SECONDS_PER_GIGABYTE = 10
 
 
 class Group:
@@ -134,10 +140,19 @@ def start_seconds(env: "Env", group: Group) -> float:
     """Return how long rank 0 waits for the others, in seconds."""
     name = "SIFWRIGHT_START_TIMEOUT"
     if name not in env:
-        return max(START_SECONDS, group.nodes)
+        seconds = START_SECONDS + SECONDS_PER_NODE * group.nodes
+        return seconds + SECONDS_PER_GIGABYTE * image_size(env) // 10**9
     if not is_number(env[name]) or env[name] == "0":
         raise LaunchError("{} is not a number of seconds".format(shown(env, name)))
     return int(env[name])
+
+
+def image_size(env: "Env") -> int:
+    """Return the size of the image in bytes; 0 outside of one, or where it does not see itself."""
+    try:
+        return os.stat(env.get("APPTAINER_CONTAINER") or env["SINGULARITY_CONTAINER"]).st_size
+    except (KeyError, OSError):
+        return 0
 
 
 def problem_of(check: "Callable[[], None]") -> str:

@@ -44,6 +44,20 @@ class Ranks:
         )
         return {name: str(value) for name, value in zip(NAMES, values) if value is not None}
 
+    def torchrun_variables(self) -> "Dict[str, str]":
+        """Return what else torchrun tells its ranks: one role, and no restarts.
+
+        TORCHELASTIC_USE_AGENT_STORE is not among them: with it, torch expects an agent to listen at
+        MASTER_PORT, and rank 0 does not (_create_c10d_store() of torch/distributed/rendezvous.py).
+        """
+        return {
+            "ROLE_NAME": "default",
+            "ROLE_RANK": str(self.rank),
+            "ROLE_WORLD_SIZE": str(self.world_size),
+            "TORCHELASTIC_RESTART_COUNT": "0",
+            "TORCHELASTIC_MAX_RESTARTS": "0",
+        }
+
 
 def refuse_empty(env: "Env") -> None:
     """Refuse what `export MASTER_ADDR=$(a command that is not in the image)` leaves behind."""

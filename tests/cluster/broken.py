@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.cluster.slurm import Cluster
 
 LIMIT_SECONDS = 30
+# By itself a launch waits a minute, and longer for large images, for a rank that starts slowly.
+WAIT = {"SIFWRIGHT_START_TIMEOUT": "15"}
 TWO_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=1")
 FOUR_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=2")
 
@@ -130,7 +132,7 @@ class Started:
         script.write_text(self.script([*words, "conda-python-distributed", "-c", "print('ran')"]))
         step = ["srun", *self.launch.layout, f"--error={self.folder}/%t.err"]
         step += [f"--output={self.folder}/%t.out", "sh", str(script)]
-        self.running = slurm.start(*step, env=self.launch.env)
+        self.running = slurm.start(*step, env=WAIT | self.launch.env)
 
     def script(self, words: list[str]) -> str:
         command = shlex.join(words)

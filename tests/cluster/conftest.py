@@ -9,9 +9,11 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from tests.cluster.slurm import SEPARATE, Cluster, absent, wait_for
-from tests.conftest import run
+from tests.conftest import ROOT, run
+from tests.stacks import QUICK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +61,26 @@ def slurm(cluster: Cluster) -> Iterator[Cluster]:
     assert not left
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def cluster_project(cluster: Cluster) -> Path:
+    """The definitions, and slurm-generic as these nodes are: without GPUs and modules."""
+    folder = cluster.files.shared / "project"
+    for name in ("defs", "runscripts"):
+        shutil.copytree(ROOT / name, folder / name)
+    site = yaml.safe_load((ROOT / "defs" / "sites" / "slurm-generic.yaml").read_text())
+    site |= {"vendor": "cpu", "modules": {}, "node": {"cpus": 2}, **QUICK}
+    site["options"] = {"pytorch-wheel": {"variant": "cpu"}}
+    site["other-launchers"] = ["mpirun", "mpiexec"]
+    site["launch"] = {
+        "srun": {"pmi": ["cray_shasta", "pmi2", "pmix"]},
+        "mpiexec": {"pmi": ["pmi1"]},
+    }
+    del site["job"]["gpu-directive"]
+    (folder / "defs" / "sites" / "nodes.yaml").write_text(yaml.safe_dump(site))
+    return folder
+
+
+@pytest.fixture(scope="session")
 def mpi() -> None:
     if missing := absent(MPI):
         refuse(f"not installed: {', '.join(missing)} (tools/install-cluster)")

@@ -116,8 +116,10 @@ def slurm_conf(folder: Path) -> str:
     }
     lines = [f"{name}={value}" for name, value in settings.items()]
     lines += [
-        f"NodeName={node} NodeAddr={address(number)} CPUs={CPUS} Gres=gpu:{GPUS}"
+        f"NodeName={node} NodeAddr={address(number)} CPUs={CPUS} Gres=gpu:{GPUS} Feature=nvme,x86"
         for number, node in enumerate(NODES, 1)
     ]
-    lines.append(f"PartitionName=all Nodes={','.join(NODES)} Default=YES MaxTime=10 State=UP")
+    nodes = ",".join(NODES)
+    lines.append(f"PartitionName=all Nodes={nodes} Default=YES MaxTime=10 State=UP")
+    lines.append(f"PartitionName=short Nodes={nodes} MaxTime=5 State=UP")
     return "".join(f"{line}\n" for line in lines)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from tests.cluster.layout import LOGIN, NODES, Files
 from tests.cluster.supervisor import READY
-from tests.conftest import ROOT
+from tests.conftest import DEFAULT_SIGNALS, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -70,7 +70,7 @@ class Running:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.communicate()
+        self.process.communicate(timeout=20)
 
 
 class Cluster:
@@ -129,7 +129,8 @@ class Cluster:
     # --- what runs on it ---------------------------------------------------------------------
 
     def is_idle(self) -> bool:
-        nodes = self.run("sinfo", "--noheader", "--states=idle", "--format=%D", check=False)
+        words = ("--noheader", "--states=idle", "--format=%D", "--partition=all")
+        nodes = self.run("sinfo", *words, check=False)
         return nodes.stdout.strip() == str(len(NODES))
 
     def job_processes(self) -> dict[int, str]:
@@ -156,7 +157,7 @@ class Cluster:
         target = self.files.pid(host).read_text() if host != LOGIN else str(self.supervisor.pid)
         place = ["--target", target, f"--wdns={cwd or self.files.shared}"]
         process = subprocess.Popen(
-            [*DIE_WITH_US, *ENTER, *place, "--", *map(str, command)],
+            [*DEFAULT_SIGNALS, *DIE_WITH_US, *ENTER, *place, "--", *map(str, command)],
             env=self.environment | (env or {}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

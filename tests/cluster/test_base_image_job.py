@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from tests.cluster.conftest import refuse
 from tests.cluster.slurm import absent
-from tests.conftest import ROOT, sifwright
+from tests.conftest import sifwright
 from tests.containers.bases import Layout
 from tests.containers.daemons import registry
 
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.cluster.slurm import Cluster
 
-pytestmark = pytest.mark.image
+pytestmark = [pytest.mark.image, pytest.mark.nightly]
 
 PATIENCE = 120.0  # seconds
 # As pytorch/pytorch: a virtual environment on its PATH, and nothing of ours.
@@ -60,21 +58,7 @@ def source(image: Path, engine: str, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="module")
-def project(cluster: Cluster) -> Path:
-    """The definitions, and slurm-generic as these nodes are: without GPUs and modules."""
-    folder = cluster.files.shared / "project"
-    for name in ("defs", "runscripts"):
-        shutil.copytree(ROOT / name, folder / name)
-    site = yaml.safe_load((ROOT / "defs" / "sites" / "slurm-generic.yaml").read_text())
-    site |= {"vendor": "cpu", "modules": {}, "node": {"cpus": 2}}
-    site["options"] = {"pytorch-wheel": {"variant": "cpu"}}
-    del site["job"]["gpu-directive"]
-    (folder / "defs" / "sites" / "nodes.yaml").write_text(yaml.safe_dump(site))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def sif(source: str, project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sif(source: str, cluster_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `make sif SITE=nodes IMAGE=base-image SET=base-image.from=…` makes."""
     folder = tmp_path_factory.mktemp("build")
     address = source.split("/")[2]
@@ -82,10 +66,11 @@ def sif(source: str, project: Path, tmp_path_factory: pytest.TempPathFactory) ->
     places = {"SIFWRIGHT_CACHE": "steps", "APPTAINER_CACHEDIR": "layers"}
     env = {name: str(folder / place) for name, place in places.items()}
     env["SIFWRIGHT_MIRRORS"] = str(folder / "mirrors.yaml")
-    words = ["--project", project, "build", "nodes", "base-image", "--output", project / "build"]
+    words = ["--project", cluster_project, "build", "nodes", "base-image"]
+    words += ["--output", cluster_project / "build"]
     built = sifwright(*words, "--set", f"base-image.from={source}", env={**os.environ, **env})
     assert built.returncode == 0, built.stdout + built.stderr
-    return project / "build" / "nodes" / "base-image" / "image.sif"
+    return cluster_project / "build" / "nodes" / "base-image" / "image.sif"
 
 
 def test_it_is_used_as_it_is(sif: Path, source: str) -> None:
@@ -97,18 +82,18 @@ def test_it_is_used_as_it_is(sif: Path, source: str) -> None:
     assert found["torch"]["origin"] == f"inspected {source}"
 
 
-def _job(project: Path, sif: Path, *words: object) -> str:
+def _job(cluster_project: Path, sif: Path, *words: object) -> str:
     """What `sifwright jobscript` writes for two nodes with two ranks each."""
     what = ["jobscript", "--site", "nodes", "--image", "base-image", "--nodes", 2]
     what += ["--tasks-per-node", 2, "--time", "00:01:00", "--sif", sif]
-    done = sifwright("--project", project, *what, *words)
+    done = sifwright("--project", cluster_project, *what, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.parametrize("launcher", ["srun", "torchrun"])
 def test_its_job_script_trains_on_two_nodes(
-    slurm: Cluster, project: Path, sif: Path, launcher: str
+    slurm: Cluster, cluster_project: Path, sif: Path, launcher: str
 ) -> None:
     """Through every rank's cache, which is not in its home directory."""
     place = slurm.files.shared / launcher
@@ -117,7 +102,7 @@ def test_its_job_script_trains_on_two_nodes(
     start = place / "start"
     words = ["--launcher", launcher, "--", slurm.programs / "fit.py", start]
     number = slurm.submit(
-        _job(project, sif, *words),
+        _job(cluster_project, sif, *words),
         cwd=place,
         env={"HOME": str(home), "APPTAINER_HOME": str(home)},
     )

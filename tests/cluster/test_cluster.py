@@ -67,7 +67,7 @@ def test_nothing_is_left_after_the_tests_were_killed() -> None:
     assert folder
     assert len(mentioning(folder)) > 8
     tests.kill()
-    tests.communicate()
+    tests.communicate(timeout=60)
     assert wait_for(lambda: not mentioning(folder), 10), mentioning(folder)
     assert not Path(folder).exists()
 

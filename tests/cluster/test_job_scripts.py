@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import catalog
-from sifwright.job import Request, decide
-from sifwright.model import Modules, Node
-from sifwright.render.jobscript import script
+from sifwright.catalog import load
+from sifwright.catalog.model import ComputeNode, Modules
+from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.jobscript import script
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ ODD = ("a  b", "it's\n#SBATCH --nodes=9", "%j", "$(touch x)")
 
 def _script(slurm: Cluster, *arguments: str, **asked: object) -> str:
     """For these nodes, in an environment that is the machine's Python."""
-    generic = catalog.load(ROOT / "defs", ROOT).sites["slurm-generic"]
+    generic = load.load_catalog(ROOT / "defs", ROOT).sites["slurm-generic"]
     job = replace(generic.job, gpu_directive="", resv_ports=bool(asked.pop("ports", False)))
-    site = replace(generic, vendor="cpu", node=Node(cpus=2), modules=Modules(), job=job)
+    site = replace(generic, vendor="cpu", node=ComputeNode(cpus=2), modules=Modules(), job=job)
     venv = slurm.files.shared / "venv"
     (venv / "bin").mkdir(parents=True, exist_ok=True)
     (venv / "bin" / "python").unlink(missing_ok=True)
@@ -32,7 +32,7 @@ def _script(slurm: Cluster, *arguments: str, **asked: object) -> str:
     (venv / "bin" / "activate").write_text(f"export VIRTUAL_ENV={venv} PATH={venv}/bin:$PATH\n")
     values = {"nodes": 2, "ranks_per_node": 2, "environment": str(venv), "time": "00:01:00"}
     values |= {"arguments": arguments, "run_scripts": str(ROOT / "runscripts")}
-    return script(decide(site, Request(**(values | asked))))  # type: ignore[arg-type]
+    return script(decide_job(site, JobRequest(**(values | asked))))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("asked", [{}, {"ports": True}, {"signal": "USR1@30"}])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from tests.cluster.slurm import wait_for
 from tests.conftest import ROOT, sifwright
 from tests.modules.easybuild import EasyBuild
+from tests.packages.installations import make_wheel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +22,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.image
 
 PATIENCE = 240.0  # seconds
+SHOW = """\
+import os, torch, toy, torch.distributed as dist
+dist.init_process_group("gloo")
+size = torch.ones(1)
+dist.all_reduce(size)
+rank, module, sif = (os.environ[name] for name in ("RANK", "SIFWRIGHT_MODULE", "SIF"))
+line = f"{rank} {int(size)} {toy.version} {module} {sif}{chr(10)}"
+os.write(1, line.encode())  # in one piece
+dist.destroy_process_group()
+"""
 TRAIN = "conda-python-distributed examples/train_digits.py --epochs 5 --min-accuracy 0.9"
 
 
@@ -61,6 +74,76 @@ def test_a_batch_job_loads_it_itself(slurm: Cluster, installed: EasyBuild) -> No
     assert job.state == "COMPLETED", job.errors
     assert sorted(line.split()[0] for line in job.output.splitlines()) == ["0", "1"]
     assert not re.search(r"(?m)^(INFO|WARNING)", job.errors), job.errors
+
+
+@pytest.fixture(scope="module")
+def project(cluster: Cluster) -> Path:
+    """The definitions with a site that is this cluster; without an image of its own."""
+    folder = cluster.files.shared / "modules"
+    for name in ("defs", "runscripts"):
+        shutil.copytree(ROOT / name, folder / name)
+    site = yaml.safe_load((ROOT / "defs" / "sites" / "slurm-generic.yaml").read_text())
+    site |= {"vendor": "cpu", "modules": {"purge": "plain"}, "node": {"cpus": 2}}
+    site["options"] = {"pytorch-wheel": {"variant": "cpu"}}
+    site["job"] = {"time": "00:02:00"}
+    (folder / "defs" / "sites" / "nodes.yaml").write_text(yaml.safe_dump(site))
+    (folder / "show.py").write_text(SHOW)
+    return folder
+
+
+def _script(project: Path, *words: object) -> str:
+    start = ("--project", project, "jobscript", "--site", "nodes", "--nodes", 2)
+    written = sifwright(*start, "--tasks-per-node", 1, *words, "--", "show.py", cwd=project)
+    assert written.returncode == 0, written.stderr
+    return written.stdout
+
+
+@pytest.mark.parametrize("export", ["NONE", "ALL"])
+def test_a_job_script_takes_the_image_and_packages_of_a_module(
+    slurm: Cluster, installed: EasyBuild, project: Path, export: str
+) -> None:
+    """From a shell that has loaded nothing."""
+    wheel = make_wheel(project / "wheels")
+    install = f"pytorch-pip install --no-index --force-reinstall '{wheel}'"
+    done = slurm.run(*loaded(installed, install), check=False, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    (version,) = (path.stem for path in (installed.modules / "PyTorch").iterdir())
+    text = _script(project, "--module", f"PyTorch/{version}", "--module-path", installed.modules)
+    number = slurm.submit(text, f"--export={export}", cwd=project)
+    job = slurm.wait(number, PATIENCE)
+    assert job.state == "COMPLETED", job.errors
+    (root,) = installed.prefix.glob("software/PyTorch/*")
+    (sif,) = root.glob("*.sif")
+    ranks = sorted(line.split() for line in job.output.splitlines())
+    assert ranks == [[rank, "2", "1.0", f"PyTorch/{version}", str(sif)] for rank in "01"]
+    assert not re.search(r"(?m)^(INFO|WARNING)", job.errors), job.errors
+
+
+def test_a_loaded_module_survives_the_purge_of_the_site(
+    slurm: Cluster, installed: EasyBuild, project: Path
+) -> None:
+    """The job inherits SIF, and `module purge` would take it away with the binds."""
+    (project / "job.sh").write_text(_script(project))
+    words = f"sbatch --parsable --output={project}/%j.out {project}/job.sh"
+    done = slurm.run(*loaded(installed, words), cwd=project, timeout=PATIENCE)
+    job = slurm.wait(int(done.stdout.split()[-1]), PATIENCE)
+    text = (project / f"{job.number}.out").read_text()
+    assert job.state == "COMPLETED", text
+    (sif,) = installed.prefix.glob("software/PyTorch/*/*.sif")
+    ranks = [line for line in text.splitlines() if " PyTorch/" in line]  # beside torch's warnings
+    assert [line.split()[-1] for line in ranks] == [str(sif)] * 2
+
+
+def test_a_module_without_an_image_ends_the_job_with_the_reason(
+    slurm: Cluster, project: Path
+) -> None:
+    modules = project / "modules"
+    modules.mkdir()
+    (modules / "cuda.lua").write_text('setenv("CUDA_HOME", "/opt/cuda")\n')
+    text = _script(project, "--module", "cuda", "--module-path", modules)
+    job = slurm.sbatch(text, "--export=NONE", timeout=PATIENCE)
+    assert (job.state, job.exit_code, job.output) == ("FAILED", "66:0", "")
+    assert "job: no image: SIF is not set by the modules cuda\n" in job.errors
 
 
 def test_packages_are_not_packed_while_a_job_may_use_them(

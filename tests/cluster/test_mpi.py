@@ -40,6 +40,7 @@ exec nsenter --net --mount --uts --target "$pid" --wdns={slurm.files.shared} -- 
     return path
 
 
+@pytest.mark.nightly
 @LAUNCHERS
 def test_four_ranks_on_one_host(
     slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
@@ -50,6 +51,7 @@ def test_four_ranks_on_one_host(
     assert sums(done.stdout) == [12] * 4
 
 
+@pytest.mark.nightly
 @LAUNCHERS
 def test_two_launches_at_once_do_not_mix(
     slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
@@ -83,6 +85,7 @@ def two_hosts(mpiexec: tuple[str, ...], remote_shell: Path) -> list[str]:
     return [*mpiexec, *agent, "-n", "4"]
 
 
+@pytest.mark.nightly
 @LAUNCHERS
 def test_two_hosts_without_a_scheduler(
     slurm: Cluster, container: list[str], remote_shell: Path, mpiexec: tuple[str, ...]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.comm_log import Process
+from sifwright.launch.comm.nccl_log import Process
 from tests.conftest import ROOT, run
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from sifwright import comm_plot
-from sifwright.comm_log import Process
+from sifwright.launch.comm import plot
+from sifwright.launch.comm.nccl_log import Process
 from tests.comm.conftest import Site, log, measured, ranks, row
 
 EFA = ranks("test-nccl-efa-worker-0:21", "test-nccl-efa-worker-1:21")
@@ -283,7 +283,7 @@ def test_without_matplotlib_there_is_no_picture(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    assert not comm_plot.can_plot()
+    assert not plot.can_plot()
     site.leaves(measured(EFA), GOOD)
     (site.folder / "shadow" / "sitecustomize.py").parent.mkdir()
     (site.folder / "shadow" / "sitecustomize.py").write_text(
@@ -301,4 +301,4 @@ def test_without_matplotlib_there_is_no_picture(
     [(1, "1 B"), (1020, "1020 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (1 << 29, "512 MiB")],
 )
 def test_sizes_are_readable(size: int, text: str) -> None:
-    assert comm_plot.readable(size) == text
+    assert plot.readable(size) == text

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.version import Version
 
-from sifwright import catalog, comm_launch
-from sifwright.comm_launch import Shape
-from sifwright.engines.apptainer import Apptainer
+from sifwright.catalog import load
+from sifwright.catalog.model import ComputeNode, LauncherOptions, Site
+from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import MachineError, UsageError
-from sifwright.model import LauncherOptions, Node, Site
+from sifwright.host.engines.apptainer import Apptainer
+from sifwright.launch.comm import start
+from sifwright.launch.comm.start import RankLayout
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -30,31 +32,31 @@ ENGINE = Apptainer(
 
 @pytest.fixture(scope="module")
 def local() -> Site:
-    return catalog.load(ROOT / "defs", ROOT).sites["local"]
+    return load.load_catalog(ROOT / "defs", ROOT).sites["local"]
 
 
 @pytest.fixture
 def slurm(local: Site) -> Site:
-    node = Node(gpus=2, cpus_per_task=7, cpu_masks=("0xfe", "0xfe00"))
+    node = ComputeNode(gpus=2, cpus_per_task=7, cpu_masks=("0xfe", "0xfe00"))
     return replace(
         local, name="s", scheduler="slurm", launcher="srun", node=node, rdzv_get_disabled=True
     )
 
 
 def test_without_a_scheduler_two_ranks_are_started_here(local: Site) -> None:
-    assert comm_launch.shape(local, 0, 0, {}) == Shape(nodes=1, ranks_per_node=2)
-    assert comm_launch.shape(local, 1, 5, {}) == Shape(nodes=1, ranks_per_node=5)
-    assert comm_launch.launcher(local, Shape(nodes=1, ranks_per_node=2)) == []
+    assert start.shape(local, 0, 0, {}) == RankLayout(nodes=1, ranks_per_node=2)
+    assert start.shape(local, 1, 5, {}) == RankLayout(nodes=1, ranks_per_node=5)
+    assert start.launcher(local, RankLayout(nodes=1, ranks_per_node=2)) == []
 
 
 def test_without_a_scheduler_there_is_one_node(local: Site) -> None:
     with pytest.raises(UsageError, match=r"--nodes 2: site local has no scheduler"):
-        comm_launch.shape(local, 2, 0, {})
+        start.shape(local, 2, 0, {})
 
 
 def test_the_whole_allocation_with_a_rank_per_gpu(slurm: Site) -> None:
-    assert comm_launch.shape(slurm, 0, 0, SLURM) == Shape(nodes=3, ranks_per_node=2)
-    assert comm_launch.shape(slurm, 2, 1, SLURM) == Shape(nodes=2, ranks_per_node=1)
+    assert start.shape(slurm, 0, 0, SLURM) == RankLayout(nodes=3, ranks_per_node=2)
+    assert start.shape(slurm, 2, 1, SLURM) == RankLayout(nodes=2, ranks_per_node=1)
 
 
 def test_nodes_of_a_pbs_job_are_in_its_file(slurm: Site, tmp_path: Path) -> None:
@@ -62,7 +64,7 @@ def test_nodes_of_a_pbs_job_are_in_its_file(slurm: Site, tmp_path: Path) -> None
     file.write_text("a\na\nb\nb\n")
     pbs = replace(slurm, scheduler="pbs", launcher="mpiexec")
     environ = {"PBS_JOBID": "1", "PBS_NODEFILE": str(file)}
-    assert comm_launch.shape(pbs, 0, 0, environ) == Shape(nodes=2, ranks_per_node=2)
+    assert start.shape(pbs, 0, 0, environ) == RankLayout(nodes=2, ranks_per_node=2)
 
 
 @pytest.mark.parametrize(
@@ -70,31 +72,57 @@ def test_nodes_of_a_pbs_job_are_in_its_file(slurm: Site, tmp_path: Path) -> None
     [
         ("slurm", "SLURM_JOB_ID", "salloc --nodes=2 --ntasks-per-node=2"),
         ("pbs", "PBS_JOBID", "qsub -I -l select=2:mpiprocs=2"),
-        ("flux", "FLUX_JOB_ID", "flux alloc -N 2"),
+        ("flux", "FLUX_JOB_ID", "flux alloc --nodes=2"),
     ],
 )
 def test_outside_an_allocation_the_way_in_is_told(
     slurm: Site, scheduler: str, variable: str, example: str
 ) -> None:
     with pytest.raises(MachineError) as caught:
-        comm_launch.shape(replace(slurm, scheduler=scheduler), 0, 0, {})
+        start.shape(replace(slurm, scheduler=scheduler), 0, 0, {})
     (problem,) = caught.value.problems
     assert problem.what == f"not inside an allocation: {variable} is not set"
     assert example in problem.fix
     assert "sifwright jobscript" in problem.fix
 
 
+def test_srun_is_told_what_starts_the_images_mpi() -> None:
+    site = load.load_catalog(ROOT / "defs", ROOT).sites["lumi"]
+    for pmi, told in ((("pmi1",), ["--mpi=pmi2"]), ((), [])):
+        mpi = ImageMpi(name="mpich", pmi=pmi)
+        shape = start.RankLayout(nodes=2, ranks_per_node=8, mpi=mpi)
+        found = start.launcher(site, shape, {})
+        assert [word for word in found if word.startswith("--mpi")] == told
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("derecho", "qsub -I -l select=2:mpiprocs=4:ncpus=64:ngpus=4:mem=480GB -q main "),
+        ("derecho", " -l walltime=00:30:00 -A PROJECT"),
+        ("lumi", "salloc --nodes=2 --ntasks-per-node=8 --cpus-per-task=7 --gpus-per-node=8 "),
+        ("lumi", " --partition=standard-g --mem=480G --time=00:30:00 --account=PROJECT"),
+        ("el-capitan", "flux alloc --nodes=2 --exclusive --queue=pbatch --time-limit=1800s"),
+    ],
+)
+def test_the_way_in_is_a_whole_command_of_the_site(name: str, command: str) -> None:
+    site = load.load_catalog(ROOT / "defs", ROOT).sites[name]
+    with pytest.raises(MachineError) as caught:
+        start.shape(site, 0, 0, {})
+    assert command in caught.value.problems[0].fix
+
+
 def test_what_the_site_does_not_say_must_be_given(slurm: Site) -> None:
     with pytest.raises(UsageError, match=r"does not say how many GPUs"):
-        comm_launch.shape(replace(slurm, node=Node()), 0, 0, SLURM)
+        start.shape(replace(slurm, node=ComputeNode()), 0, 0, SLURM)
     with pytest.raises(UsageError, match=r"does not say how many nodes"):
-        comm_launch.shape(slurm, 0, 0, {"SLURM_JOB_ID": "1"})
+        start.shape(slurm, 0, 0, {"SLURM_JOB_ID": "1"})
 
 
 def test_srun_gets_what_the_site_wants(slurm: Site) -> None:
     wanted = LauncherOptions(task_per_gpu=("--gpus-per-task=1",))
-    command = comm_launch.launcher(
-        replace(slurm, launch={"srun": wanted}), Shape(nodes=3, ranks_per_node=2)
+    command = start.launcher(
+        replace(slurm, launch={"srun": wanted}), RankLayout(nodes=3, ranks_per_node=2)
     )
     assert command == [
         *("srun", "--export=ALL", "--nodes=3", "--ntasks=6", "--ntasks-per-node=2"),
@@ -104,7 +132,7 @@ def test_srun_gets_what_the_site_wants(slurm: Site) -> None:
 
 
 def test_masks_of_other_numbers_of_ranks_are_left_out(slurm: Site) -> None:
-    command = comm_launch.launcher(slurm, Shape(nodes=1, ranks_per_node=1))
+    command = start.launcher(slurm, RankLayout(nodes=1, ranks_per_node=1))
     assert not any("mask_cpu" in word for word in command)
 
 
@@ -117,7 +145,7 @@ def test_masks_of_other_numbers_of_ranks_are_left_out(slurm: Site) -> None:
     ],
 )
 def test_other_launchers(slurm: Site, name: str, expected: str) -> None:
-    command = comm_launch.launcher(replace(slurm, launcher=name), Shape(nodes=3, ranks_per_node=2))
+    command = start.launcher(replace(slurm, launcher=name), RankLayout(nodes=3, ranks_per_node=2))
     assert " ".join(command) == expected
 
 
@@ -127,7 +155,7 @@ def test_the_container_binds_what_is_there(
     monkeypatch.setenv("THERE", str(tmp_path))
     monkeypatch.delenv("NOWHERE", raising=False)
     site = replace(slurm, vendor="amd", binds=("/nowhere", "$THERE:/there", "$NOWHERE"))
-    command = comm_launch.container(ENGINE, site, tmp_path / "x.sif", tmp_path, ["p.py"])
+    command = start.container(ENGINE, site, tmp_path / "x.sif", tmp_path, ["p.py"])
     assert command == [
         *("/usr/bin/apptainer", "exec", "--rocm", "--bind", f"{tmp_path}:/there"),
         *("--bind", f"{tmp_path}:/mnt", f"{tmp_path}/x.sif", "conda-python-distributed", "p.py"),
@@ -137,7 +165,7 @@ def test_the_container_binds_what_is_there(
 @pytest.mark.parametrize(("vendor", "flag"), [("amd", "--rocm"), ("nvidia", "--nv")])
 def test_the_container_sees_the_gpus(slurm: Site, tmp_path: Path, vendor: str, flag: str) -> None:
     site = replace(slurm, vendor=vendor)  # type: ignore[arg-type]
-    assert flag in comm_launch.container(ENGINE, site, tmp_path, tmp_path, [])
+    assert flag in start.container(ENGINE, site, tmp_path, tmp_path, [])
 
 
 def test_the_container_is_told_the_host_of_rank_0(slurm: Site, tmp_path: Path) -> None:
@@ -146,36 +174,36 @@ def test_the_container_is_told_the_host_of_rank_0(slurm: Site, tmp_path: Path) -
     nodes.write_text("deg1.example.org\ndeg1.example.org\ndeg2.example.org\n")
     pbs, environ = replace(slurm, scheduler="pbs"), {"PBS_NODEFILE": str(nodes)}
     wanted = environ | {"SIFWRIGHT_MASTER_HOST": "deg1.example.org"}
-    assert comm_launch.environment(pbs, environ) == wanted
+    assert start.environment(pbs, environ) == wanted
     for preset in ({"MASTER_ADDR": "x"}, {"SIFWRIGHT_MASTER_HOST": "x"}):
-        assert comm_launch.environment(pbs, environ | preset) == environ | preset
-    assert comm_launch.environment(slurm, environ) == environ
-    assert comm_launch.environment(pbs, {}) == {}
+        assert start.environment(pbs, environ | preset) == environ | preset
+    assert start.environment(slurm, environ) == environ
+    assert start.environment(pbs, {}) == {}
 
 
 def test_flux_is_asked_for_the_host_of_rank_0(slurm: Site, tmp_path: Path) -> None:
     flux, environ = replace(slurm, scheduler="flux"), {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    assert comm_launch.environment(flux, environ) == environ
+    assert start.environment(flux, environ) == environ
     program = tmp_path / "flux"
     program.write_text('#!/bin/sh\n[ "$*" = "hostlist --nth=0 instance" ] && echo el1\n')
     program.chmod(0o755)
-    assert comm_launch.environment(flux, environ)["SIFWRIGHT_MASTER_HOST"] == "el1"
+    assert start.environment(flux, environ)["SIFWRIGHT_MASTER_HOST"] == "el1"
 
 
 def test_open_mpi_brings_other_nodes_what_is_named(slurm: Site) -> None:
     site, environ = replace(slurm, launcher="mpirun"), {"SIFWRIGHT_MASTER_HOST": "a", "HOME": "/"}
-    two, one = Shape(nodes=2, ranks_per_node=2), Shape(nodes=1, ranks_per_node=2)
-    assert comm_launch.launcher(site, two, environ)[-2:] == ["-x", "SIFWRIGHT_MASTER_HOST"]
-    assert "-x" not in comm_launch.launcher(site, two, {})
-    assert "-x" not in comm_launch.launcher(site, one, environ)
+    two, one = RankLayout(nodes=2, ranks_per_node=2), RankLayout(nodes=1, ranks_per_node=2)
+    assert start.launcher(site, two, environ)[-2:] == ["-x", "SIFWRIGHT_MASTER_HOST"]
+    assert "-x" not in start.launcher(site, two, {})
+    assert "-x" not in start.launcher(site, one, environ)
 
 
 def test_site_without_images_is_refused(slurm: Site) -> None:
-    comm_launch.require_images(slurm)
+    start.require_images(slurm)
     with pytest.raises(UsageError, match=r"site s is described for the native engine only"):
-        comm_launch.require_images(replace(slurm, engines=("native",)))
+        start.require_images(replace(slurm, engines=("native",)))
 
 
 def test_every_site_can_start_it() -> None:
-    for site in catalog.load(ROOT / "defs", ROOT).sites.values():
-        assert isinstance(comm_launch.launcher(site, Shape(nodes=2, ranks_per_node=4)), list)
+    for site in load.load_catalog(ROOT / "defs", ROOT).sites.values():
+        assert isinstance(start.launcher(site, RankLayout(nodes=2, ranks_per_node=4)), list)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifwright.comm_log import Process, Said, parse
+from sifwright.launch.comm.nccl_log import NetworkEvidence, Process, parse
 from tests.comm.conftest import LOGS, log, ranks
 
 
-def names(said: Said) -> tuple[list[str], list[str]]:
+def names(said: NetworkEvidence) -> tuple[list[str], list[str]]:
     return list(said.networks), list(said.providers)
 
 

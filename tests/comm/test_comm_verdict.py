@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifwright.comm_log import Process, parse
-from sifwright.comm_verdict import Verdict, judge
+from sifwright.launch.comm.nccl_log import Process, parse
+from sifwright.launch.comm.verdict import Verdict, judge
 from tests.comm.conftest import log, ranks
 
 CXI = ("NET/OFI", "cxi")

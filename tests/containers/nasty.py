@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sifwright import catalog
-from sifwright.model import Bootstrap, EnvRule, Image, Layer, LayerFile, Option, Plan, Step, Value
-from sifwright.options import variable
+from sifwright.catalog import load
+from sifwright.catalog.model import Bootstrap, EnvRule, Image, Layer, LayerFile, Option, Value
+from sifwright.catalog.options import variable
+from sifwright.plan.model import Plan, Step
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _options(names: dict[str, str]) -> dict[str, Option]:
 
 
 def _plan(layers: Sequence[Layer], names: dict[str, str], description: str) -> Plan:
-    site = catalog.load(ROOT / "defs", ROOT).sites["local"]
+    site = load.load_catalog(ROOT / "defs", ROOT).sites["local"]
     steps = [
         Step(
             layer=layer,

@@ -70,6 +70,9 @@ def _conda(where: Path) -> None:
     shutil.copy(Path(sys.base_prefix) / "bin" / "python3.11", where / "bin")
     for name in ("python", "python3"):
         (where / "bin" / name).symlink_to("python3.11")
+    # As conda has them, here those of the same Python in the image.
+    (where / "include").mkdir()
+    (where / "include" / "python3.11").symlink_to("/usr/include/python3.11")
     (where / "conda-meta").mkdir()
     (where / "conda-meta" / "python-3.11.7-0.json").write_text('{"name": "python"}')
 

@@ -182,7 +182,9 @@ def test_the_steps_have_the_machine_and_the_image_has_nothing_of_it(
         monkeypatch.setenv(name, value)
     docker_toy.layer(
         "second",
-        f"""{SECOND}[[ $PIP_INDEX_URL == *{SECRET[:-1]}* && $https_proxy == *{SECRET[:-1]}* ]]
+        f"""{SECOND}[[ $https_proxy == *{SECRET[:-1]}* ]]
+[[ $PIP_INDEX_URL == http://127.0.0.1:9/simple ]] # its login is in the file for logins
+grep -q {SECRET[:-1]} "$NETRC"
 ls "${{PIP_FIND_LINKS#file://}}" | grep -q {SECRET[:-1]}
 grep -q {SECRET[:-1]} "$SSL_CERT_FILE"
 cp "$SIFWRIGHT_BUILD/machine/environment" "$SIFWRIGHT_BUILD/kept/secret"

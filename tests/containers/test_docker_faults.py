@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.engines import docker
 from sifwright.errors import MachineError
+from sifwright.host.engines import docker
 from tests.cluster.slurm import wait_for
-from tests.conftest import run
+from tests.conftest import DEFAULT_SIGNALS, run
 from tests.containers.bases import Layout
 from tests.containers.built_toys import SECOND, DockerToy
 from tests.containers.daemons import docker_engine
@@ -159,7 +159,8 @@ def test_a_failure_names_the_line_and_the_image_stays(docker_toy: DockerToy) -> 
 def started(toy: DockerToy) -> subprocess.Popen[str]:
     """A build whose second step does not end by itself."""
     toy.layer("second", f"{SECOND}sleep 600\n")
-    words = [sys.executable, "-m", "sifwright", *toy.command("--engine", "docker")]
+    program = [*DEFAULT_SIGNALS, sys.executable, "-m", "sifwright"]
+    words = [*program, *toy.command("--engine", "docker")]
     pipe = subprocess.PIPE
     process = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True)
     assert wait_for(lambda: "second" in commands(toy), 60)
@@ -175,7 +176,7 @@ def test_a_killed_build_leaves_steps_only(docker_toy: DockerToy) -> None:
     before = docker_toy.id()
     process = started(docker_toy)
     process.kill()
-    process.communicate()
+    process.communicate(timeout=120)
     assert docker_toy.id() == before
     assert "second" in commands(docker_toy)
     docker_toy.layer("second", f"{SECOND}touch /data/new\n")
@@ -187,7 +188,7 @@ def test_a_killed_build_leaves_steps_only(docker_toy: DockerToy) -> None:
 def test_a_stopped_build_takes_its_container_along(docker_toy: DockerToy) -> None:
     process = started(docker_toy)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate()
+    _, said = process.communicate(timeout=120)
     assert (process.returncode, "Traceback" in said) == (130, False)
     assert docker_toy.containers() == docker_toy.leftovers() == []
 
@@ -200,7 +201,7 @@ def test_an_engine_that_ends_in_the_middle(
         monkeypatch.setenv("DOCKER_HOST", address)
         process = started(docker_toy)
         os.kill(int((tmp_path / "engine/pid").read_text()), signal.SIGTERM)
-        _, said = process.communicate()
+        _, said = process.communicate(timeout=120)
     assert process.returncode == 6
     assert f"{address}: the connection to Docker Engine" in said
     assert "Traceback" not in said

@@ -30,8 +30,12 @@ ENV PATH=/near:$PATH:/last LATER=as-env
 RUN mkdir -p /root/.cache /var/log/app && echo weights >/root/.cache/model
 RUN echo log >/var/log/app/log && echo "$PATH" >/said-between
 RUN echo "$UID $BASE $HOSTNAME $LATER $PATH $GROUPS $layer $HOME" >/said-2
+RUN env | grep -E '^(OPT|SOURCE|SIFWRIGHT|TMPDIR|DEB|PIP_NO|GIT_T)' >/steps; true
+WORKDIR /srv
+ENTRYPOINT ["/bin/sh", "-c", "pwd; echo \\"<$2>\\"; exec \\"$@\\"", "start"]
+CMD ["true", "a  b"]
 """
-FILES = ("/said-1", "/said-between", "/said-2", "/root/.cache/model", "/var/log/app/log")
+FILES = ("/said-1", "/said-between", "/said-2", "/root/.cache/model", "/var/log/app/log", "/steps")
 
 
 def with_layer(image: dict[str, Any], name: str) -> dict[str, Any]:
@@ -49,6 +53,7 @@ def test_as_by_docker_itself(
     by.build(recipe.parent, "sifwright-import:original", "", None)
     wanted = by.output("sifwright-import:original", ["tail", "-n", "+1", *FILES])
     assert "/near:/first:/odd:/usr/sbin:/usr/bin:/last 5 of-recipe /root" in wanted
+    assert by.output("sifwright-import:original", []) == "/srv\n<a  b>\n"
 
     assert sifwright(*place, "import", recipe, "--name", "case").returncode == 0
     # What comes after the recipe leaves its caches where they are.
@@ -61,6 +66,7 @@ def test_as_by_docker_itself(
     ):
         done = sifwright(*place, *words)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert by.output(f"sifwright/case:{docker_toy.site}", ["tail", "-n", "+1", *FILES]) == wanted
     by.build(tmp_path / "by", "sifwright-import:rendered", "", None)
-    assert by.output("sifwright-import:rendered", ["tail", "-n", "+1", *FILES]) == wanted
+    for image_name in (f"sifwright/case:{docker_toy.site}", "sifwright-import:rendered"):
+        assert by.output(image_name, ["tail", "-n", "+1", *FILES]) == wanted
+        assert by.output(image_name, []) == "/srv\n<a  b>\n"

@@ -15,10 +15,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from sifwright import catalog, dockercontext, plan
-from sifwright.render import ociimage
+from sifwright.build.docker import build_folder
+from sifwright.catalog import load
+from sifwright.catalog.script_rules import refuse_text
+from sifwright.plan import resolve
+from sifwright.render import oci_config
 from sifwright.render.dockerfile import context
-from sifwright.scripts import refuse_text
 from tests.conftest import run, sifwright
 from tests.containers.builders import DESCRIBED, Builder, Docker, Podman, tree
 from tests.containers.daemons import docker_engine, registry
@@ -26,6 +28,7 @@ from tests.containers.nasty import FILES, NASTY, PATTERNS, SPECIAL, nasty, with_
 from tests.core import hostile
 from tests.engine.steps import differences, make_root
 from tests.engine.toys import Toy, make_toy
+from tests.spread import spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -152,7 +155,7 @@ def _render(toy: Toy, *words: object) -> str:
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """This machine's settings, with a proxy that nobody may see later."""
     folder = tmp_path_factory.mktemp("machine") / "settings"
-    done = sifwright("machine", folder, env={**os.environ, "http_proxy": PROXY})
+    done = sifwright("host-settings", folder, env={**os.environ, "http_proxy": PROXY})
     assert done.returncode == 0, done.stderr
     assert f"-v {folder}/mnt:/mnt:ro -v {folder}/machine:/mnt/machine:ro" in done.stdout
     return folder
@@ -195,7 +198,7 @@ def apptainer_tree(engine: str, toy: Toy, places: Places) -> Tree:
     return tree(done.stdout)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", spread(NAMES, ["docker", "podman"]))
 def test_tree_is_that_of_the_definition_file(
     build: Callable[[str], Builder], apptainer_tree: Tree, name: str
 ) -> None:
@@ -205,13 +208,13 @@ def test_tree_is_that_of_the_definition_file(
     assert ".sifwright" not in found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
 def test_configuration_is_the_one_of_the_plan(
     build: Callable[[str], Builder], toy: Toy, name: str
 ) -> None:
     config = build(name).config(f"toy:{name}")
-    known = catalog.load(toy.folder / "defs", toy.folder)
-    wanted = ociimage.image_config(plan.resolve(known, "local", "toy", []), BASE_ENV)
+    known = load.load_catalog(toy.folder / "defs", toy.folder)
+    wanted = oci_config.image_config(resolve.resolve(known, "local", "toy", []), BASE_ENV)
     assert dict(line.split("=", 1) for line in config["Env"]) == wanted.env
     labels = {key: value for key, value in config["Labels"].items() if "buildah" not in key}
     assert labels == wanted.labels
@@ -219,7 +222,7 @@ def test_configuration_is_the_one_of_the_plan(
     assert (config.get("Entrypoint") or [], config["Cmd"]) == ([], list(wanted.cmd))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
 def test_nothing_of_the_machine_is_in_layers_or_history(
     build: Callable[[str], Builder], tmp_path: Path, name: str
 ) -> None:
@@ -243,24 +246,25 @@ def test_a_stranger_can_run_it(build: Callable[[str], Builder]) -> None:
     assert said.decode().split() == ["1000", "/tmp", "/tmp"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
 def test_values_are_data(places: Places, tmp_path: Path, name: str) -> None:
     values = [*NASTY, *(text for text in hostile.texts(hostile.SEED, 60) if not refuse_text(text))]
     _arrives(places, name, values, tmp_path)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
 def test_files_have_any_name(places: Places, tmp_path: Path, name: str) -> None:
     """Engines trim the lines of .dockerignore: a name may end in what they take away."""
     base, builder = f"{places.registry}/tiny:1", places.builders[name]
     names = FILES if name == "docker" else (*FILES, *PATTERNS)
-    dockercontext.replace(tmp_path / "context", context(with_files(names, base), base))
+    build_folder.replace(tmp_path / "context", context(with_files(names, base), base))
     (tmp_path / "context/layers/one/files/trail").write_text(PLANTED)
     builder.build(tmp_path / "context", f"names:{name}", "", None)
     said = builder.output(f"names:{name}", ["python3", "-c", SHOW_FILES])
     assert json.loads(said) == {one: one for one in names}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["docker", "buildah"])
 @settings(
     max_examples=2,
@@ -279,13 +283,13 @@ def _arrives(places: Places, name: str, values: list[str], folder: Path) -> None
     """What the script, those of later layers and the image see is what the plan says."""
     base, builder = f"{places.registry}/tiny:1", places.builders[name]
     made = nasty(values, base)
-    dockercontext.replace(folder / "context", context(made.plan, base))
+    build_folder.replace(folder / "context", context(made.plan, base))
     builder.build(folder / "context", f"nasty:{name}", "", None)
     config = builder.config(f"nasty:{name}")
-    wanted = ociimage.image_config(made.plan, BASE_ENV)
+    wanted = oci_config.image_config(made.plan, BASE_ENV)
     assert dict(line.split("=", 1) for line in config["Env"]) == wanted.env
     assert wanted.labels.items() <= config["Labels"].items()
     said = builder.output(f"nasty:{name}", ["python3", "-c", SHOW])
     seen = dict(json.loads(line).split("=", 1) for line in said.splitlines())
-    declared = ociimage.image_config(made.plan, {}).env
+    declared = oci_config.image_config(made.plan, {}).env
     assert seen == {**made.given, **{key: declared[key] for key in made.declared}}

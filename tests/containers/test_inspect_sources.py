@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import MachineError, SifwrightError
-from sifwright.imagesource import daemon
-from sifwright.imagesource.facts import facts_of
-from sifwright.progress import QuietProgress
+from sifwright.images.sources import docker_engine as daemon
+from sifwright.images.sources.inspect_image import facts_of
+from sifwright.system.progress import QuietProgress
 from tests.conftest import ROOT, run, sifwright
 from tests.containers.daemons import LIMITS, docker_engine, podman_service, registry
 from tests.containers.toys import ENVIRONMENT, FACTS, LOWER, UPPER, lay
@@ -22,7 +22,7 @@ from tests.containers.toys import ENVIRONMENT, FACTS, LOWER, UPPER, lay
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sifwright.inspection.imagefacts import ImageFacts
+    from sifwright.images.contents.image_facts import ImageFacts
 
 # Names that anybody would give, and the commands that put the image there.
 COPIES = {

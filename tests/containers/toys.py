@@ -7,7 +7,7 @@ import shutil
 import tarfile
 from typing import TYPE_CHECKING
 
-from sifwright.inspection.imagefacts import ImageFacts, Plugin, Python, Torch
+from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python, Torch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,12 +8,12 @@ import os
 import sys
 from pathlib import Path
 
-from sifwright import catalog
+from sifwright.catalog import load
+from sifwright.catalog.model import Catalog
 from sifwright.errors import SifwrightError
-from sifwright.model import Catalog
-from sifwright.plan import resolve
+from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
-from sifwright.store import location
+from sifwright.system import cache_folder
 
 MACHINE = {"debian-mirror": "http://mirror.example/debian"}
 NAMES = ("here", "../sites/here", "../../../secret", "/etc/passwd", "..", "", "/", "~")
@@ -25,7 +25,7 @@ def main() -> None:
     _everything(good)  # modules, schemas and templates are read once
     outside: list[str] = []
     # What sifwright itself remembers is in its cache.
-    inside = tuple(f"{folder.resolve()}/" for folder in (*projects, location.root()))
+    inside = tuple(f"{folder.resolve()}/" for folder in (*projects, cache_folder.root()))
 
     def listen(event: str, arguments: tuple[object, ...]) -> None:
         if event == "open" and isinstance(arguments[0], str | bytes):
@@ -41,7 +41,7 @@ def main() -> None:
 def _everything(project: Path) -> list[str]:
     """All that can be asked of a project, and all answers."""
     try:
-        found = catalog.load(project / "defs", project)
+        found = load.load_catalog(project / "defs", project)
     except SifwrightError as error:
         return [str(error)]
     asked = [(site, image, "tool.count=1") for site in NAMES for image in NAMES]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from sifwright import incremental, stepkey
-from sifwright.inputs import Inputs
-from sifwright.squash.pack import LISTING, SQUASHFS
-from sifwright.store import location
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import LISTING, SQUASHFS
+from sifwright.build.request.inputs import Inputs
+from sifwright.build.steps import step_key, stepwise
+from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
-    from sifwright.firstuse import Used
-    from sifwright.model import Plan
-    from sifwright.store.manifest import Entry
+    from sifwright.build.cache.manifest import CacheEntry
+    from sifwright.build.request.first_use import SourceDigest
+    from sifwright.plan.model import Plan
 
 __all__ = ["ENTRIES", "PACKED", "SECONDS", "UNPACKED", "build"]
 
@@ -30,18 +30,18 @@ def build(
     folder: Path,
     *,
     digest: str = "",
-    used: Sequence[Used] = (),
+    used: Sequence[SourceDigest] = (),
     capable: Collection[str] = (),
-) -> list[Entry]:
+) -> list[CacheEntry]:
     """Leave a result of each step; `digest` is the base image's, `used` what the last one used.
 
     `capable` are the layers with files that have capabilities.
     """
-    location.make(location.root())
-    store = Store(root=location.root())
+    cache_folder.make(cache_folder.root())
+    store = Store(root=cache_folder.root())
     inputs = Inputs.recorded(plan, folder)
-    cached = incremental.cached_steps(plan, replace(inputs, digest=digest), store)
-    found: list[Entry] = []
+    cached = stepwise.cached_steps(plan, replace(inputs, digest=digest), store)
+    found: list[CacheEntry] = []
     for number, step in enumerate(plan.steps, start=1):
         key = cached.key(step, found)
         facts = {
@@ -49,7 +49,7 @@ def build(
             "step": step.id,
             "site": plan.site.name,
             "image": plan.image.name,
-            "inputs": stepkey.inputs(step, cached.surroundings),
+            "inputs": step_key.inputs(step, cached.surroundings),
             "used": [asdict(one) for one in used] if number == len(plan.steps) else [],
             "unpacked": {"entries": ENTRIES * number, "bytes": UNPACKED * number},
             "capabilities": step.layer.name in capable,

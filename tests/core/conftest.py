@@ -11,11 +11,13 @@ from typing import Protocol
 
 import pytest
 
-from sifwright import catalog, cli, mirrors
-from sifwright.model import Catalog
-from sifwright.store import location
+from sifwright.catalog import load, mirrors
+from sifwright.catalog.model import Catalog
+from sifwright.cli import main
+from sifwright.system import cache_folder
 from tests.core.fetching import Step
 from tests.core.mirror_files import MirrorsFile
+from tests.spread import spread
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 GOOD = Path(__file__).parent / "good"
@@ -45,8 +47,8 @@ def program(name: str) -> str:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The step cache, made as by a build."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    location.make(location.root())
-    return location.root()
+    cache_folder.make(cache_folder.root())
+    return cache_folder.root()
 
 
 SHELLS = ("dash", "bash")
@@ -88,7 +90,7 @@ def shells(tmp_path: Path) -> Shells:
 
 @pytest.fixture(scope="session")
 def real() -> Catalog:
-    return catalog.load(CHECKOUT / "defs", CHECKOUT)
+    return load.load_catalog(CHECKOUT / "defs", CHECKOUT)
 
 
 @pytest.fixture
@@ -122,13 +124,13 @@ def real_project(tmp_path: Path) -> Path:
 @pytest.fixture
 def run_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
     """Run the command line here; the machine's mirror is one of the standard's example names."""
-    monkeypatch.setattr("sifwright.machine.values", lambda _plan: dict(MACHINE))
+    monkeypatch.setattr("sifwright.build.request.host_settings.values", lambda _plan: dict(MACHINE))
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*arguments: str | Path) -> Result:
         capsys.readouterr()
         try:
-            code = cli.main([str(word) for word in arguments])
+            code = main.main([str(word) for word in arguments])
         except SystemExit as exit_:
             code = int(exit_.code or 0)
         captured = capsys.readouterr()
@@ -143,3 +145,9 @@ def clean_environment() -> dict[str, str]:
     """The environment for subprocesses: nothing that decides about colours or widths."""
     decided = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONHASHSEED")
     return {name: value for name, value in os.environ.items() if name not in decided}
+
+
+@pytest.fixture(params=spread(["a tenth", "all"], ["a tenth"]))
+def portion(request: pytest.FixtureRequest) -> float:
+    """How many of the values of a test are tried: all of them at night."""
+    return 0.1 if request.param == "a tenth" else 1.0

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from sifwright import mirrors
+from sifwright.catalog import mirrors
+from sifwright.system.netrc_file import Logins
 from tests.conftest import run
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
-PROGRAMS = resources.files("sifwright") / "templates" / "bin"
-STEP = resources.files("sifwright").joinpath("templates", "step.sh").read_text()
+PROGRAMS = resources.files("sifwright") / "render" / "templates" / "bin"
+STEP = resources.files("sifwright").joinpath("render", "templates", "step.sh").read_text()
 # What a server that says nothing takes before it ends, each time.
 SILENCE = 10
 WRONG = "0" * 64
@@ -41,8 +42,11 @@ class Step:
         machine, home = self.folder / "build" / "machine", self.folder / "build" / "tmp"
         for folder in (machine, home, self.folder / "work"):
             folder.mkdir(parents=True, exist_ok=True)
-        found = [mirrors.Rule(kind="git", source=old, target=new) for old, new in rules]
-        (machine / "mirrors").write_text("".join(f"{old} {new}\n" for old, new in rules))
+        found = [mirrors.MirrorRule(kind="git", source=old, target=new) for old, new in rules]
+        logins = Logins()
+        (machine / "mirrors").write_text("".join(_table(rules, logins)))
+        settings = {name: logins.without(value) for name, value in (pip or {}).items()}
+        (machine / "netrc").write_text(logins.text())
         (machine / "pins").write_text(record)
         (home / ".gitconfig").write_text(_git_settings() + _git_rules(found))
         env = {
@@ -53,12 +57,13 @@ class Step:
             "SIFWRIGHT_RETRY_SECONDS": "0",
             "SIFWRIGHT_STALL_SECONDS": "1",
             "SOURCE_THE_TOY": source,
+            "NETRC": str(machine / "netrc"),
         }
         (self.folder / "build" / "bin").mkdir(exist_ok=True)
-        sdist = resources.files("sifwright").joinpath("sdist.py").read_text()
+        sdist = resources.files("sifwright").joinpath("host/network/sdist.py").read_text()
         (self.folder / "build" / "bin" / "find-sdist").write_text(sdist)
         command = ["fetch-source", "the-toy", "there"]
-        return run(command, cwd=self.folder / "work", env=env | dict(pip or {}), timeout=60)
+        return run(command, cwd=self.folder / "work", env=env | settings, timeout=60)
 
     @property
     def left(self) -> list[str]:
@@ -75,9 +80,18 @@ def _git_settings() -> str:
     return match[1].replace("lowSpeedTime = 60", "lowSpeedTime = 1")
 
 
-def _git_rules(rules: list[mirrors.Rule]) -> str:
-    pairs = ((*key.rpartition("."), value) for key, value in mirrors.git_config(rules))
-    return "".join(f'[url "{key[4:]}"]\n\t{name} = {value}\n' for key, _, name, value in pairs)
+def _git_rules(rules: list[mirrors.MirrorRule]) -> str:
+    text = ""
+    for key, value in mirrors.git_config(rules):
+        section, _, rest = key.partition(".")
+        address, _, name = rest.rpartition(".")
+        text += f'[{section} "{address}"]\n\t{name} = {value}\n'
+    return text
+
+
+def _table(rules: tuple[tuple[str, str], ...], logins: Logins) -> Iterator[str]:
+    for old, new in rules:
+        yield f"{old} {logins.without(new)}\n"
 
 
 def refused(step: Step, done: subprocess.CompletedProcess[str]) -> str:

@@ -12,7 +12,7 @@ from sifwright.errors import MachineError
 from tests.core.stores import add, is_right, key_of, leftovers, new_store
 
 if TYPE_CHECKING:
-    from sifwright.store.store import Store
+    from sifwright.build.cache.store import Store
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 KEPT, NEW = key_of("kept"), key_of("new")

@@ -43,6 +43,15 @@ SITES = {
     "site-arch": _facts("arch: sm_80", "arch: gfx90a"),
     "site-arch-form": _facts("arch: sm_80", "arch: A100"),
     "site-arch-of-cpu": case(append(SITE, "arch: sm_80\nnode: {gpus: 1}\n")),
+    "site-builds-ids": case(
+        append(SITE, "builds: {where: elsewhere, ids: many, why: so, source: a page}\n")
+    ),
+    "site-engine-layout": case(
+        append(SITE, "container: {product: singularity-ce}\nsif: {layout: layered}\n")
+    ),
+    "site-engine-zstd": case(
+        append(SITE, "container: {product: apptainer, version: 1.3.6}\nsif: {compression: zstd}\n")
+    ),
     "site-bind": _facts("job: ", "container: {binds: [opt/cray, '/a,/b', '/a:/b:ro']}\njob: "),
     "site-cache": _facts("job: ", "cache: '/scratch/$(id)/${USER}'\njob: "),
     "site-cache-home": _facts("job: ", "cache: ~/.cache\njob: "),
@@ -88,6 +97,9 @@ SITES = {
         "job: {account: required}",
         "partitions: {gpu: production}\njob: {directives: {partition: gpus}}",
     ),
+    "site-qos": _facts(
+        "job: {account: required}", "qos: {short: tests}\njob: {directives: {qos: shrt}}"
+    ),
     "site-registry-mirror": _facts("job: ", "registry-mirror: 'https://mirror.example/x'\njob: "),
     "site-scheduler-facts": case(
         append(SITE, 'job: {select: {ncpus: "4"}, gpu-directive: gres, resv-ports: true}\n')
@@ -95,19 +107,47 @@ SITES = {
     "site-time": _facts("account: required", "time: 30 minutes"),
     "include-site-environment": case(append(TOOL, "include: [site-environment, runscript]\n")),
 }
+_SPEAKS = "launch: {srun: {pmi: [cray_shasta, pmi2]}}\n"
+# An image whose MPI is Open MPI's, as its record says.
+_OPEN_MPI = (
+    '{"sif": "image.sif", "plan": {"site": "s", "image": "i", "id": "1", "steps": [], "facts": %s}}'
+)
+_FACTS = '{"mpi": "openmpi", "openmpi": "5.0.10", "pmi": "pmix"}'
+
+
+def _with_open_mpi(*words: str, facts: str = GPU_SITE) -> Case:
+    command = ("jobscript", "--site", "here", "--nodes", "2", "--account", "ada", *words, *SCRIPT)
+    record = write("../../build/here/small/record.json", _OPEN_MPI % _FACTS)
+    image = write("../../build/here/small/image.sif", "")
+    return case(write(SITE, facts), record, image, command=command)
+
+
 JOBS = {
     "job-account-missing": _job(*SCRIPT),
+    "job-constraint-of-pbs": _paid(
+        *("--constraint", "nvme", "--qos", "high"),
+        facts=_LOCAL.replace("local", "pbs", 1).replace("launcher: local", "launcher: mpiexec"),
+    ),
+    "job-directive-contradicts": _paid(
+        *("--directive", "nodes=4", "--directive", "ntasks=9", "--directive", "mem=1"),
+        *("--directive", "mem=2", "--directive", "job-name=x"),
+    ),
+    "job-directive-form": _paid("--directive", "mem=1 G", "--job-output", "~/log s"),
+    "job-partition-unknown": _paid(
+        *("--queue", "devel", "--qos", "shrt"),
+        facts=f"{GPU_SITE}partitions: {{develop: tests}}\nqos: {{short: tests}}\n",
+    ),
     "job-account-form": _job("--account", "a b", *SCRIPT),
     "job-argument-missing": _job("--account", "ada"),
     "job-argument-empty": _job("--account", "ada", "--", ""),
     "job-argument-nul": _paid("--name", "x", "a\0b"),
-    "job-engine-unknown": _paid("--engine", "docker"),
-    "job-engine-of-site": _paid("--engine", "container", facts=f"{GPU_SITE}engines: [native]\n"),
+    "job-run-in-unknown": _paid("--run-in", "docker"),
+    "job-run-in-of-site": _paid("--run-in", "container", facts=f"{GPU_SITE}engines: [native]\n"),
     "job-environment-form": _paid("--environment", "/my venv"),
-    "job-environment-missing": _paid("--engine", "native"),
-    "job-environment-of-container": _paid("--engine", "container", "--environment", "/venv"),
+    "job-environment-missing": _paid("--run-in", "host"),
+    "job-environment-of-container": _paid("--run-in", "container", "--environment", "/venv"),
     "job-gpus-unknown": _paid(facts=GPU_SITE.replace("node: {gpus: 4", "#")),
-    "job-host-mpi-of-native": _paid(
+    "job-host-mpi-of-host": _paid(
         *("--host-mpi", "--environment", "/venv"), facts=f"{GPU_SITE}{_HOST_MPI}"
     ),
     "job-host-mpi-of-site": _paid("--host-mpi"),
@@ -126,7 +166,7 @@ JOBS = {
     "job-nodes-many": _paid(nodes="1" * 30),
     "job-ranks": _paid("--tasks-per-node", "0"),
     "job-ranks-of-site": _paid("--tasks-per-node", "5"),
-    "job-sif-of-native": _paid("--environment", "/venv", "--sif", "x.sif"),
+    "job-sif-of-host": _paid("--environment", "/venv", "--sif", "x.sif"),
     "job-sif-option": _paid("--sif=-x.sif"),
     "job-signal-form": _paid("--signal", "10"),
     "job-signal-of-pbs": _paid(
@@ -135,6 +175,16 @@ JOBS = {
     ),
     "job-site-missing": case(command=("jobscript", "--nodes", "1", *SCRIPT)),
     "job-site-unknown": case(command=("jobscript", "--site", "hree", "--nodes", "1", *SCRIPT)),
+    "job-pmi-form": _paid("--pmi", "PMI 2"),
+    "job-pmi-of-site": _paid("--pmi", "pmix", facts=GPU_SITE + _SPEAKS),
+    "job-pmi-of-torchrun": _paid("--pmi", "pmi2", "--launcher", "torchrun"),
+    "job-mpi-alone": _with_open_mpi(facts=GPU_SITE + _SPEAKS),
+    "job-mpi-alone-as-asked": _with_open_mpi("--pmi", "pmi2"),
+    "job-mpi-not-said": _with_open_mpi(),
+    "job-mpi-other-launcher": _with_open_mpi(
+        facts=f"{GPU_SITE}{_SPEAKS}other-launchers: [mpirun]\n"
+    ),
+    "job-mpi-host": _with_open_mpi(facts=GPU_SITE + _SPEAKS + _HOST_MPI),
     "job-time-form": _paid("--time", "90"),
     "job-several": _job("--tasks-per-node", "9", "--time", "1h", "--", "", nodes="0"),
 }

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sifwright.job import Request, decide
-from sifwright.model import Site
-from sifwright.render.jobscript import script
+from sifwright.catalog.model import Site
+from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.jobscript import script
 from tests.core.conftest import program
 
 RECORDED = ("srun", "mpiexec", "mpirun", "flux", "apptainer", "singularity")
@@ -52,9 +52,9 @@ class Bench:
             (self.bin / name).chmod(0o755)
 
     def render(self, site: Site, *arguments: str, **asked: object) -> str:
-        """The script of a job that is asked for with these values of `Request`."""
+        """The script of a job that is asked for with these values of `JobRequest`."""
         values = {"nodes": 2, "arguments": arguments or ("train.py",)} | self.places()
-        return script(decide(site, Request(**(values | asked))))  # type: ignore[arg-type]
+        return script(decide_job(site, JobRequest(**(values | asked))))  # type: ignore[arg-type]
 
     def places(self) -> dict[str, object]:
         """Where a job finds its image and its run scripts: folders that need quoting."""

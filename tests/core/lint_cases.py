@@ -17,7 +17,7 @@ GOOD_ENVIRONMENT = {
     "NCCL_SOCKET_IFNAME": "hsn",
 }
 # Its tool has a build for such a site.
-FACTS = {
+FACTS: dict[str, Any] = {
     "options": {"tool": {"wheel": "cu126"}},
     "vendor": "nvidia",
     "arch": "sm_80",

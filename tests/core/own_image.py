@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sifwright.model import Image, ImageLayer
+from sifwright.catalog.model import Image, ImageSlot
 
 if TYPE_CHECKING:
-    from sifwright.model import Catalog
+    from sifwright.catalog.model import Catalog
 
 __all__ = ["with_image"]
 
 
 def with_image(real: Catalog, *layers: str) -> Catalog:
     """Add the image `mine`, of these layers in this order."""
-    entries = tuple(ImageLayer(choices=(name,), options={}) for name in layers)
+    entries = tuple(ImageSlot(choices=(name,), options={}) for name in layers)
     image = Image(name="mine", description="One for a test", layers=entries)
     return replace(real, images={**real.images, "mine": image})

@@ -7,8 +7,9 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sifwright import catalog, wished
-from sifwright.store import location
+from sifwright.build.request import build_options
+from sifwright.catalog import load as catalog
+from sifwright.system import cache_folder
 from tests.core.sifs import write_sif
 
 if TYPE_CHECKING:
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from sifwright.model import Catalog, Plan
-    from sifwright.output import Output
-    from sifwright.progress import Progress
+    from sifwright.build.request.image_folder import ImageFolder
+    from sifwright.catalog.model import Catalog
+    from sifwright.plan.model import Plan
+    from sifwright.system.progress import Progress
     from tests.core.conftest import Cli, Result
 
 __all__ = ["Bench", "add", "prepared", "same_size_and_time"]
@@ -35,7 +37,7 @@ class Bench:
 
     @property
     def memory(self) -> Path:
-        return location.root() / "orders.json"
+        return cache_folder.root() / "orders.json"
 
     @property
     def image(self) -> Path:
@@ -57,36 +59,40 @@ class Bench:
         return True
 
 
-def publish(plan: Plan, output: Output, _progress: Progress, wishes: wished.Wishes) -> None:
+def publish(
+    plan: Plan, output: ImageFolder, _progress: Progress, wishes: build_options.BuildOptions
+) -> None:
     """As the engine would have it."""
     made = output.folder / "made"
     made.mkdir(parents=True)
     for name in (f"{output.name}.def", "plan.json"):
         (made / name).write_text(f"{name} of {plan.id}")
     found = write_sif(made / "image.sif", plan.id.encode())
-    output.publish(plan, made, {**wished.facts(plan, wishes), "sif_fingerprint": found})
+    output.publish(plan, made, {**build_options.facts(plan, wishes), "sif_fingerprint": found})
     shutil.rmtree(made)
 
 
 def prepared(project: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """A project with run scripts whose image was built by the command before."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(project.parent / "cache"))
-    location.make(location.root())
+    cache_folder.make(cache_folder.root())
     add(project / "defs/layers/tool/layer.yaml", "include: [runscripts]\n")
     shutil.copytree(project / "defs/layers/extra", project / "runscripts/extra")
     found = Bench(project=project, cli=cli)
-    real = catalog.load
+    real = catalog.load_catalog
 
     def load(defs: Path, folder: Path) -> Catalog:
         found.loaded.append(defs)
         return real(defs, folder)
 
-    def build(plan: Plan, output: Output, progress: Progress, wishes: wished.Wishes) -> None:
+    def build(
+        plan: Plan, output: ImageFolder, progress: Progress, wishes: build_options.BuildOptions
+    ) -> None:
         found.built.append(plan.id)
         publish(plan, output, progress, wishes)
 
-    monkeypatch.setattr(catalog, "load", load)
-    monkeypatch.setattr("sifwright.build.build", build)
+    monkeypatch.setattr(catalog, "load_catalog", load)
+    monkeypatch.setattr("sifwright.build.build_sif.build", build)
     assert found.build().out.startswith("built: ")
     return found
 

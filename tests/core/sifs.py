@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright.sif.writing import Composed, Contents, write
+from sifwright.images.sif.write_sif import Composed, Contents, write
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,15 +13,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sifwright.store import claims, leases, location, presence
-from sifwright.store.store import Store
+from sifwright.build.cache import claims, leases
+from sifwright.build.cache.store import Store
+from sifwright.system import cache_folder, liveness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.context import ForkServerProcess
     from types import FrameType
 
-    from sifwright.store.manifest import Entry
+    from sifwright.build.cache.manifest import CacheEntry
 
 FACTS = {"layer": "python", "site": "here", "image": "small", "seconds": 1.5}
 PACKED, LISTING = "layer.squashfs", "files.json.gz"
@@ -39,7 +40,7 @@ def contents(key: str) -> dict[str, bytes]:
 
 
 def new_store(root: Path, note: Callable[[str], None] = lambda _: None) -> Store:
-    location.make(root)
+    cache_folder.make(root)
     return Store(root=root, note=note)
 
 
@@ -48,13 +49,13 @@ def fill(folder: Path, key: str) -> None:
         (folder / name).write_bytes(data)
 
 
-def add(store: Store, key: str, **facts: object) -> Entry:
+def add(store: Store, key: str, **facts: object) -> CacheEntry:
     with store.folder() as made:
         fill(made, key)
         return store.put(key, made, {**FACTS, **facts})
 
 
-def obtain(store: Store, key: str, make: Callable[[Path], None]) -> Entry:
+def obtain(store: Store, key: str, make: Callable[[Path], None]) -> CacheEntry:
     """What a build does for each step."""
     while (entry := store.get(key)) is None:
         with claims.claim(store, key, on_wait=lambda _: None) as ours:
@@ -78,7 +79,7 @@ def claim_file(store: Store, key: str, content: bytes, *, touched: float | None 
     return path
 
 
-def is_right(entry: Entry) -> bool:
+def is_right(entry: CacheEntry) -> bool:
     return all(entry.file(n).read_bytes() == data for n, data in contents(entry.key).items())
 
 
@@ -122,12 +123,12 @@ def wait_until(condition: Callable[[], Any], seconds: float = 30) -> None:
 
 def on_another_machine(*, beat: float, lifetime: float) -> None:
     """Let this process look to others as if it ran elsewhere."""
-    presence._boot = lambda: "another boot"  # noqa: SLF001
+    liveness._boot = lambda: "another boot"  # noqa: SLF001
     hurry(beat=beat, lifetime=lifetime)
 
 
 def hurry(*, beat: float, lifetime: float) -> None:
-    presence.BEAT_SECONDS = beat
+    liveness.BEAT_SECONDS = beat
     claims.LIFETIME = leases.LIFETIME = lifetime
 
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 import uv
 
-from sifwright import pipasking, pipsettings
-from sifwright.catalog import load
-from sifwright.downloads import ahead
-from sifwright.downloads.cache import CONTENT, open_store
-from sifwright.model import Download, Plan, StepSource
-from sifwright.plan import resolve
+from sifwright.build.downloads import prefetch
+from sifwright.build.downloads.download_cache import CONTENT, open_store
+from sifwright.catalog.load import load_catalog
+from sifwright.catalog.model import Download
+from sifwright.host.network import pip_requirements, pip_settings
+from sifwright.plan.model import Plan, StepSource
+from sifwright.plan.resolve import resolve
 from tests.conftest import run
 from tests.core.stores import leftovers, running, spoil, wait_until
 from tests.core.wheels import Index, add_wheel, serve_index
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
-    from sifwright.downloads.ahead import Ahead
+    from sifwright.build.downloads.prefetch import Prefetcher
 
 CANARY = "canary4711"
 TOY = "toy-1.0-py3-none-any.whl"
@@ -41,7 +42,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     """The machine's index, and an empty cache."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     with serve_index() as found:
-        monkeypatch.setattr(pipsettings, "settings", lambda: {"index-url": found.url})
+        monkeypatch.setattr(pip_settings, "settings", lambda: {"index-url": found.url})
         yield found
 
 
@@ -49,7 +50,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 def plan(project: Path) -> Plan:
     """Three steps, of which the last installs a package."""
     return replace(
-        resolve(load(project / "defs", project), "here", "", []), facts={"python": "3.11"}
+        resolve(load_catalog(project / "defs", project), "here", "", []), facts={"python": "3.11"}
     )
 
 
@@ -65,9 +66,9 @@ def installs(plan: Plan, *requirements: str, number: int = 2, index: str = "") -
     return with_downloads(plan, number, *wanted)
 
 
-def at_work(plan: Plan, folder: Path, first: int = 1) -> AbstractContextManager[Ahead | None]:
+def at_work(plan: Plan, folder: Path, first: int = 1) -> AbstractContextManager[Prefetcher | None]:
     steps = range(first, len(plan.steps))
-    return ahead.fetching(plan, steps, work=folder, log=folder / "log", note=print)
+    return prefetch.fetching(plan, steps, work=folder, log=folder / "log", note=print)
 
 
 def fetched(plan: Plan, folder: Path, first: int = 1, number: int = 2) -> list[str]:
@@ -125,7 +126,7 @@ def _installed(target: Path, extra: dict[str, str]) -> dict[str, bytes]:
     """The files that pip installs, but for bytecode."""
     words = ["install", "--quiet", "--no-compile", "--no-cache-dir", "--target", str(target)]
     command = [sys.executable, "-m", "pip", *words, "toy==1.0"]
-    done = run(command, env={**pipasking.environment(), **extra})
+    done = run(command, env={**pip_requirements.environment(), **extra})
     assert done.returncode == 0, done.stderr
     files = (path for path in target.rglob("*") if path.is_file())
     return {str(path.relative_to(target)): path.read_bytes() for path in files}
@@ -174,7 +175,7 @@ def test_of_indexes_with_the_same_file_the_last_is_asked(
         for one in (index, near, nearer):
             one.add("toy")
         settings = {"index-url": index.url, "extra-index-url": f"{near.url} {nearer.url}"}
-        monkeypatch.setattr(pipsettings, "settings", lambda: settings)
+        monkeypatch.setattr(pip_settings, "settings", lambda: settings)
         assert fetched(installs(plan, "toy==1.0"), tmp_path) == [TOY]
         assert (index.wheels, near.wheels, nearer.wheels) == ([], [], [TOY])
 
@@ -186,7 +187,7 @@ def test_a_machine_of_folders_has_nothing_to_fetch(
     folder = tmp_path / "folder"
     add_wheel(folder / "toy")
     settings = {"no-index": {"no-index": "true"}, "index-url": {"index-url": f"file://{folder}"}}
-    monkeypatch.setattr(pipsettings, "settings", lambda: settings[name])
+    monkeypatch.setattr(pip_settings, "settings", lambda: settings[name])
     assert fetched(installs(plan, "toy==1.0"), tmp_path) == []
     assert index.pages == []
 
@@ -248,7 +249,7 @@ def test_a_login_is_used_and_kept_nowhere(
     index.add("toy")
     index.login = f"user:{CANARY}"
     url = index.url.replace("//", f"//{index.login}@")
-    monkeypatch.setattr(pipsettings, "settings", lambda: {"index-url": url})
+    monkeypatch.setattr(pip_settings, "settings", lambda: {"index-url": url})
     assert fetched(installs(plan, "toy==1.0"), tmp_path) == [TOY]
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == CONTENT for path in kept)
@@ -317,7 +318,7 @@ def test_it_is_no_error_that_there_is_no_uv(
 def _fetch(plan: Plan, url: str, folder: Path) -> None:
     # Whoever began these processes may have had another cache.
     os.environ["SIFWRIGHT_CACHE"] = str(folder.parent / "cache")
-    pipsettings.settings = lambda: {"index-url": url}
+    pip_settings.settings = lambda: {"index-url": url}
     fetched(plan, folder)
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from sifwright.assembly import assemble
-from sifwright.model import LayerFile
+from sifwright.build.steps.assemble import assemble
+from sifwright.catalog.model import LayerFile
+from sifwright.images.sif import sif_file
+from sifwright.images.squashfs.make_squashfs import squashfs_of
 from sifwright.render.definition import definition
-from sifwright.sif import image
-from sifwright.squashfs.making import squashfs_of
 from tests.core.conftest import MACHINE
 from tests.core.stores import key_of, new_store
 from tests.core.test_goldens import PAIRS, PLANS
@@ -24,9 +24,9 @@ from tests.core.test_goldens import PAIRS, PLANS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sifwright.model import Plan
-    from sifwright.store.store import Entry, Store
-    from sifwright.task import Layout, Task
+    from sifwright.build.cache.store import CacheEntry, Store
+    from sifwright.build.request.build_context import BuildContext, Layout
+    from sifwright.plan.model import Plan
 
 _METADATA = {"labels": {"org.label-schema.schema-version": "1.0"}, "environment": ""}
 _NOBODY = 65534
@@ -44,9 +44,9 @@ def folder() -> Iterator[Path]:
     os.chdir(here)
 
 
-def _results(store: Store, plan: Plan) -> list[Entry]:
+def _results(store: Store, plan: Plan) -> list[CacheEntry]:
     """A small squashfs for every step."""
-    found: list[Entry] = []
+    found: list[CacheEntry] = []
     for number, step in enumerate(plan.steps):
         name = f"/opt/{step.layer.name}/file"
         files = [LayerFile(path=name, data=step.id.encode() * 999, executable=False)]
@@ -60,24 +60,26 @@ def _results(store: Store, plan: Plan) -> list[Entry]:
         with store.folder() as made:
             data = squashfs_of(files, {}, number, plan.site.compression)
             (made / "layer.sqfs").write_bytes(data)
-            found.append(store.put(key_of(f"{number} {step.id}"), made, facts))
+            found.append(
+                store.put(key_of(f"{number} {step.id} {plan.site.compression}"), made, facts)
+            )
     return found
 
 
-def _assembled(plan: Plan, results: list[Entry], folder: Path, layout: Layout) -> str:
+def _assembled(plan: Plan, results: list[CacheEntry], folder: Path, layout: Layout) -> str:
     work = folder / "work"
     for path in (folder / "made", work):
         path.mkdir(parents=True)
     text = definition(plan, MACHINE)
     made = folder / "made"
     task = SimpleNamespace(plan=plan, definition=text, layout=layout, made=made, log=folder / "log")
-    digest = assemble(cast("Task", task), results, work, lambda _: False)
-    assert image.partitions(made / "image.sif")
+    digest = assemble(cast("BuildContext", task), results, work, lambda _: False)
+    assert sif_file.partitions(made / "image.sif")
     return digest
 
 
 def _somewhere_else(
-    plan: Plan, results: list[Entry], folder: Path, layout: Layout, queue: object
+    plan: Plan, results: list[CacheEntry], folder: Path, layout: Layout, queue: object
 ) -> None:
     """As another user with another umask, on one core, in another folder and time zone."""
     os.umask(0o007)

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright import adapting, basing
+from sifwright.build.request import adapt_base
 from sifwright.errors import PlanError
-from sifwright.inspection.imagefacts import ImageFacts, Plugin, Python, Torch
-from sifwright.plan import resolve
+from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python, Torch
+from sifwright.plan import base_request
+from sifwright.plan.resolve import resolve
 from tests.core.own_image import with_image
 
 if TYPE_CHECKING:
-    from sifwright.model import Catalog, Plan
+    from sifwright.catalog.model import Catalog
+    from sifwright.plan.model import Plan
 
 NAME = "docker://group/base:1.0"
 DIGEST = f"sha256:{'1' * 64}"
@@ -43,10 +45,10 @@ FROM = f"base-image.from={NAME}"
 
 def _plan(real: Catalog, facts: ImageFacts, *settings: str, site: str = "derecho") -> Plan:
     words = [FROM, *settings]
-    base = basing.found(real, real.sites[site], real.images["base-image"], words)
+    base = base_request.base_request(real, real.sites[site], real.images["base-image"], words)
     assert base
-    cells, origin = adapting.cells(facts), adapting.origin(facts, base.name)
-    made = basing.with_row(real, base, cells, origin, adapting.disk_mb(facts))
+    cells, origin = adapt_base.table_row(facts), adapt_base.origin(facts, base.name)
+    made = base_request.add_table_row(real, base, cells, origin, adapt_base.disk_mb(facts))
     return resolve(made, site, "base-image", words)
 
 
@@ -125,15 +127,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_with_the_reason(real: Catalog, name: str) -> None:
     change, site, reason = REFUSED[name]
-    (found,) = adapting.problems(replace(FACTS, **change), real.sites[site], "here")
+    (found,) = adapt_base.problems(replace(FACTS, **change), real.sites[site], "here")
     assert reason in found.what
     assert (found.where, bool(found.fix)) == ("here", True)
 
 
 def test_nothing_is_refused_that_suits(real: Catalog) -> None:
-    assert list(adapting.problems(FACTS, real.sites["derecho"], "here")) == []
+    assert list(adapt_base.problems(FACTS, real.sites["derecho"], "here")) == []
     # Where there are no GPUs, code for them does no harm.
-    assert list(adapting.problems(FACTS, real.sites["local"], "here")) == []
+    assert list(adapt_base.problems(FACTS, real.sites["local"], "here")) == []
 
 
 def test_a_layer_says_what_the_image_lacks(real: Catalog) -> None:
@@ -146,7 +148,7 @@ def test_a_toolkit_is_provided_by_an_image_that_has_it(real: Catalog) -> None:
     mine = with_image(real, "base-image", "build-tools", "nccl-tests")
     assert (
         "cuda-toolkit"
-        in basing.settled(mine, real.sites["derecho"], mine.images["mine"], [])
+        in base_request.with_base_provides(mine, real.sites["derecho"], mine.images["mine"], [])
         .layers["base-image"]
         .provides
     )
@@ -162,6 +164,6 @@ def test_an_image_that_was_not_inspected_is_no_row(real: Catalog) -> None:
 
 def test_a_known_image_needs_no_scheme(real: Catalog) -> None:
     words = ["base-image.from=nvcr.io/nvidia/pytorch:25.08-py3"]
-    base = basing.found(real, real.sites["derecho"], real.images["base-image"], words)
+    base = base_request.base_request(real, real.sites["derecho"], real.images["base-image"], words)
     assert base
-    assert (basing.known(real, base) or {})["torch"] == "2.8.0"
+    assert (base_request.row_without_scheme(real, base) or {})["torch"] == "2.8.0"

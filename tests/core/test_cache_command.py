@@ -5,22 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.cachecommand import size
-from sifwright.downloads.cache import CONTENT, open_store
+from sifwright.build.cache import leases
+from sifwright.build.cache.store import Store
+from sifwright.build.downloads.download_cache import CONTENT, open_store
+from sifwright.cli.commands.cache import size
 from sifwright.errors import UsageError
-from sifwright.store import leases
-from sifwright.store.store import Store
+from tests.conftest import run
 from tests.core.stores import PACKED, add, contents, key_of, spoil
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
-    from sifwright.store.store import Entry
+    from sifwright.build.cache.store import CacheEntry
     from tests.core.conftest import Cli
 
 KEYS = [key_of(number) for number in range(3)]
@@ -57,6 +60,40 @@ def test_list(store: Store, run_cli: Cli) -> None:
     assert [line[4] for line in cells] == ["1 h ago", "2 h ago", "3 h ago"]
 
 
+# Root may write what nobody has the right to, but not on what is mounted for reading only.
+_READ_ONLY = """
+mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"
+! touch "$1/x" 2>/dev/null; "${@:2}"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a folder for reading only")
+def test_a_cache_that_cannot_be_written(store: Store) -> None:
+    folder = store.root.parent
+    words = (sys.executable, "-m", "sifwright", "cache")
+
+    def ask(*more: str) -> subprocess.CompletedProcess[str]:
+        alone = ("unshare", "--mount", "bash", "-euc", _READ_ONLY, "-", folder)
+        return run([*alone, *words, *more])
+
+    listed = ask("list", "--json")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert [one["key"] for one in json.loads(listed.stdout)["steps"]] == KEYS
+    verified = ask("verify")
+    assert (verified.returncode, verified.stderr) == (0, "")
+    pruned = ask("prune", "--keep-size", "0")
+    assert pruned.returncode == 5
+    assert "Read-only file system" in pruned.stderr
+
+
+def test_nothing_is_made_to_list_nothing(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "none"))
+    assert run_cli("cache", "list").code == 0
+    assert not (tmp_path / "none").exists()
+
+
 def test_list_of_nothing(empty: Store, run_cli: Cli) -> None:
     assert run_cli("cache", "list").out == f"0 steps (0 bytes) in {empty.root.parent}\n"
 
@@ -83,6 +120,9 @@ def epoch(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
+REMOVE = "'sifwright cache prune --keep-size 0' removes all results."
+
+
 def test_verify(store: Store, run_cli: Cli) -> None:
     result = run_cli("cache", "verify")
     assert (result.code, result.out, result.err) == (0, "3 steps read, 0 damaged\n", "")
@@ -91,7 +131,7 @@ def test_verify(store: Store, run_cli: Cli) -> None:
     assert (result.code, result.out) == (7, "3 steps read, 1 damaged\n")
     assert result.err == (
         f"sifwright: step {KEYS[1]}: {PACKED} has other bytes than were stored\n"
-        "    The next build that needs it drops it and runs the step again.\n"
+        f"    The next build that needs it drops it and runs the step again; {REMOVE}\n"
     )
 
 
@@ -133,7 +173,7 @@ def test_prune_says_what_is_in_use(store: Store, run_cli: Cli) -> None:
 
 
 @pytest.fixture
-def download(store: Store) -> Entry:
+def download(store: Store) -> CacheEntry:
     """A download beside the steps, used an hour and a half ago."""
     downloads = open_store()
     with downloads.folder() as made:
@@ -145,7 +185,7 @@ def download(store: Store) -> Entry:
     return entry
 
 
-def test_downloads_are_listed_and_counted(download: Entry, run_cli: Cli) -> None:
+def test_downloads_are_listed_and_counted(download: CacheEntry, run_cli: Cli) -> None:
     _, first, second, *_, total = run_cli("cache", "list").out.splitlines()
     assert re.split(r"  +", first)[-1] == KEYS[0][:12]
     cells = re.split(r"  +", second)
@@ -163,17 +203,19 @@ def test_downloads_are_listed_and_counted(download: Entry, run_cli: Cli) -> None
     assert found == {"name": name, "bytes": 1000, "key": download.key}
 
 
-def test_downloads_are_verified(download: Entry, run_cli: Cli) -> None:
+def test_downloads_are_verified(download: CacheEntry, run_cli: Cli) -> None:
     spoil(download.file(CONTENT), b"y" * 1000)
     result = run_cli("cache", "verify")
     assert (result.code, result.out) == (7, "3 steps and 1 download read, 1 damaged\n")
     assert result.err == (
         f"sifwright: download {download.key}: {CONTENT} has other bytes than were stored\n"
-        "    The next build that needs it drops it and downloads it again.\n"
+        f"    The next build that needs it drops it and downloads it again; {REMOVE}\n"
     )
 
 
-def test_what_was_not_used_for_longest_goes_first_of_both(download: Entry, run_cli: Cli) -> None:
+def test_what_was_not_used_for_longest_goes_first_of_both(
+    download: CacheEntry, run_cli: Cli
+) -> None:
     words = ("cache", "prune", "--keep-size", str(SIZE + 500))
     said = run_cli(*words, "--dry-run").out.splitlines()
     order = [KEYS[2][:12], KEYS[1][:12], download.key[:12]]

@@ -1,5 +1,6 @@
 """The command line as users and scripts meet it."""
 
+import argparse
 import json
 import os
 import pty
@@ -15,11 +16,13 @@ from typing import NoReturn
 
 import pytest
 
-from sifwright import __version__, cli, runner
+from sifwright import __version__
+from sifwright.cli import main, registry
 from sifwright.errors import MachineError, SifwrightError
+from sifwright.system import processes
 from tests.core.conftest import CHECKOUT, GOOD, Cli
 
-COMMANDS = [name for name, _, _ in cli.COMMANDS]
+COMMANDS = registry.names()
 SIFWRIGHT = [sys.executable, "-m", "sifwright", "--project", str(GOOD)]
 MIRROR = ("--set", "base.mirror=http://mirror.example/debian")
 ESCAPE = "\x1b"
@@ -46,6 +49,12 @@ def _spawn(
     )
 
 
+def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    [choices] = [action.choices for action in parser._actions if action.nargs == argparse.PARSER]  # noqa: SLF001
+    assert isinstance(choices, dict)
+    return choices
+
+
 @pytest.mark.parametrize("command", [None, *COMMANDS])
 def test_help(run_cli: Cli, command: str | None) -> None:
     result = run_cli(*([command] if command else []), "--help")
@@ -55,17 +64,18 @@ def test_help(run_cli: Cli, command: str | None) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_is_parsed_as_among_the_others(run_cli: Cli, command: str) -> None:
-    """With a word before it, the parsers of all commands are made."""
-    assert run_cli(command, "--help") == run_cli("--project", GOOD, command, "--help")
-    alone, among = run_cli(command, "--nonsense"), run_cli("--project", GOOD, command, "--nonsense")
-    assert (alone.code, alone) == (2, among)
+    """Without a name, the parsers of all commands are made."""
+    [alone] = subparsers(main.parser(command)).values()
+    among = subparsers(main.parser())[command]
+    assert alone.format_help() == among.format_help()
+    assert run_cli(command, "--nonsense").code == 2
 
 
 def test_help_names_every_command_and_exit_status(run_cli: Cli) -> None:
     text = run_cli("--help").out
-    assert all(re.search(rf"^    {command} ", text, re.MULTILINE) for command in COMMANDS)
+    assert all(re.search(rf"^  {command} ", text, re.MULTILINE) for command in COMMANDS)
     codes = {kind.exit_code for kind in SifwrightError.__subclasses__()}
-    assert all(re.search(rf"\b{code} \w", text) for code in codes | {0})
+    assert all(re.search(rf"\b{code} \w", text) for code in codes | {0, 1})
 
 
 def test_exit_codes_are_distinct() -> None:
@@ -117,19 +127,20 @@ def test_render_runs_nothing_but_apt_for_the_mirror(
         ran.append(command[0])
         return subprocess.CompletedProcess(command, 0, "http://mirror.example/d/|Debian|Debian\n")
 
-    monkeypatch.setattr(runner, "capture", capture)
+    monkeypatch.setattr(processes, "capture", capture)
     monkeypatch.setattr("shutil.which", lambda program: f"/usr/bin/{program}")
     before = signal.getsignal(signal.SIGTERM)
-    assert cli.main(["--project", str(GOOD), "render", "here"]) == 0
+    assert main.main(["--project", str(GOOD), "render", "here"]) == 0
     signal.signal(signal.SIGTERM, before)
-    assert ran == ["/usr/bin/apt-get"]
+    # Once for each of Debian's archives, as nothing is remembered.
+    assert ran == ["/usr/bin/apt-get"] * 2
     assert "\nMirrorURL: http://mirror.example/d\n" in capsys.readouterr().out
 
 
 def test_without_a_mirror_render_says_what_to_do(
     run_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sifwright.machine.values", lambda _plan: {})
+    monkeypatch.setattr("sifwright.build.request.host_settings.values", lambda _plan: {})
     result = run_cli("--project", GOOD, "render", "here")
     assert (result.code, result.out) == (5, "")
     assert result.err == (
@@ -145,6 +156,32 @@ def test_json(run_cli: Cli) -> None:
     plan = json.loads(run_cli("--project", GOOD, "plan", "here", "--json").out)
     assert plan["steps"][1]["options"]["count"] == {"value": 2, "origin": "site here"}
     assert plan["id"] == plan["steps"][-1]["id"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("list",), "stopped\n"),
+        (("diff", "here", "here"), "stopped\n"),
+        (("build", "here"), "stopped; the image that stood there before is unchanged\n"),
+    ],
+)
+def test_whoever_is_stopped_says_what_is_left(
+    run_cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    def stop(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("importlib.import_module", stop)
+    result = run_cli("--project", GOOD, *words)
+    assert (result.code, result.err) == (130, f"sifwright: {said}")
+
+
+def test_a_folder_for_the_machine_that_is_there(run_cli: Cli, tmp_path: Path) -> None:
+    result = run_cli("host-settings", tmp_path)
+    assert result.code == 2
+    assert result.err.startswith(f"sifwright: {tmp_path}: is there already\n    Name a folder")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_reader_that_goes_away(clean_environment: Mapping[str, str]) -> None:

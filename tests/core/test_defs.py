@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from sifwright import schema
-from sifwright.model import Catalog
+from sifwright.catalog import schema
+from sifwright.catalog.model import Catalog, Option, TableCell
 from tests.core.conftest import CHECKOUT, program
 
 SCRIPTS = sorted((CHECKOUT / "defs" / "layers").glob("*/*.sh"))
@@ -37,12 +37,14 @@ def test_scripts_are_clean_for_shellcheck() -> None:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_schema_is_valid(name: str) -> None:
-    text = resources.files("sifwright").joinpath("schemas", f"{name}.json").read_text()
+    text = resources.files("sifwright").joinpath("catalog", "schemas", f"{name}.json").read_text()
     Draft202012Validator.check_schema(json.loads(text))
 
 
 def test_there_is_no_other_schema() -> None:
-    found = {path.name for path in resources.files("sifwright").joinpath("schemas").iterdir()}
+    found = {
+        path.name for path in resources.files("sifwright").joinpath("catalog", "schemas").iterdir()
+    }
     assert found == {f"{name}.json" for name in SCHEMAS}
 
 
@@ -65,7 +67,17 @@ def test_every_version_is_exact(real: Catalog) -> None:
     for layer in real.layers.values():
         for option in layer.options.values():
             if option.description.startswith(("Version of", "Exact version")):
-                assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", str(option.default)), option
+                for version in _defaults(real, option):
+                    assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", version), option
+
+
+def _defaults(real: Catalog, option: Option) -> list[str]:
+    """The option's default, or all that it may be looked up as."""
+    if isinstance(option.derived, TableCell):
+        rows = real.versions[option.derived.table].values()
+        cells = (row.get(option.derived.column, ()) for row in rows)
+        return [version for cell in cells for version in cell]
+    return [str(option.default)]
 
 
 def test_the_default_versions_are_in_the_matrix(real: Catalog) -> None:

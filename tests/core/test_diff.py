@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.diff import packages, plans, trees
-from sifwright.inspection.packages import Package
-from sifwright.inspection.stack import Placed
-from sifwright.planfacts import parse
-from sifwright.squash.listing import Node
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
+from sifwright.images.contents.layer_stack import LayeredNode
+from sifwright.images.contents.listing import ListedPath
+from sifwright.images.contents.packages import Package
+from sifwright.plan.plan_file import parse
+from sifwright.report.diff import packages, plans, trees
 from tests.core.stores import add, key_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.planfacts import PlanFacts
+    from sifwright.plan.plan_file import PlanFacts
     from tests.core.conftest import Cli
 
 
@@ -115,13 +115,13 @@ def test_what_holds_no_plan(text: str) -> None:
 class Fake:
     """A tree of one layer."""
 
-    def __init__(self, *nodes: Node) -> None:
+    def __init__(self, *nodes: ListedPath) -> None:
         self.names = ("base",)
-        self.tree = {node.path: Placed(node=node, layer=0) for node in nodes}
+        self.tree = {node.path: LayeredNode(node=node, layer=0) for node in nodes}
 
 
-def node(path: bytes, size: int = 5, **facts: object) -> Node:
-    return Node(path=path, **{"kind": "file", "mode": 0o644, "size": size, **facts})  # type: ignore[arg-type]
+def node(path: bytes, size: int = 5, **facts: object) -> ListedPath:
+    return ListedPath(path=path, **{"kind": "file", "mode": 0o644, "size": size, **facts})  # type: ignore[arg-type]
 
 
 OTHER_KIND = node(b"a", 0, kind="symlink", target=b"t")
@@ -137,7 +137,7 @@ OTHER_KIND = node(b"a", 0, kind="symlink", target=b"t")
         (node(b"a", mtime=99), None),
     ],
 )
-def test_what_of_a_path_differs(new: Node, what: tuple[str, ...] | None) -> None:
+def test_what_of_a_path_differs(new: ListedPath, what: tuple[str, ...] | None) -> None:
     found = trees.compare(Fake(node(b"a")), Fake(new), set()).differences
     assert [one.what for one in found] == ([what] if what else [])
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from sifwright import machine
-from sifwright.engines.docker import Docker
+from sifwright.build.request import host_settings
 from sifwright.errors import MachineError
+from sifwright.host.engines.docker import Docker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,7 +76,7 @@ def test_what_the_environment_sets_counts(
         monkeypatch.delenv(name.upper(), raising=False)
     for name, value in own.items():
         monkeypatch.setenv(name, value)
-    machine.prepare(tmp_path, proxies=PROXIES)
+    host_settings.prepare(tmp_path, proxies=PROXIES)
     lines = (tmp_path / "machine/environment").read_text().splitlines()
     pairs = (line.removeprefix("export ").partition("=") for line in lines)
     assert json.dumps(expected, sort_keys=True) == json.dumps(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from docker import APIClient
 
-from sifwright.engines.docker import finding
 from sifwright.errors import MachineError
+from sifwright.host.engines.docker import find_engine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def refusal() -> str:
     with pytest.raises(MachineError) as caught:
-        finding.addresses()
+        find_engine.addresses()
     assert CANARY not in str(caught.value)
     return str(caught.value)
 
@@ -50,14 +50,14 @@ def test_a_context_that_is_there(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     endpoints = {"docker": {"Host": SOCKET, "SkipTLSVerify": False}}
     context(home, "mine", json.dumps({"Name": "mine", "Metadata": {}, "Endpoints": endpoints}))
     monkeypatch.setenv("DOCKER_CONTEXT", "mine")
-    assert finding.addresses() == [SOCKET]
+    assert find_engine.addresses() == [SOCKET]
     monkeypatch.delenv("DOCKER_CONTEXT")
     (home / "config.json").write_text(json.dumps({"currentContext": "mine"}))
-    assert finding.addresses() == [SOCKET]
+    assert find_engine.addresses() == [SOCKET]
     monkeypatch.setenv("DOCKER_CONTEXT", "default")
-    assert SOCKET not in finding.addresses()
+    assert SOCKET not in find_engine.addresses()
     monkeypatch.setenv("DOCKER_HOST", "unix:///other.sock")
-    assert finding.addresses() == ["unix:///other.sock"]
+    assert find_engine.addresses() == ["unix:///other.sock"]
 
 
 def test_a_context_that_is_not_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +99,10 @@ def test_a_context_without_an_address(
     home: Path, monkeypatch: pytest.MonkeyPatch, endpoint: dict[str, object]
 ) -> None:
     """As with Docker's command, it is the usual engine."""
-    usual = finding.addresses()
+    usual = find_engine.addresses()
     context(home, "mine", json.dumps({"Endpoints": {"docker": endpoint}}))
     monkeypatch.setenv("DOCKER_CONTEXT", "mine")
-    assert finding.addresses() == usual
+    assert find_engine.addresses() == usual
 
 
 def test_a_context_for_no_address(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,10 +174,10 @@ def test_settings_that_the_sdk_takes(
     """A null is nothing, as it is for Docker."""
     (home / "config.json").write_text(text)
     monkeypatch.setenv("DOCKER_HOST", SOCKET)
-    assert finding.addresses() == [SOCKET]
+    assert find_engine.addresses() == [SOCKET]
     APIClient(SOCKET, "1.40").close()
     monkeypatch.delenv("DOCKER_HOST")
-    assert SOCKET not in finding.addresses()
+    assert SOCKET not in find_engine.addresses()
 
 
 def test_neither_home_nor_account(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_neither_home_nor_account(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(pwd, "getpwuid", nobody)
-    assert SOCKET not in finding.addresses()
+    assert SOCKET not in find_engine.addresses()
 
 
 def test_the_command_line_says_so(home: Path, run_cli: Cli) -> None:
@@ -240,7 +240,7 @@ def test_a_password_in_an_address(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", value)
     with pytest.raises(MachineError) as caught:
-        finding.find()
+        find_engine.find()
     assert str(caught.value).startswith(f"{shown}: ")
     done = run_cli("inspect", "docker-daemon:x:1")
     assert done.code == MachineError.exit_code

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from dockerfile_parse import DockerfileParser
 
-from sifwright import dockercontext
+from sifwright.build.docker import build_folder
+from sifwright.catalog.model import Bootstrap, Catalog
 from sifwright.errors import PlanError
-from sifwright.model import Bootstrap, Catalog, Plan
-from sifwright.plan import resolve
-from sifwright.render import dockerfile, ociimage
+from sifwright.plan.model import Plan
+from sifwright.plan.resolve import resolve
+from sifwright.render import dockerfile, oci_config
 from sifwright.render.definition import labels
 from tests.core.conftest import CHECKOUT, Cli
 from tests.core.test_goldens import GOLDENS, PAIRS, PLANS
@@ -65,7 +66,7 @@ def test_one_copy_and_one_run_for_a_layer(site: str, image: str) -> None:
 )
 def test_a_base_that_a_dockerfile_cannot_name(plan: Plan, lines: list[tuple[str, str]]) -> None:
     with pytest.raises(PlanError, match="a Dockerfile cannot say"):
-        ociimage.start(_with_base(plan, *lines))
+        oci_config.start(_with_base(plan, *lines))
 
 
 def test_more_layers_than_docker_stacks(plan: Plan) -> None:
@@ -123,6 +124,6 @@ def test_a_file_in_the_way_is_met_only_once(tmp_path: Path, plan: Plan) -> None:
     """Renders at once: the last one stands there whole."""
     files = list(dockerfile.context(plan, "x"))
     for _ in range(3):
-        dockercontext.replace(tmp_path / "docker", files)
+        build_folder.replace(tmp_path / "docker", files)
     found = {str(p.relative_to(tmp_path / "docker")) for p in tmp_path.rglob("*") if p.is_file()}
     assert found == {file.path for file in files}

@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import catalog
-from sifwright.installation import archive, bundle
-from sifwright.installation.facts import ImageFacts
-from sifwright.installation.model import describe
-from sifwright.model import LayerFile
+from sifwright.catalog import load
+from sifwright.catalog.model import LayerFile
+from sifwright.install import archive, bundle
+from sifwright.install.installed_image import InstalledImage
+from sifwright.install.module import describe
 from tests.core.conftest import CHECKOUT, Cli
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 COMMITTED = sorted((CHECKOUT / "easyconfigs").glob("*/*.eb"))
-SITES = catalog.load(CHECKOUT / "defs", CHECKOUT).sites
+SITES = load.load_catalog(CHECKOUT / "defs", CHECKOUT).sites
 PLANNED = ["--central", "--date", "20261122"]
 
 
 def written(run_cli: Cli, site: str, folder: Path, *words: str) -> Path:
-    result = run_cli("--project", CHECKOUT, "easyconfig", site, "--output", folder, *words)
+    result = run_cli("--project", CHECKOUT, "easyconfig", site, *words, "--output", folder)
     assert (result.code, result.err) == (0, "")
     (path,) = folder.glob(f"{site}/*/easybuild/*.eb")
     return path
@@ -40,11 +40,13 @@ def written(run_cli: Cli, site: str, folder: Path, *words: str) -> Path:
 def test_committed_easyconfigs_are_what_is_generated(
     run_cli: Cli, tmp_path: Path, path: Path
 ) -> None:
-    date = path.stem[-8:]
-    made = written(run_cli, path.parent.name, tmp_path, "--central", "--date", date)
-    assert made.name == path.name
-    same = made.read_text() == path.read_text()
-    assert same, f"{path} is not what is generated: make easyconfigs, and look at the difference"
+    made = written(run_cli, path.parent.name, tmp_path, "--date", path.stem[-8:])
+    names = {file.name for file in made.parent.iterdir()}
+    # An image that somebody put there is none of the repository's files.
+    assert {file.name for file in path.parent.iterdir() if file.suffix != ".sif"} == names
+    for name in sorted(names):
+        same = (made.parent / name).read_bytes() == (path.parent / name).read_bytes()
+        assert same, f"{name} is not what is generated: make easyconfigs, look at the difference"
 
 
 def test_every_site_with_a_scheduler_has_an_easyconfig() -> None:
@@ -55,7 +57,7 @@ def test_every_site_with_a_scheduler_has_an_easyconfig() -> None:
 def test_archive_is_the_same_everywhere(tmp_path: Path) -> None:
     """Whatever the umask, the time, the time zone and the order of the files."""
     program = (
-        "import sys; from sifwright.cli import main;"
+        "import sys; from sifwright.cli.main import main;"
         f"sys.exit(main(['--project', {str(CHECKOUT)!r}, 'easyconfig', 'lumi', *{PLANNED!r}]))"
     )
     digests = set()
@@ -66,15 +68,13 @@ def test_archive_is_the_same_everywhere(tmp_path: Path) -> None:
         subprocess.run(
             [sys.executable, "-c", program], cwd=folder, env=env, umask=umask, check=True
         )
-        (path,) = folder.glob("build/lumi/*/easybuild/*.tar.gz")
-        digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
-        assert path.stat().st_mode & 0o777 == 0o644
-        assert digests == set(re.findall("[0-9a-f]{64}", path.with_name(_eb(path)).read_text()))
-    assert len(digests) == 1
-
-
-def _eb(path: Path) -> str:
-    return path.name.replace("-runscripts.tar.gz", ".eb")
+        archives = sorted(folder.glob("build/lumi/*/easybuild/*.tar.gz"))
+        for path in archives:
+            digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
+            assert path.stat().st_mode & 0o777 == 0o644
+        (config,) = folder.glob("build/lumi/*/easybuild/*.eb")
+        assert digests == set(re.findall("[0-9a-f]{64}", config.read_text()))
+    assert len(digests) == len(archives) == 2
 
 
 def test_archive_holds_what_it_was_given() -> None:
@@ -99,8 +99,9 @@ def test_archive_holds_what_it_was_given() -> None:
 
 
 def test_an_installation_has_all_run_scripts_and_the_sites_environment() -> None:
-    found = catalog.load(CHECKOUT / "defs", CHECKOUT)
-    files = {file.path: file for file in bundle.contents(found, SITES["lumi"], {"note": b"x"})}
+    found = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
+    notes = bundle.notes(SITES["lumi"], {"note": b"x"})
+    files = {file.path: file for file in (*bundle.programs(found), *notes)}
     scripts = {path.name for path in (CHECKOUT / "runscripts").iterdir() if path.is_file()}
     assert {f"runscripts/{name}" for name in scripts} <= files.keys()
     assert not [path for path in files if "__pycache__" in path]
@@ -110,8 +111,7 @@ def test_an_installation_has_all_run_scripts_and_the_sites_environment() -> None
 
 
 def test_help_says_how_to_run_and_what_to_do_about_the_plugin(run_cli: Cli, tmp_path: Path) -> None:
-    text = written(run_cli, "lumi", tmp_path, *PLANNED).read_text()
-    usage = text.partition('usage = """')[2].partition('"""')[0]
+    said = usage(written(run_cli, "lumi", tmp_path, *PLANNED).read_text())
     for word in (
         "srun --export=ALL --nodes=2 --ntasks=16",
         "conda-python-distributed script.py",
@@ -123,8 +123,76 @@ def test_help_says_how_to_run_and_what_to_do_about_the_plugin(run_cli: Cli, tmp_
         "One node still works",
         "ROCm 7.0.2",
     ):
-        assert word in usage, word
+        assert word in said, word
     assert "plugin" not in written(run_cli, "slurm-generic", tmp_path, *PLANNED).read_text()
+
+
+def usage(text: str) -> str:
+    """Cut the module's help out of an easyconfig."""
+    return text.partition('usage = """')[2].partition('"""')[0]
+
+
+def test_help_starts_ranks_as_the_job_script_does(run_cli: Cli, tmp_path: Path) -> None:
+    """Run the command of the help with a program in srun's place: the masks are the site's."""
+    lines = usage(written(run_cli, "lumi", tmp_path, *PLANNED).read_text()).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("  masks="))
+    end = next(n for n in range(start, len(lines)) if lines[n].endswith("script.py"))
+    command = "\n".join(lines[start : end + 1]).replace("\\\\", "\\")
+    done = subprocess.run(
+        ["/bin/bash", "-c", f'srun() {{ printf "%s\\n" "$@"; }}\n{command}'],
+        env={"SIF": "image.sif"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    masks = ",".join(SITES["lumi"].node.cpu_masks)
+    assert f"--cpu-bind=mask_cpu:{masks}" in done.stdout.splitlines()
+    assert done.stdout.splitlines()[-1] == "script.py"
+
+
+def test_help_promises_a_central_image_only_where_the_module_has_a_folder(
+    run_cli: Cli, tmp_path: Path
+) -> None:
+    lumi = usage(written(run_cli, "lumi", tmp_path, "--date", "20261122").read_text())
+    said = " ".join(lumi.split())
+    assert f"it takes the image of the same name in {SITES['lumi'].central}, if" in said
+    derecho = usage(written(run_cli, "derecho", tmp_path, "--date", "20261122").read_text())
+    assert "rm $SIF" not in derecho
+
+
+@pytest.mark.parametrize(
+    ("image", "says"),
+    [
+        ("pytorch", "torchrun is in the image as well"),
+        ("pytorch-full", "torchrun and accelerate are in the image as well"),
+    ],
+)
+def test_help_names_accelerate_where_the_image_has_it(
+    run_cli: Cli, tmp_path: Path, image: str, says: str
+) -> None:
+    text = usage(written(run_cli, "slurm-generic", tmp_path, image, *PLANNED).read_text())
+    assert says in " ".join(text.split())
+
+
+def test_without_its_image_it_says_how_to_get_one(run_cli: Cli, tmp_path: Path) -> None:
+    path = written(run_cli, "lumi", tmp_path, "--date", "20261122")
+    said = " ".join(path.read_text().partition("download_instructions")[2].split())
+    assert f"eb needs the image under this name: {path.stem}.sif" in said
+    assert f"central images of site lumi is {SITES['lumi'].central}." in said
+    assert "make sif SITE=lumi IMAGE=pytorch" in said
+    assert "Users cannot build at site lumi: " in said
+    other = written(run_cli, "slurm-generic", tmp_path, "--date", "20261122").read_text()
+    assert "make sif SITE=slurm-generic" in other
+    assert "cannot build" not in other
+    assert "central images of" not in other
+    assert "download_instructions" not in written(run_cli, "alps", tmp_path, *PLANNED).read_text()
+
+
+def test_a_module_does_not_wait_for_an_image(run_cli: Cli) -> None:
+    words = ["modulefile", "lumi", "--date", "20261122", "--format", "lua", "--root", "/x"]
+    result = run_cli("--project", CHECKOUT, *words)
+    assert (result.code, result.out) == (2, "")
+    assert "Add --central" in result.err
 
 
 def test_central_folder_is_the_sites_or_that_of_a_variable(run_cli: Cli, tmp_path: Path) -> None:
@@ -142,8 +210,8 @@ def test_an_older_bundle_goes(run_cli: Cli, tmp_path: Path) -> None:
     second = written(run_cli, "lumi", tmp_path, "--central", "--date", "20261123")
     assert first != second
     assert {path.name for path in first.parent.iterdir()} == {
-        *("notes.txt", second.name),
-        second.name.replace(".eb", "-runscripts.tar.gz"),
+        *("notes.txt", second.name, bundle.PROGRAMS),
+        second.name.replace(".eb", "-notes.tar.gz"),
     }
 
 
@@ -162,7 +230,6 @@ def test_modulefile_is_printed_or_written(run_cli: Cli, tmp_path: Path, syntax: 
     ("words", "says"),
     [
         (["lumi"], "there is no image yet"),
-        (["lumi", "--date", "20261122"], "Add --central"),
         (["lumi", "--central", "--date", "2026-11-22"], "Example: 20261122"),
         (["lumi", "--central", "images", "--date", "20261122"], "Begin it with /, and"),
         (["lumi", "--central", "/a\nb", "--date", "20261122"], "printable"),
@@ -170,6 +237,9 @@ def test_modulefile_is_printed_or_written(run_cli: Cli, tmp_path: Path, syntax: 
         (["lumi", "pytorch", "--from", "x.sif"], "Leave IMAGE"),
         (["lumi", "--from", "x.sif"], "x.sif: cannot be used as a SIF"),
         (["lumi", "--from", "."], "not a regular file"),
+        (["lumi", "--image-url", "ftp://x.example/y"], "Give http:// or https://"),
+        (["lumi", "--image-url", "https://me:pw@x.example/y"], "without a user name"),
+        (["lumi", "--image-url", "https://x.example", "--central"], "Build the image first"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -181,20 +251,38 @@ def test_what_makes_no_sense_is_refused(
     assert not (tmp_path / "build").exists()
 
 
+NO_TORCH = """\
+description: An image without torch
+layers: [{layer: base-debian}, {layer: python-venv}, {layer: run-scripts}]
+"""
+
+
+def test_an_image_without_torch_is_refused(
+    run_cli: Cli, tmp_path: Path, real_project: Path
+) -> None:
+    (real_project / "defs/images/plain.yaml").write_text(NO_TORCH)
+    words = ["easyconfig", "local", "plain", *PLANNED]
+    result = run_cli("--project", real_project, *words, "--output", tmp_path / "build")
+    assert (result.code, result.out) == (2, "")
+    assert "defs/images/plain.yaml: no layer of image 'plain' provides torch" in result.err
+    assert not (tmp_path / "build").exists()
+
+
 def test_plain_names_of_commands_where_the_site_asks_for_them(tmp_path: Path) -> None:
-    found = catalog.load(CHECKOUT / "defs", CHECKOUT)
+    found = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
     site = replace(SITES["local"], commands=("python", "torchrun"))
-    facts = ImageFacts(torch="2.13.0", python="3.11", stack="cpu", date="20261122")
+    facts = InstalledImage(torch="2.13.0", python="3.11", stack="cpu", date="20261122")
     made = bundle.Bundle(
         module=describe(site, facts, "/central"),
         facts=facts,
         sif=None,
-        files=tuple(bundle.contents(found, site, {})),
+        programs=tuple(bundle.programs(found)),
+        notes=tuple(bundle.notes(site, {})),
         links=bundle.links(site),
     )
     text = bundle.write(made, tmp_path).read_text()
     assert "ln -sf pytorch-python bin/python" in text
     assert "bin/pip" not in text
-    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as tar:
+    with tarfile.open(next(tmp_path.glob("*-notes.tar.gz"))) as tar:
         links = {one.name: one.linkname for one in tar if one.issym()}
     assert links == {"bin/python": "pytorch-python", "bin/torchrun": "pytorch-torchrun"}

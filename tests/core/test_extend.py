@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.extending.image import Extension, check, extended
-from sifwright.extending.known import FILE
-from sifwright.extending.requirements import parse
-from sifwright.plan import resolve
+from sifwright.catalog.model import ImageStart
+from sifwright.plan.resolve import resolve
+from sifwright.recipes.requirements.extended_image import Extension, check, extended
+from sifwright.recipes.requirements.read_requirements import parse
+from sifwright.recipes.requirements.saved_extension import FILE
 from sifwright.render.definition import definition
 from tests.core.conftest import CHECKOUT, MACHINE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.model import Catalog, Plan
+    from sifwright.catalog.model import Catalog
+    from sifwright.plan.model import Plan
     from tests.core.conftest import Cli
 
 
@@ -32,6 +35,14 @@ def test_one_more_layer_on_the_same_others(real: Catalog) -> None:
     assert [one.id for one in plan.steps[:-1]] == [one.id for one in base.steps]
     assert plan.steps[-1].layer.name == "python-packages"
     assert plan.image.description == "pytorch with einops"
+
+
+def test_it_starts_what_the_image_below_starts(real: Catalog) -> None:
+    start = ImageStart(cmd=("train",))
+    images = {**real.images, "pytorch": replace(real.images["pytorch"], start=start)}
+    plan = _plan(replace(real, images=images), "einops==0.8.1\n")
+    assert plan.image.start == start
+    assert 'exec /opt/sifwright/runscript "$@"' in definition(plan, MACHINE)
 
 
 def test_a_line_changes_the_last_step_only(real: Catalog) -> None:

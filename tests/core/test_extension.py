@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.model import Catalog
+from sifwright.catalog.model import Catalog
 from tests.core.broken import append, write
 from tests.core.conftest import Cli
 

@@ -9,11 +9,12 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from sifwright.errors import PlanError
-from sifwright.plan import resolve
+from sifwright.plan.resolve import resolve
 from tests.core.own_image import with_image
 
 if TYPE_CHECKING:
-    from sifwright.model import Catalog, Plan
+    from sifwright.catalog.model import Catalog
+    from sifwright.plan.model import Plan
 
 TRIXIE = "base-debian.suite=trixie"
 CUDA = ("base-debian", "cuda-debian", "python-venv", "build-tools", "libfabric")

@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from sifwright import catalog, registry
+from sifwright.catalog import load
+from sifwright.catalog.script_rules import DELIMITER
 from sifwright.errors import PlanError
-from sifwright.model import Plan
-from sifwright.plan import resolve
-from sifwright.render import ociimage
+from sifwright.host.network import registry
+from sifwright.plan.model import Plan
+from sifwright.plan.resolve import resolve
+from sifwright.render import oci_config
 from sifwright.render.definition import definition
 from sifwright.render.dockerfile import dockerfile
-from sifwright.scripts import DELIMITER
 from tests.core import golden
 from tests.core.conftest import CHECKOUT, MACHINE, Cli
 
 GOLDENS = Path(__file__).parent / "goldens"
-_CATALOG = catalog.load(CHECKOUT / "defs", CHECKOUT)
+_CATALOG = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
 REFERENCE = "local", "pytorch"
 KINDS = ("def", "Dockerfile", "plan.json", "plan.txt")
 CARRIED = re.compile(rf"(<<'{DELIMITER}'\n)(.*?)(^{DELIMITER}$)", re.DOTALL | re.MULTILINE)
@@ -51,7 +52,7 @@ def test_definition_file(site: str, image: str) -> None:
 def test_dockerfile(site: str, image: str) -> None:
     plan = PLANS[site, image]
     assert isinstance(plan, Plan)
-    text = dockerfile(plan, str(registry.parse(ociimage.start(plan).name)))
+    text = dockerfile(plan, str(registry.parse(oci_config.start(plan).name)))
     golden.check(GOLDENS / f"{site}-{image}.Dockerfile", text)
 
 

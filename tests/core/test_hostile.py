@@ -14,13 +14,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sifwright import catalog
+from sifwright.catalog import load
+from sifwright.catalog.model import Catalog, EnvRule, Value
+from sifwright.catalog.script_rules import BUILD_ARGUMENT, refuse_text
 from sifwright.errors import CatalogError, UsageError
-from sifwright.model import Catalog, EnvRule, Plan, Value
-from sifwright.plan import resolve
+from sifwright.plan.model import Plan
+from sifwright.plan.resolve import resolve
 from sifwright.render import shell
 from sifwright.render.definition import definition
-from sifwright.scripts import BUILD_ARGUMENT, refuse_text
 from tests.core import deffile, hostile
 from tests.core.broken import IMAGE, TOOL, write
 from tests.core.conftest import GOOD, MACHINE, SHELLS, Shells, program
@@ -99,9 +100,9 @@ def _filled(values: list[str]) -> list[str]:
     return values + [""] * (BATCH - len(values))
 
 
-def test_option_values_from_the_command_line(many: Path, shells: Shells) -> None:
-    found = catalog.load(many / "defs", many)
-    values = hostile.texts(hostile.SEED, OPTION_VALUES // 2)
+def test_option_values_from_the_command_line(many: Path, shells: Shells, portion: float) -> None:
+    found = load.load_catalog(many / "defs", many)
+    values = hostile.texts(hostile.SEED, int(OPTION_VALUES * portion) // 2)
     good = _accepted(found, values)
     assert 0.7 * len(values) < len(good) < len(values)
     for batch in _batches(good):
@@ -109,18 +110,19 @@ def test_option_values_from_the_command_line(many: Path, shells: Shells) -> None
         _check(resolve(found, "here", "", words), _filled(batch), shells)
 
 
-def test_option_values_from_yaml(many: Path, shells: Shells) -> None:
-    found = catalog.load(many / "defs", many)
-    values = hostile.texts(hostile.SEED + 1, OPTION_VALUES // 2)
+def test_option_values_from_yaml(many: Path, shells: Shells, portion: float) -> None:
+    _write_image(many, [], style=None)
+    found = load.load_catalog(many / "defs", many)
+    values = hostile.texts(hostile.SEED + 1, int(OPTION_VALUES * portion) // 2)
     good = _accepted(found, values)
     for number, batch in enumerate(_batches(good)):
         _write_image(many, batch, style=(None, '"', "'", "|", ">")[number % 5])
-        plan = resolve(catalog.load(many / "defs", many), "here", "", [])
+        plan = resolve(load.load_catalog(many / "defs", many), "here", "", [])
         _check(plan, _filled(batch), shells)
     for value in [value for value in values if value not in good][:150]:
         _write_image(many, [value], style='"')
         with pytest.raises(CatalogError):
-            catalog.load(many / "defs", many)
+            load.load_catalog(many / "defs", many)
 
 
 def _write_image(project: Path, values: list[str], *, style: str | None) -> None:
@@ -141,7 +143,7 @@ def _expected(rule: EnvRule, before: str | None) -> str:
 
 def test_env_values(project: Path, shells: Shells) -> None:
     values = [v for v in hostile.texts(hostile.SEED + 2, ENV_VALUES) if v and not refuse_text(v)]
-    found = catalog.load(project / "defs", project)
+    found = load.load_catalog(project / "defs", project)
     before = {f"E{n}": ("", "b:é", "$x '")[n // 6 % 3] for n in range(0, BATCH, 2)}
     for batch in _batches(values):
         rules = tuple(
@@ -171,13 +173,13 @@ def test_env_values_that_are_refused(project: Path) -> None:
         header = "summary: x\nrequires: [tool]\n" + text
         write("layers/extra/layer.yaml", header.encode(errors="surrogatepass"))(project / "defs")
         with pytest.raises(CatalogError):
-            catalog.load(project / "defs", project)
+            load.load_catalog(project / "defs", project)
 
 
 def test_descriptions(project: Path) -> None:
     """They stand in comments, labels and the help of an image: none opens a section."""
     texts = [text for text in hostile.texts(hostile.SEED + 7, DESCRIPTIONS, share=0) if text]
-    found = catalog.load(project / "defs", project)
+    found = load.load_catalog(project / "defs", project)
     for text in [text for text in texts if not refuse_text(text)]:
         image = replace(found.images["small"], description=text)
         site = replace(found.sites["here"], description=text)

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifwright.imagesource import layers
-from sifwright.imagesource.model import BadImage
-from sifwright.imagesource.shellenv import after
-from sifwright.imagesource.streams import Checked, Unpacked, drain
-from sifwright.inspection import pythons, systems
-from sifwright.inspection.kept import Tree, stacked
+from sifwright.images.contents import pythons, systems
+from sifwright.images.contents.image_tree import ImageTree, stacked
+from sifwright.images.oci import layer as layers
+from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
+from sifwright.images.sources.model import BadImage
+from sifwright.images.sources.shell_environment import after
 from tests.containers.toys import LOWER, version
 from tests.containers.toys import tar as layer
 
@@ -35,7 +35,7 @@ class Zeros:
         return bytes(count)
 
 
-def tree(*parts: bytes) -> Tree:
+def tree(*parts: bytes) -> ImageTree:
     return stacked(layers.read(io.BytesIO(part)) for part in parts)
 
 
@@ -130,7 +130,7 @@ def test_a_layer_that_is_cut_off(cut: int) -> None:
 def test_a_bomb() -> None:
     packed = io.BytesIO(gzip.compress(bytes(64 << 20)))
     # Ten thousand times as much as one has: it is read again and again.
-    stream = Unpacked(Repeated(packed.getvalue(), 10_000))
+    stream = UnpackedStream(Repeated(packed.getvalue(), 10_000))
     with pytest.raises(BadImage, match="200 times its size"):
         drain(stream)
 
@@ -182,11 +182,11 @@ def test_memory_stays_flat() -> None:
 
 def test_another_digest_and_another_length() -> None:
     for size in (-1, 3, 4):
-        stream = Checked(io.BytesIO(b"abc"), "sha256:" + "0" * 64, size)
+        stream = CheckedStream(io.BytesIO(b"abc"), "sha256:" + "0" * 64, size)
         with pytest.raises(BadImage, match="has the digest sha256:ba7816"):
             stream.finish()
     with pytest.raises(BadImage, match="is longer than the 2 bytes"):
-        Checked(io.BytesIO(b"abc"), "sha256:" + "0" * 64, 2).finish()
+        CheckedStream(io.BytesIO(b"abc"), "sha256:" + "0" * 64, 2).finish()
 
 
 @given(st.binary(max_size=3000))
@@ -300,7 +300,7 @@ export LITERAL='$PATH'
 
 
 def test_a_script_is_read_and_not_run() -> None:
-    assert after(SCRIPT, {"LANG": "C"}) == {
+    assert after([SCRIPT], {"LANG": "C"}) == {
         "PATH": "/opt/venv/bin:/opt/conda/bin:/bin",
         "LANG": "C",
         "PLAIN": "x/opt/venv/bin:/opt/conda/bin:/bin",

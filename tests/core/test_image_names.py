@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import SifwrightError
-from sifwright.imagesource.facts import facts_of
-from sifwright.imagesource.model import Source, SourceError
-from sifwright.imagesource.names import parse
-from sifwright.progress import QuietProgress
+from sifwright.images.sources.inspect_image import facts_of
+from sifwright.images.sources.model import Source, SourceError
+from sifwright.images.sources.parse_name import parse
+from sifwright.system.progress import QuietProgress
 from tests.containers.toys import LOWER, tar
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright import registry, web
 from sifwright.errors import MachineError, SifwrightError
-from sifwright.imagesource import remote
-from sifwright.imagesource.documents import MOST_BYTES
-from sifwright.imagesource.facts import facts_of
-from sifwright.imagesource.model import SourceError
-from sifwright.progress import QuietProgress
+from sifwright.host.network import http, registry
+from sifwright.images.oci.documents import MOST_BYTES
+from sifwright.images.sources import registry_image
+from sifwright.images.sources.inspect_image import facts_of
+from sifwright.images.sources.model import SourceError
+from sifwright.system.progress import QuietProgress
 from tests.containers.toys import LOWER, tar
 from tests.registries import INDEX, MANIFEST, Registry, running
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sifwright.inspection.imagefacts import ImageFacts
+    from sifwright.images.contents.image_facts import ImageFacts
 
 LAYER = tar({**LOWER, "usr/lib/noise": base64.b64encode(os.urandom(3000)).decode()})
 ZERO = "sha256:" + "0" * 64
@@ -37,8 +37,8 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("APPTAINER_DOCKER_USERNAME", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(remote, "_PAUSE", 0)
-    monkeypatch.setattr(web, "LONGEST_WAIT", 0.0)
+    monkeypatch.setattr(registry_image, "_PAUSE", 0)
+    monkeypatch.setattr(http, "LONGEST_WAIT", 0.0)
 
 
 @pytest.fixture

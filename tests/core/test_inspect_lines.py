@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.cli import main
-from sifwright.imagesource.command import lines
+from sifwright.cli.commands.inspect import lines
+from sifwright.cli.main import main
 from tests.containers.toys import FACTS
 
 if TYPE_CHECKING:

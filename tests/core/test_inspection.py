@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sifwright.inspection import packages, pseudo
-from sifwright.inspection.stack import Placed, stacked
-from sifwright.inspection.text import shown
-from sifwright.squash.listing import Node
+from sifwright.images.contents import packages, unsquashfs_output
+from sifwright.images.contents.layer_stack import LayeredNode, stacked
+from sifwright.images.contents.listing import ListedPath
+from sifwright.system.escape import escape_name
 
 # As unsquashfs 4.5.1 prints it; names with a line break stand on two lines.
 PRINTED = (
@@ -35,20 +35,20 @@ def lines(text: bytes) -> list[bytes]:
     return text.splitlines(keepends=True)
 
 
-def file(path: str, size: int = 1, **facts: object) -> Node:
-    return Node(path=path.encode(), kind="file", size=size, **facts)  # type: ignore[arg-type]
+def file(path: str, size: int = 1, **facts: object) -> ListedPath:
+    return ListedPath(path=path.encode(), kind="file", size=size, **facts)  # type: ignore[arg-type]
 
 
-def folder(path: str) -> Node:
-    return Node(path=path.encode(), kind="folder")
+def folder(path: str) -> ListedPath:
+    return ListedPath(path=path.encode(), kind="folder")
 
 
-def placed(*nodes: Node) -> dict[bytes, Placed]:
-    return {node.path: Placed(node=node, layer=0) for node in nodes}
+def placed(*nodes: ListedPath) -> dict[bytes, LayeredNode]:
+    return {node.path: LayeredNode(node=node, layer=0) for node in nodes}
 
 
 def test_every_kind_and_name() -> None:
-    nodes, files = pseudo.parse(lines(PRINTED))
+    nodes, files = unsquashfs_output.parse(lines(PRINTED))
     found = {node.path: node for node in nodes}
     assert {path: node.kind for path, node in found.items()} == {
         b"": "folder",
@@ -94,7 +94,13 @@ def test_every_kind_and_name() -> None:
 )
 def test_what_is_no_list_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match="has a list of files"):
-        pseudo.parse(lines(text))
+        unsquashfs_output.parse(lines(text))
+
+
+def test_line_breaks_without_end_are_refused() -> None:
+    """Each line is read with those before it: in a target of 64 KiB, for minutes."""
+    with pytest.raises(ValueError, match="than can be compared"):
+        unsquashfs_output.parse([b"/ D 1 755 0 0\n", b"lnk S 1 777 0 0 \n", *[b"\n"] * 200_000])
 
 
 def test_the_highest_layer_wins_and_only_folders_are_merged() -> None:
@@ -114,8 +120,8 @@ def test_the_highest_layer_wins_and_only_folders_are_merged() -> None:
         file("x"),
         folder("y"),
         file("y/new"),
-        Node.whiteout(b"w"),
-        Node.whiteout(b"never"),
+        ListedPath.whiteout(b"w"),
+        ListedPath.whiteout(b"never"),
     ]
     tree = stacked([base, top])
     assert {path: (one.node.kind, one.node.size, one.layer) for path, one in tree.items()} == {
@@ -129,7 +135,11 @@ def test_the_highest_layer_wins_and_only_folders_are_merged() -> None:
 
 
 def test_a_whiteout_and_a_new_folder_of_that_name() -> None:
-    listings = [[folder("d"), file("d/old")], [Node.whiteout(b"d")], [folder("d"), file("d/new")]]
+    listings = [
+        [folder("d"), file("d/old")],
+        [ListedPath.whiteout(b"d")],
+        [folder("d"), file("d/new")],
+    ]
     assert set(stacked(listings)) == {b"d", b"d/new"}
 
 
@@ -159,7 +169,7 @@ def test_debian_packages() -> None:
         b"usr/share/doc/bash/copyright": DEP5,
         b"usr/share/doc/libc6/copyright": b"free text, License: all of it\n",
     }
-    bin_ = Node(path=b"bin", kind="symlink", target=b"usr/bin")
+    bin_ = ListedPath(path=b"bin", kind="symlink", target=b"usr/bin")
     bash, libc = packages.find(texts, placed(bin_))
     assert (bash.name, bash.version, bash.licence) == ("bash", "5.2", "GPL-3+, MIT")
     assert b"usr/bin/bash" in bash.files
@@ -168,7 +178,7 @@ def test_debian_packages() -> None:
 
 def test_a_licence_file_of_another_package() -> None:
     texts = {b"var/lib/dpkg/status": STATUS, b"usr/share/doc/base/copyright": DEP5}
-    link = Node(path=b"usr/share/doc/bash", kind="symlink", target=b"base")
+    link = ListedPath(path=b"usr/share/doc/bash", kind="symlink", target=b"base")
     assert packages.find(texts, placed(link))[0].licence == "GPL-3+, MIT"
 
 
@@ -230,5 +240,5 @@ def test_what_is_asked_for() -> None:
     ],
 )
 def test_names_are_shown_on_one_line(name: bytes | str, text: str) -> None:
-    assert shown(name) == text
-    assert shown(name).isprintable()
+    assert escape_name(name) == text
+    assert escape_name(name).isprintable()

@@ -13,19 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright import assembly, cli, digests, files, firstuse, lookup
-from sifwright.downloads.fetching import File, NotFetched, fetch
+from sifwright.build.cache import manifest
+from sifwright.build.downloads.fetch import File, NotFetched, fetch
+from sifwright.build.flatten_sif import flatten_sif
+from sifwright.build.layers.pack import PackOptions
+from sifwright.build.request import first_use
+from sifwright.build.request.image_folder import ImageFolder
+from sifwright.build.steps import assemble
+from sifwright.catalog.model import LayerFile
+from sifwright.cli import main
 from sifwright.errors import BuildError, MachineError
-from sifwright.flattening import flatten_sif
-from sifwright.model import LayerFile
-from sifwright.output import Output
-from sifwright.sif import image, writing
-from sifwright.sif.image import SifError
-from sifwright.sif.writing import Contents, Partition, PartitionError
-from sifwright.squash import listing
-from sifwright.squash.pack import Packing
-from sifwright.squashfs.making import squashfs_of
-from sifwright.store import manifest
+from sifwright.host.network import upstream
+from sifwright.images.contents import listing
+from sifwright.images.sif import sif_file
+from sifwright.images.sif import write_sif as writing
+from sifwright.images.sif.sif_file import SifError
+from sifwright.images.sif.write_sif import Contents, Partition, PartitionError
+from sifwright.images.squashfs.make_squashfs import squashfs_of
+from sifwright.system import file_digests, files
 from tests.core.sifs import write_sif
 from tests.core.stores import LISTING, PACKED, add, is_right, key_of, leftovers, new_store
 from tests.engine.toys import make_toy
@@ -33,7 +38,7 @@ from tests.engine.toys import make_toy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sifwright.store.store import Store
+    from sifwright.build.cache.store import Store
 
     Break = Callable[[str, Path], None]
 
@@ -144,7 +149,7 @@ def test_a_download_that_cannot_be_read_is_fetched_anew(
     broken("read", add(store, KEY).file(PACKED))
 
     def locate() -> str:
-        raise lookup.LookupFailed("asked for its address")
+        raise upstream.LookupFailedError("asked for its address")
 
     with pytest.raises(NotFetched, match="asked for its address"):
         fetch(store, File(name="x.whl", sha256=KEY, locate=locate), {}, Event())
@@ -199,9 +204,9 @@ def test_so_is_one_that_is_joined(
     contents: Contents[Partition], tmp_path: Path, broken: Break
 ) -> None:
     broken("pread", tmp_path / "layer")
-    how = Packing(compression="zstd", log=tmp_path / "log")
+    how = PackOptions(compression="zstd", log=tmp_path / "log")
     with pytest.raises(PartitionError, match=f"{tmp_path}/layer: cannot be read: {CAUSE}"):
-        assembly._flat(contents.partitions, tmp_path / "flat", how)  # noqa: SLF001
+        assemble._flat(contents.partitions, tmp_path / "flat", how)  # noqa: SLF001
 
 
 def test_an_older_sif_that_cannot_be_read_changes_nothing(
@@ -212,7 +217,7 @@ def test_an_older_sif_that_cannot_be_read_changes_nothing(
     broken("pread", older)
     assert writing.write(tmp_path / "x.sif", contents, like=older) == digest
     with pytest.raises(SifError, match=f"older.sif: .* it cannot be read: {CAUSE}"):
-        image.read(older)
+        sif_file.read(older)
 
 
 @pytest.mark.parametrize("call", ["pread", "preadv"])
@@ -227,7 +232,7 @@ def test_a_sif_that_cannot_be_read_is_not_flattened(
     flatten_sif(tmp_path / "x.sif", tmp_path / "flat.sif", "")
     broken(call, tmp_path / "x.sif")
     command = ["flatten", str(tmp_path / "x.sif"), str(tmp_path / "new.sif")]
-    assert cli.main(command) == SifError.exit_code
+    assert main.main(command) == SifError.exit_code
     assert f"{tmp_path}/x.sif: " in (said := capsys.readouterr().err)
     assert CAUSE in said
     assert not (tmp_path / "new.sif").exists()
@@ -260,7 +265,7 @@ def test_an_image_that_cannot_be_read_is_not_current(
 ) -> None:
     # Nothing is remembered.
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "none"))
-    sif, output = tmp_path / "toy-1.sif", Output(folder=tmp_path, name="toy")
+    sif, output = tmp_path / "toy-1.sif", ImageFolder(folder=tmp_path, name="toy")
     found = write_sif(sif, b"whole")
     output.link.symlink_to(sif.name)
     texts = [tmp_path / "toy.def", tmp_path / "plan.json"]
@@ -270,17 +275,17 @@ def test_an_image_that_cannot_be_read_is_not_current(
     record = {"sif": sif.name, "sif_fingerprint": found, "files": known}
     output.record.write_text(json.dumps(record))
     assert output.is_current({})
-    digests._digest.cache_clear()  # noqa: SLF001
+    file_digests._digest.cache_clear()  # noqa: SLF001
     broken("preadv", sif)
     assert not output.is_current({})
 
 
 def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, broken: Break) -> None:
     """Else it would not be enforced."""
-    (tmp_path / firstuse.FILE).write_text("{}")
-    broken("read", tmp_path / firstuse.FILE)
-    with pytest.raises(BuildError, match=f"{firstuse.FILE}: .* cannot be read: {CAUSE}"):
-        firstuse.read(tmp_path)
+    (tmp_path / first_use.FILE).write_text("{}")
+    broken("read", tmp_path / first_use.FILE)
+    with pytest.raises(BuildError, match=f"{first_use.FILE}: .* cannot be read: {CAUSE}"):
+        first_use.read(tmp_path)
 
 
 # ---- what a build starts from --------------------------------------------------------------------
@@ -293,7 +298,7 @@ def test_a_base_that_cannot_be_read_is_named(
     toy = make_toy(tmp_path / "project", base)
     toy.layer("first", "true\n")
     broken("read", base)
-    assert cli.main(toy.command()) == MachineError.exit_code
+    assert main.main(toy.command()) == MachineError.exit_code
     assert f"sifwright: {base}: {CAUSE}\n" in capsys.readouterr().err
     assert not toy.output.exists()
 
@@ -303,5 +308,5 @@ def test_a_layer_that_cannot_be_read_is_named(
 ) -> None:
     toy = make_toy(tmp_path / "project", tmp_path / "base.sif")
     broken("read", toy.folder / "defs" / "layers" / "base-local" / "install.sh")
-    assert cli.main(toy.command()) == 3
+    assert main.main(toy.command()) == 3
     assert f"base-local/install.sh: cannot be read: {CAUSE}\n" in capsys.readouterr().err

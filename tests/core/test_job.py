@@ -4,27 +4,28 @@ from dataclasses import replace
 
 import pytest
 
-from sifwright import catalog, jobrules
+from sifwright.catalog import load
+from sifwright.catalog.model import Catalog, ComputeNode
+from sifwright.catalog.site_consistency import LAUNCHERS
 from sifwright.errors import UsageError
-from sifwright.job import Job, Request, decide
-from sifwright.model import Catalog, Node
-from sifwright.sitecheck import LAUNCHERS
+from sifwright.launch import job_rules
+from sifwright.launch.job import Job, JobRequest, decide_job
 from tests.core.conftest import CHECKOUT
 
-SITES = list(catalog.load(CHECKOUT / "defs", CHECKOUT).sites)
+SITES = list(load.load_catalog(CHECKOUT / "defs", CHECKOUT).sites)
 TRAIN = ("train.py",)
 
 
 def _job(real: Catalog, site: str, **asked: object) -> Job:
     found = real.sites[site]
     values = {"nodes": 2, "arguments": TRAIN, "account": "ada" if found.job.needs_account else ""}
-    return decide(found, Request(**(values | asked)))  # type: ignore[arg-type]
+    return decide_job(found, JobRequest(**(values | asked)))  # type: ignore[arg-type]
 
 
 def test_one_rank_per_gpu_with_its_cpus(real: Catalog) -> None:
     job = _job(real, "lumi")
     assert (job.ranks, job.tasks, job.total_tasks, job.cpus, job.gpus) == (8, 8, 16, 7, 8)
-    assert (job.launcher, job.engine, job.torchrun, job.whole_node) == (
+    assert (job.launcher, job.run_in, job.torchrun, job.whole_node) == (
         "srun",
         "container",
         False,
@@ -56,10 +57,10 @@ def test_where_nobody_counts_gpus_there_are_as_many_as_ranks(real: Catalog) -> N
 
 
 def test_nodes_without_gpus(real: Catalog) -> None:
-    site = replace(real.sites["slurm-generic"], vendor="cpu", node=Node(cpus=64))
-    one = decide(site, Request(nodes=1, arguments=TRAIN))
+    site = replace(real.sites["slurm-generic"], vendor="cpu", node=ComputeNode(cpus=64))
+    one = decide_job(site, JobRequest(nodes=1, arguments=TRAIN))
     assert (one.tasks, one.gpus, one.cpus) == (1, 0, 64)
-    assert decide(site, Request(nodes=1, arguments=TRAIN, ranks_per_node=6)).cpus == 10
+    assert decide_job(site, JobRequest(nodes=1, arguments=TRAIN, ranks_per_node=6)).cpus == 10
 
 
 def test_without_a_scheduler_torchrun_starts_several_ranks(real: Catalog) -> None:
@@ -74,7 +75,13 @@ def test_without_a_scheduler_torchrun_starts_several_ranks(real: Catalog) -> Non
     ("arguments", "name"),
     [
         (("dir/train_it.py", "x"), "train_it"),
-        (("-m", "package.train"), "sifwright"),
+        (("-u", "dir/train.py", "-c"), "train"),
+        (("-uW", "ignore", "-X", "dev", "train.py"), "train"),
+        (("-m", "package.train"), "package.train"),
+        (("-um", "train", "x.py"), "train"),
+        (("-c", "print()", "x.py"), "sifwright"),
+        (("-", "x.py"), "sifwright"),
+        (("--version",), "sifwright"),
         (("a b.py",), "sifwright"),
         (("x" * 65 + ".py",), "sifwright"),
     ],
@@ -89,9 +96,9 @@ def test_time_is_the_sites_unless_asked_for(real: Catalog) -> None:
     assert _job(real, "lumi", time="02:00:00").time == "02:00:00"
 
 
-def test_a_virtual_environment_means_engine_native(real: Catalog) -> None:
-    assert _job(real, "lumi", environment="/venv").engine == "native"
-    assert _job(real, "perlmutter", environment="/venv").engine == "native"
+def test_a_virtual_environment_runs_on_the_host(real: Catalog) -> None:
+    assert _job(real, "lumi", environment="/venv").run_in == "host"
+    assert _job(real, "perlmutter", environment="/venv").run_in == "host"
     with pytest.raises(UsageError, match="none is named"):
         _job(real, "perlmutter")
 
@@ -99,7 +106,7 @@ def test_a_virtual_environment_means_engine_native(real: Catalog) -> None:
 @pytest.mark.parametrize("site", SITES)
 def test_launchers_of_other_schedulers_are_refused(real: Catalog, site: str) -> None:
     found = real.sites[site]
-    known = {found.launcher, *found.other_launchers, jobrules.TORCHRUN}
+    known = {found.launcher, *found.other_launchers, job_rules.TORCHRUN}
     every = {name for names in LAUNCHERS.values() for name in names} | {"aprun"}
     for name in every - known:
         with pytest.raises(UsageError, match=f"--launcher {name}: site '{site}'"):

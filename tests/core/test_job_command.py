@@ -79,8 +79,8 @@ def test_the_image_is_the_one_that_was_built(
 
 
 def test_run_scripts_are_the_projects(run_cli: Cli) -> None:
-    asked = ("jobscript", "--site", "local", "--nodes", "1", "--environment", "/venv", "--", "x")
-    text = run_cli("--project", CHECKOUT, *asked).out
+    asked = ("jobscript", "--site", "local", "--nodes", "1", "--environment", "/venv")
+    text = run_cli("--project", CHECKOUT, *asked, "--elsewhere", "--", "x").out
     assert f"|| RUNSCRIPTS={CHECKOUT}/runscripts\n" in text
 
 
@@ -101,3 +101,69 @@ def test_a_reader_that_has_gone_before() -> None:
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("site", "variable", "line"),
+    [
+        ("lumi", "SBATCH_ACCOUNT", "#SBATCH --account=project_1"),
+        ("derecho", "PBS_ACCOUNT", "#PBS -A project_1"),
+    ],
+)
+def test_the_account_of_the_environment(
+    run_cli: Cli, monkeypatch: pytest.MonkeyPatch, site: str, variable: str, line: str
+) -> None:
+    command = ("--project", CHECKOUT, "jobscript", "--site", site, "--nodes", "1")
+    for name in ("SBATCH_ACCOUNT", "PBS_ACCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    assert f"or set {variable}." in run_cli(*command, "--", "x").err
+    monkeypatch.setenv(variable, "project_1")
+    found = run_cli(*command, "--", "x")
+    assert (found.code, found.err) == (0, f"note: account 'project_1' is that of {variable}\n")
+    assert line in found.out.splitlines()
+    assert "project_2" in run_cli(*command, "--account", "project_2", "--", "x").out
+    monkeypatch.setenv(variable, "a b")
+    found = run_cli(*command, "--", "x")
+    assert found.code == 2
+    assert f"{variable}='a b': cannot stand in a job script" in found.err
+
+
+MISSING = {
+    "--environment": ("there is no such folder", "conda create -p DIR python"),
+    "--sif": ("there is no such file", "Build it or copy it there"),
+    "--job-output": ("there is no folder 'nowhere'", "mkdir -p nowhere"),
+    "--module-path": ("there is no such folder", "Name the folder of modulefiles"),
+}
+
+
+@pytest.mark.parametrize("option", MISSING)
+def test_files_that_are_missing_are_refused_before_the_queue(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    value = f"{tmp_path}/nowhere" if option == "--module-path" else "nowhere/x"
+    words = ("jobscript", "--site", "slurm-generic", "--nodes", "1", "--tasks-per-node", "1")
+    module = ("--module", "x") if option == "--module-path" else ()
+    command = ("--project", CHECKOUT, *words, *module, f"{option}={value}")
+    refused = run_cli(*command, "--", "x")
+    assert (refused.code, refused.out) == (2, "")
+    assert all(text in refused.err for text in (*MISSING[option], "--elsewhere"))
+    assert run_cli(*command, "--elsewhere", "--", "x").code == 0
+
+
+def test_a_folder_that_is_no_environment_is_refused(run_cli: Cli, tmp_path: Path) -> None:
+    words = ("jobscript", "--site", "local", "--nodes", "1", "--environment", tmp_path)
+    refused = run_cli("--project", CHECKOUT, *words, "--", "x")
+    assert refused.code == 2
+    assert "has neither bin/activate nor" in refused.err
+    (tmp_path / "conda-meta").mkdir()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    assert run_cli("--project", CHECKOUT, *words, "--", "x").code == 0
+
+
+def test_an_output_file_with_patterns_in_its_folder_is_taken(run_cli: Cli) -> None:
+    words = ("jobscript", "--site", "slurm-generic", "--nodes", "1", "--tasks-per-node", "1")
+    for value in ("logs-%x/%j.out", "%x.out"):
+        taken = run_cli("--project", CHECKOUT, *words, "--job-output", value, "--", "x")
+        assert taken.code == 0, taken.err

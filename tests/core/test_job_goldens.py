@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sifwright import catalog
-from sifwright.job import Request, decide
-from sifwright.jobrules import TORCHRUN
-from sifwright.model import Catalog, Site
-from sifwright.render.jobscript import script
+from sifwright.catalog import load
+from sifwright.catalog.model import Catalog, Site
+from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.job_rules import TORCHRUN
+from sifwright.launch.jobscript import script
 from tests.core import golden
 from tests.core.conftest import CHECKOUT, program
 
@@ -30,22 +30,22 @@ def _jobs(site: Site) -> list[tuple[str, str]]:
     return own + [(name, site.engines[0]) for name in (*site.other_launchers, TORCHRUN)]
 
 
-_CATALOG = catalog.load(CHECKOUT / "defs", CHECKOUT)
+_CATALOG = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
 JOBS = [(name, *job) for name, site in _CATALOG.sites.items() for job in _jobs(site)]
 NAMES = ["-".join(job) for job in JOBS]
 
 
 def _script(site: Site, launcher: str, engine: str) -> str:
-    request = Request(
+    request = JobRequest(
         nodes=1 if site.scheduler == "local" else 2,
         arguments=("train.py", "--epochs", "3", "--note", "it's"),
         launcher=launcher,
-        engine="container" if engine == "host-mpi" else engine,
+        run_in="host" if engine == "native" else "container",
         ranks_per_node=None if site.node.gpus else 4,
         account="project" if site.job.needs_account else "",
         **PLACES[engine],
     )
-    return script(decide(site, request))
+    return script(decide_job(site, request))
 
 
 @pytest.mark.parametrize(("site", "launcher", "engine"), JOBS, ids=NAMES)
@@ -104,12 +104,12 @@ def test_what_makes_sites_differ(real: Catalog) -> None:
 # Numbers, and text that is shell already or cannot be anything else by its schema.
 PLAIN = {
     *("job.request.nodes", "job.tasks", "job.cpus", "job.gpus", "job.site.name", "name"),
-    *("launch", "line", "shape", '"; do" if loop.last else " \\\\"'),
+    *("launch", "line", "mark", "shape", '"; do" if loop.last else " \\\\"'),
 }
 
 
 def test_every_value_goes_through_a_filter() -> None:
-    for path in (CHECKOUT / "builder/sifwright/templates/job").iterdir():
+    for path in (CHECKOUT / "builder/sifwright/launch/templates").iterdir():
         text = path.read_text()
         assert "{#" not in text, "Jinja would take what is bash for a comment"
         for expression in re.findall(r"\{\{ (.*?) \}\}", text):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.model import Catalog, Modules, Site
+from sifwright.catalog.model import Catalog, Modules, Site
 from tests.core.jobs import Bench, Ran
 
 

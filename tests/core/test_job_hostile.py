@@ -16,12 +16,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sifwright import schema, yamlfile
+from sifwright.catalog import schema, yaml_file
+from sifwright.catalog.model import Catalog, Environment, Modules, Site
+from sifwright.catalog.script_rules import refuse_text
+from sifwright.catalog.site import HostMpi
 from sifwright.errors import UsageError
-from sifwright.model import Catalog, Environment, Modules, Site
 from sifwright.render import shell
-from sifwright.scripts import refuse_text
-from sifwright.sitemodel import HostMpi
 from tests.core import hostile
 from tests.core.conftest import Shells, program
 from tests.core.jobs import Bench, directives, script_arguments
@@ -64,11 +64,11 @@ def _batches(values: Sequence[str]) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_script_arguments(real: Catalog, bench: Bench, launcher: str) -> None:
+def test_script_arguments(real: Catalog, bench: Bench, launcher: str, portion: float) -> None:
     """Every text that a program can be given is carried, line breaks and all."""
     site = _bare(real.sites[LAUNCHERS[launcher]])
     seed = SEED + list(LAUNCHERS).index(launcher)
-    values = hostile.texts(seed, ARGUMENTS // len(LAUNCHERS), share=0.4)
+    values = hostile.texts(seed, int(ARGUMENTS * portion) // len(LAUNCHERS), share=0.4)
     good = [value for value in values if not IMPOSSIBLE.search(value)]
     assert len(good) > 0.9 * len(values)
     for batch in _batches(good):
@@ -124,7 +124,7 @@ def test_quoting_of_bytes_that_are_not_text() -> None:
 
 
 def test_values_of_a_site(site: Site, bench: Bench) -> None:
-    """Its environment and proxies, which engine native exports; schemas refuse the others."""
+    """Its environment and proxies, which a job on the host exports; schemas refuse the others."""
     values = [v for v in hostile.texts(SEED + 5, SITE_VALUES) if v and not refuse_text(v)]
     assert len(values) > 0.7 * SITE_VALUES
     for batch in _batches(values):
@@ -138,7 +138,7 @@ def test_values_of_a_site(site: Site, bench: Bench) -> None:
 
 
 def test_values_of_the_sites_mpi(site: Site, bench: Bench) -> None:
-    """Its variables, which engine container exports with --host-mpi."""
+    """Its variables, which a job in a container exports with --host-mpi."""
     for batch in _batches([v for v in hostile.texts(SEED + 6, 300) if v and not refuse_text(v)]):
         wanted = {f"E{number}": value for number, value in enumerate(batch)}
         host = HostMpi(source="us", library_path=("/a", "/b"), environment=wanted)
@@ -148,12 +148,16 @@ def test_values_of_the_sites_mpi(site: Site, bench: Bench) -> None:
         assert {name: ran.env[name] for name in wanted} == wanted
 
 
-@pytest.mark.parametrize("option", ["account", "name", "time", "signal"])
+@pytest.mark.parametrize(
+    "option",
+    ["account", "name", "time", "signal", "partition", "qos", "constraint", "job_output"],
+)
 def test_words_of_directives(bench: Bench, site: Site, option: str) -> None:
     """Carried by a line that sbatch reads as one word, or refused."""
     likely = ["ada", "x-1.2+3@y_4", "-x", "01:00:00", "1:00:00", "USR1@120", "B:TERM@5", "USR1@x"]
+    likely += ["a&b", "[a|b]", "logs/%x-%j.out", "$HOME/x", "~/x", "a b", "a#b"]
     values = [v for v in hostile.texts(SEED + 6, WORDS // 4) if v] + likely
-    key = {"name": "job-name"}.get(option, option)
+    key = {"name": "job-name", "job_output": "output"}.get(option, option)
     accepted = 0
     for value in values:
         try:
@@ -205,8 +209,8 @@ def _schema_takes(data: Mapping[str, object]) -> bool:
     good = "description: x\nvendor: cpu\nscheduler: slurm\nlauncher: srun\nimage: x\n"
     text = good + yaml.safe_dump(dict(data), default_style='"', allow_unicode=True)
     try:
-        document = yamlfile.parse(text.encode(errors="surrogatepass"), "x.yaml")
-    except yamlfile.YamlProblem:
+        document = yaml_file.parse(text.encode(errors="surrogatepass"), "x.yaml")
+    except yaml_file.YamlProblem:
         return False
     return not list(schema.check(document, "site", "x.yaml"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.model import Catalog, Modules, Site
+from sifwright.catalog.model import Catalog, Modules, Site
 from tests.core.conftest import program
 from tests.core.jobs import Bench, Ran
 
@@ -100,7 +100,6 @@ def test_caches_are_off_the_home_directory(bench: Bench, site: Site, tmp_path: P
         "XDG_CACHE_HOME": f"{cache}",
         "TORCH_HOME": f"{cache}/torch",
         "HF_HOME": f"{cache}/huggingface",
-        "TRITON_CACHE_DIR": f"{cache}/triton",
         "APPTAINER_CACHEDIR": f"{cache}/apptainer",
         "SINGULARITY_CACHEDIR": f"{cache}/apptainer",
     }
@@ -124,12 +123,6 @@ def test_an_image_that_is_not_there(bench: Bench, site: Site) -> None:
     ran = bench.run(bench.render(site, account="project", sif="nowhere.sif"))
     assert (ran.code, ran.out, ran.argv) == (66, "", [])
     assert ran.err == "job: there is no image 'nowhere.sif': name it in SIF\n"
-
-
-def test_a_virtual_environment_that_is_not_there(bench: Bench, site: Site) -> None:
-    ran = bench.run(bench.render(site, account="project", environment="/nowhere"))
-    assert (ran.code, ran.out, ran.argv) == (66, "", [])
-    assert ran.err == "job: there is no file '/nowhere/bin/activate'\n"
 
 
 def test_native_sets_what_an_image_carries(bench: Bench, real: Catalog) -> None:
@@ -187,6 +180,17 @@ def test_the_command_line_of_srun(bench: Bench, real: Catalog) -> None:
         *("conda-python-distributed", "a b", "--x"),
     ]
     assert ran.env["SRUN_CPUS_PER_TASK"] == "7"
+
+
+@pytest.mark.parametrize("launcher", ["", "torchrun"])
+def test_arguments_reach_the_ranks_unexpanded(bench: Bench, site: Site, launcher: str) -> None:
+    """MASTER_ADDR is a rank's variable: the job has none."""
+    arguments = ("t.py", "--master_addr=$MASTER_ADDR")
+    text = bench.render(
+        site, *arguments, account="project", launcher=launcher, expand_variables=True
+    )
+    ran = bench.run(text, **SUBMITTED)
+    assert tuple(ran.argv[-3:]) == ("--expand-variables", *arguments)
 
 
 def test_ports_are_reserved_where_the_site_can(bench: Bench, site: Site) -> None:

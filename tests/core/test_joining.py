@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.model import LayerFile
-from sifwright.sif.copying import Range
-from sifwright.squashfs.inodes import DIRECTORY, FILE
-from sifwright.squashfs.joining import join
-from sifwright.squashfs.making import squashfs_of
-from sifwright.squashfs.ondisk import BadSquashfs
+from sifwright.catalog.model import LayerFile
+from sifwright.images.sif.copy_data import Range
+from sifwright.images.squashfs.inodes import DIRECTORY, FILE
+from sifwright.images.squashfs.join_layers import join
+from sifwright.images.squashfs.make_squashfs import squashfs_of
+from sifwright.images.squashfs.structures import BadSquashfs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,26 +6,28 @@ from typing import Any
 
 import pytest
 
-from sifwright import catalog, lint_image_rules, lint_rules
+from sifwright.catalog import load
+from sifwright.catalog.schema import text as read_schema
 from sifwright.errors import CatalogError, PlanError
-from sifwright.lint import Finding, lint
-from sifwright.lint_rule import Rule
+from sifwright.plan.lint import image_rules, site_rules
+from sifwright.plan.lint.rule import Rule
+from sifwright.plan.lint.run import Finding, lint_site
 from tests.core.broken import SITE, append
 from tests.core.broken import replace as exchange
 from tests.core.conftest import CHECKOUT, Cli
 from tests.core.lint_cases import SITES, Broken, site
 from tests.core.lint_image_cases import IMAGES
 
-_ALL: tuple[Rule[Any], ...] = (*lint_rules.RULES, *lint_image_rules.RULES)
+_ALL: tuple[Rule[Any], ...] = (*site_rules.RULES, *image_rules.RULES)
 RULES = {rule.name: rule for rule in _ALL}
 CASES = {**SITES, **IMAGES}
-_REAL = catalog.load(CHECKOUT / "defs", CHECKOUT)
+_REAL = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
 EVERY = [(site, image) for site in _REAL.sites for image in _REAL.images]
 
 
 def _lint(project: Path, *settings: str) -> list[Finding]:
-    found = catalog.load(project / "defs", project)
-    return list(lint(found, project / "defs", ("here", ""), settings).findings)
+    found = load.load_catalog(project / "defs", project)
+    return list(lint_site(found, project / "defs", ("here", ""), settings).findings)
 
 
 def _of(rule: str, findings: list[Finding]) -> list[Finding]:
@@ -70,7 +72,7 @@ def test_every_rule_says_why_and_who_says_so(name: str) -> None:
 @pytest.mark.parametrize(("site", "image"), EVERY, ids=lambda name: name)
 def test_no_site_of_ours_has_an_error_for_an_image_it_can_have(site: str, image: str) -> None:
     """Nor a warning that nothing explains; why images are refused, the goldens of plans show."""
-    findings = lint(_REAL, CHECKOUT / "defs", (site, image), []).findings
+    findings = lint_site(_REAL, CHECKOUT / "defs", (site, image), []).findings
     rules = {finding.rule for finding in findings if finding.severity != "note"}
     assert rules <= {"plan"}
 
@@ -178,3 +180,10 @@ def test_json_is_the_same(project: Path, run_cli: Cli) -> None:
     assert set(data["findings"][0]) == {
         *("rule", "severity", "where", "what", "why", "source", "fix", "answer")
     }
+
+
+def test_a_site_can_answer_every_warning() -> None:
+    """The schema of sites has their names, so that a wrong one is found without lint."""
+    schema = json.loads(read_schema("site"))
+    names = schema["$defs"]["rules"]["items"]["enum"]
+    assert names == [rule.name for rule in _ALL if rule.severity == "warning"]

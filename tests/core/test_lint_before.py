@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from sifwright.errors import CatalogError, MachineError, PlanError
+from tests.core.broken import SITE, append
 from tests.core.conftest import Cli
 from tests.core.lint_cases import SITES
 from tests.core.lint_image_cases import IMAGES
@@ -23,8 +24,8 @@ def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     def build(*_: object, **__: object) -> None:
         raise MachineError.of("nothing is built here", fix="It is a test.")
 
-    monkeypatch.setattr("sifwright.preflight.check", lambda *_: ENGINE)
-    monkeypatch.setattr("sifwright.build.build", build)
+    monkeypatch.setattr("sifwright.build.checks.preflight.check", lambda *_: ENGINE)
+    monkeypatch.setattr("sifwright.build.build_sif.build", build)
 
 
 def _spoil(project: Path, name: str, *, good: bool = False) -> None:
@@ -39,6 +40,18 @@ def test_check_ends_with_the_errors(project: Path, run_cli: Cli, name: str) -> N
     assert (result.code, result.out) == (REFUSED[name].exit_code, "")
     why = {"memhooks": "deadlocks", "gpu-arch": "no kernel would start"}[name]
     assert why in result.err.splitlines()[0]
+
+
+def test_check_and_build_begin_with_where_images_are_built(project: Path, run_cli: Cli) -> None:
+    builds = "builds: {where: elsewhere, ids: none, why: root is needed, source: a page}\n"
+    append(SITE, builds)(project / "defs")
+    line = (
+        "here: users build no images there: root is needed."
+        " Build on another machine, copy, install: docs/how-to/build-elsewhere.md"
+    )
+    assert run_cli("--project", project, "check", "here").out.splitlines()[0] == line
+    built = run_cli("--project", project, "build", "here", "--json").out.splitlines()
+    assert json.loads(built[0])["text"] == line
 
 
 @pytest.mark.parametrize(("name", "good"), [("kdreg2", False), ("memhooks", True)])

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import catalog
+from sifwright.catalog import load
+from sifwright.catalog.model import TableCell
 from sifwright.errors import PlanError
-from sifwright.model import Lookup
-from sifwright.plan import resolve
+from sifwright.plan.resolve import resolve
 from tests.core.conftest import CHECKOUT
 from tests.core.own_image import with_image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sifwright.model import Catalog, Plan
+    from sifwright.catalog.model import Catalog
+    from sifwright.plan.model import Plan
 
 ROCM = "base-rocm.rocm=6.3.4"
 
@@ -24,6 +25,34 @@ ROCM = "base-rocm.rocm=6.3.4"
 def _values(plan: Plan, layer: str) -> dict[str, str]:
     step = next(step for step in plan.steps if step.layer.name == layer)
     return {name: value.text for name, value in step.options.items()}
+
+
+# ---- versions that sites ask for ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("site", "rocm", "torch", "variant"),
+    [
+        ("lumi", "5.6.1", "2.1.0", "rocm5.6"),  # PyTorch-2.1.0-rocm-5.6.1 of LUMI's containers
+        ("frontier", "5.7.1", "2.2.2", "rocm5.7"),
+    ],
+)
+def test_the_rocm_of_older_images(
+    real: Catalog, site: str, rocm: str, torch: str, variant: str
+) -> None:
+    wheel = (f"pytorch-wheel.version={torch}", f"pytorch-wheel.variant={variant}")
+    plan = resolve(real, site, "pytorch", [f"base-rocm.rocm={rocm}", *wheel])
+    assert _values(plan, "base-rocm")["image"] == f"rocm/dev-ubuntu-22.04:{rocm}-complete"
+    assert _values(plan, "torch-extras")["torchmetrics"] == "1.9.0"
+
+
+@pytest.mark.parametrize(
+    ("python", "found"), [("3.8", ("1.5.2", "2.14.0")), ("3.9", ("1.8.2", "2.21.0"))]
+)
+def test_what_an_old_python_still_gets(real: Catalog, python: str, found: tuple[str, str]) -> None:
+    """The newest of torchmetrics and tensorboard that its index offers to it."""
+    row = real.versions["python"][python]
+    assert (*row["torchmetrics"], *row["tensorboard"]) == found
 
 
 # ---- what follows a version ---------------------------------------------------------------------
@@ -93,8 +122,8 @@ def test_what_follows_the_version_of_the_source(
 
 def test_what_is_there_already_is_left_alone(real: Catalog) -> None:
     """An image from a registry has its own torchvision: none is put over it."""
-    catalog = with_image(real, "base-image", "torch-extras", "run-scripts")
-    plan = resolve(catalog, "frontier", "mine", [])
+    load = with_image(real, "base-image", "torch-extras", "run-scripts")
+    plan = resolve(load, "frontier", "mine", [])
     extras = _values(plan, "torch-extras")
     assert (extras["vision"], extras["audio"], extras["variant"]) == ("", "", "")
     assert extras["numpy"] == "2.2.6"
@@ -103,14 +132,14 @@ def test_what_is_there_already_is_left_alone(real: Catalog) -> None:
 # ---- the matrix is whole ------------------------------------------------------------------------
 
 
-def _lookups(real: Catalog) -> Iterator[Lookup]:
+def _lookups(real: Catalog) -> Iterator[TableCell]:
     for layer in real.layers.values():
         origins = [option.derived for option in layer.options.values()]
-        yield from (x for x in (*origins, *layer.facts.values()) if isinstance(x, Lookup))
+        yield from (x for x in (*origins, *layer.facts.values()) if isinstance(x, TableCell))
         yield from (rule.lookup for rule in layer.compatible)
         if layer.inspects:
             row, columns = f"option.{layer.inspects.option}", layer.inspects.provides.values()
-            yield from (Lookup(table=layer.inspects.table, row=row, column=x) for x in columns)
+            yield from (TableCell(table=layer.inspects.table, row=row, column=x) for x in columns)
 
 
 # Told to people, in versions.yaml and in findings, and asked by no layer.
@@ -168,7 +197,7 @@ def test_no_patch_is_left_over(real: Catalog) -> None:
     assert folders == named - {"none"}
 
 
-_CATALOG = catalog.load(CHECKOUT / "defs", CHECKOUT)
+_CATALOG = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
 DEBIAN = ["base-debian.suite=bookworm"]
 BASES = {
     "cpu": ("local", DEBIAN),

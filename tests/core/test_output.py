@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from sifwright.output import Output
+from sifwright.build.request.image_folder import ImageFolder
 from tests.core.sifs import write_sif
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sifwright.model import Plan
+    from sifwright.plan.model import Plan
 
 RENAMES = 5
 NAMES = ("image.def", "plan.json", "image.sif")
@@ -42,10 +42,10 @@ def _no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def output(tmp_path: Path) -> Output:
+def output(tmp_path: Path) -> ImageFolder:
     folder = tmp_path / "out"
     folder.mkdir()
-    return Output(folder=folder, name="image")
+    return ImageFolder(folder=folder, name="image")
 
 
 def wanted(build: str) -> dict[str, str]:
@@ -57,7 +57,7 @@ def text(name: str, build: str) -> str:
     return f"{name} of {build if name.endswith('sif') else build[0]}"
 
 
-def publish(output: Output, build: str, folder: Path) -> None:
+def publish(output: ImageFolder, build: str, folder: Path) -> None:
     """As a build does whose private folder this is."""
     folder.mkdir()
     for name in set(NAMES) - {"image.sif"}:
@@ -67,11 +67,11 @@ def publish(output: Output, build: str, folder: Path) -> None:
     output.publish(plan, folder, {**wanted(build), "sif_fingerprint": found})
 
 
-def is_whole(output: Output, build: str) -> bool:
+def is_whole(output: ImageFolder, build: str) -> bool:
     return all(text(name, build).encode() in (output.folder / name).read_bytes() for name in NAMES)
 
 
-def assert_one_stands(output: Output, builds: Sequence[str]) -> None:
+def assert_one_stands(output: ImageFolder, builds: Sequence[str]) -> None:
     current = [build for build in builds if output.is_current(wanted(build))]
     assert [is_whole(output, build) for build in current] == [True]
 
@@ -91,7 +91,7 @@ def before(rename: int, action: Callable[[], None], monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("other", ["b", "a-layered"])
 @pytest.mark.parametrize("rename", range(RENAMES + 1))
 def test_a_publishing_that_was_killed_is_noticed(
-    output: Output, monkeypatch: pytest.MonkeyPatch, rename: int, other: str
+    output: ImageFolder, monkeypatch: pytest.MonkeyPatch, rename: int, other: str
 ) -> None:
     publish(output, "a", output.folder / "1")
     with monkeypatch.context() as patch:
@@ -114,15 +114,26 @@ def test_a_publishing_that_was_killed_is_noticed(
 @pytest.mark.parametrize("name", ["image.def", "plan.json", "image.sif"])
 @pytest.mark.parametrize("harm", [lambda path: path.write_text("x"), Path.unlink])
 def test_a_file_that_somebody_changed_is_noticed(
-    output: Output, name: str, harm: Callable[[Path], Any]
+    output: ImageFolder, name: str, harm: Callable[[Path], Any]
 ) -> None:
     publish(output, "a", output.folder / "1")
     assert output.is_current(wanted("a"))
+    assert output.damage() == ""
     harm(output.folder / name)
     assert not output.is_current(wanted("a"))
+    assert "cannot be" in output.damage() or "of another build" in output.damage()
 
 
-def test_a_record_of_before_does_not_say_enough(output: Output) -> None:
+def test_an_image_with_another_byte_is_said_to_be_another(output: ImageFolder) -> None:
+    assert output.damage() == ""
+    publish(output, "a", output.folder / "1")
+    data = bytearray(output.link.read_bytes())
+    data[-1] ^= 1
+    output.link.write_bytes(data)
+    assert output.damage() == "the image is not the one that was built"
+
+
+def test_a_record_of_before_does_not_say_enough(output: ImageFolder) -> None:
     publish(output, "a", output.folder / "1")
     record = json.loads(output.record.read_text())
     del record["files"]
@@ -131,7 +142,7 @@ def test_a_record_of_before_does_not_say_enough(output: Output) -> None:
 
 
 def test_without_hard_links_it_is_put_there_once(
-    output: Output, monkeypatch: pytest.MonkeyPatch
+    output: ImageFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
@@ -145,21 +156,23 @@ def test_without_hard_links_it_is_put_there_once(
 @pytest.mark.parametrize("other", ["b", "a-layered"])
 @pytest.mark.parametrize("rename", range(RENAMES))
 def test_another_build_between_any_two_renames(
-    output: Output, monkeypatch: pytest.MonkeyPatch, rename: int, other: str
+    output: ImageFolder, monkeypatch: pytest.MonkeyPatch, rename: int, other: str
 ) -> None:
     before(rename, lambda: publish(output, other, output.folder / "2"), monkeypatch)
     publish(output, "a", output.folder / "1")
     assert_one_stands(output, ("a", other))
 
 
-def publish_often(output: Output, builds: tuple[str, ...], first: int) -> None:
+def publish_often(output: ImageFolder, builds: tuple[str, ...], first: int) -> None:
     for number in range(5):
         made = Path(tempfile.mkdtemp(dir=output.folder)) / "made"
         publish(output, builds[(first + number) % len(builds)], made)
 
 
 @pytest.mark.parametrize("builds", [("a", "b", "c"), ALIKE])
-def test_builds_that_publish_at_once_leave_one_set(output: Output, builds: tuple[str, ...]) -> None:
+def test_builds_that_publish_at_once_leave_one_set(
+    output: ImageFolder, builds: tuple[str, ...]
+) -> None:
     for _ in range(3):
         processes = [
             _CONTEXT.Process(target=publish_often, args=(output, builds, number))

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from spython.main.parse.parsers import SingularityParser
 
-from sifwright import catalog
-from sifwright.model import Catalog, Plan
-from sifwright.plan import resolve
+from sifwright.catalog import load
+from sifwright.catalog.model import Catalog
+from sifwright.plan.model import Plan
+from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
 from tests.core import deffile
 from tests.core.conftest import MACHINE, program
@@ -93,7 +94,7 @@ def test_apptainer(text: str, tmp_path: Path) -> None:
 def test_apptainer_reads_large_files(data: bytes, project: Path, tmp_path: Path) -> None:
     """It refuses sections of 64 KiB, but joins those of one name."""
     (project / "defs/layers/tool/files/large").write_bytes(data * (500_000 // len(data)))
-    plan = resolve(catalog.load(project / "defs", project), "here", "", [])
+    plan = resolve(load.load_catalog(project / "defs", project), "here", "", [])
     text = definition(plan, MACHINE)
     assert "invalid build source nosuch" in _apptainer(text, tmp_path)
     joined = text.replace("%post\n", "")

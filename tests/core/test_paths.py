@@ -5,29 +5,29 @@ from pathlib import Path
 
 import pytest
 
-from sifwright import catalog, paths
+from sifwright.catalog import load, project_folder
 from sifwright.errors import UsageError
 from tests.core.conftest import CHECKOUT, GOOD
 
 
 def test_the_checkout_it_runs_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert paths.project_folder() == CHECKOUT
+    assert project_folder.project_folder() == CHECKOUT
 
 
 def test_the_folder_around_the_current_one(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project / "defs" / "layers" / "tool")
-    assert paths.project_folder() == project
+    assert project_folder.project_folder() == project
 
 
 def test_the_named_one_wins(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project)
-    assert paths.project_folder(str(GOOD)) == GOOD
+    assert project_folder.project_folder(str(GOOD)) == GOOD
 
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no folder 'defs'"):
-        paths.project_folder(str(tmp_path))
+        project_folder.project_folder(str(tmp_path))
 
 
 def test_what_came_with_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +35,7 @@ def test_what_came_with_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for name in ("defs", "runscripts"):
         shutil.copytree(CHECKOUT / name, package / "_data" / name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(paths, "_PACKAGE", package)
-    found = paths.project_folder()
+    monkeypatch.setattr(project_folder, "_PACKAGE", package)
+    found = project_folder.project_folder()
     assert found == package / "_data"
-    assert "local" in catalog.load(found / "defs", found).sites
+    assert "local" in load.load_catalog(found / "defs", found).sites

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sifwright import catalog
+from sifwright.catalog import load
 from sifwright.errors import PlanError
-from sifwright.model import Plan
-from sifwright.plan import resolve
+from sifwright.plan.model import Plan
+from sifwright.plan.resolve import resolve
 from tests.core.broken import BASE, EXTRA, IMAGE, SITE, TOOL, Change, append, replace, write
 from tests.core.conftest import GOOD
 
@@ -21,7 +21,7 @@ INSTALL, TEST, DATA = (
 
 
 def _plan(project: Path, *settings: str) -> Plan:
-    return resolve(catalog.load(project / "defs", project), "here", "", settings)
+    return resolve(load.load_catalog(project / "defs", project), "here", "", settings)
 
 
 def _ids(project: Path, *settings: str) -> list[str]:

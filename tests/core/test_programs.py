@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
-PROGRAMS = resources.files("sifwright") / "templates" / "bin"
+PROGRAMS = resources.files("sifwright") / "render" / "templates" / "bin"
 # Says how it was called and shows the sources it would read.
 APT_GET = """#!/bin/bash
 echo "apt-get $*" >>"$SIFWRIGHT_BUILD/called"
@@ -68,6 +68,7 @@ def _run(build: Path, *command: str, **env: str) -> subprocess.CompletedProcess[
     settings = {
         "PATH": f"{build}/fake:{PROGRAMS}:/usr/bin:/bin",
         "SIFWRIGHT_BUILD": str(build),
+        "SIFWRIGHT_LAYER": "toy",
         "APT_CONFIG": str(build / "apt.conf"),
     }
     return run(command, env=settings | env)

@@ -1,4 +1,4 @@
-"""The README is followed to the letter: its files are taken from its text."""
+"""README and the tutorials are followed to the letter: their files are taken from their text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from tests.core.conftest import Cli
 
 README = (CHECKOUT / "README.md").read_text()
+JOB_SCRIPTS = (CHECKOUT / "docs" / "how-to" / "job-script.md").read_text()
+TUTORIALS = "".join(
+    (CHECKOUT / "docs" / "tutorials" / f"first-{name}.md").read_text() for name in ("layer", "site")
+)
 # A file's name in backquotes, then the next fenced block is what is in it.
-FILES = re.findall(r"`(defs/\w+/[\w./-]+)`(?:(?!```).)*?```\w+\n(.*?)```", README, re.DOTALL)
+FILES = re.findall(r"`(defs/\w+/[\w./-]+)`(?:(?!```).)*?```\w+\n(.*?)```", TUTORIALS, re.DOTALL)
 MIRROR = ("--set", "base-debian.mirror=http://mirror.example/debian")
 
 
@@ -59,7 +63,9 @@ def test_its_error_is_what_is_printed(run_cli: Cli) -> None:
 
 def test_its_job_script_is_what_is_printed(run_cli: Cli) -> None:
     """Line by line, in order; '…' stands for those that are left out."""
-    (command, shown) = re.findall(r"\$ sifwright (jobscript .*)\n((?:.*\n)*?)```", README)[0]
+    (command, shown) = re.findall(
+        r"\$ sifwright (jobscript .*)\n(#!.*\n(?:.*\n)*?)```", JOB_SCRIPTS
+    )[0]
     result = run_cli("--project", CHECKOUT, *command.split())
     assert (result.code, result.err) == (0, "")
     lines = iter(result.out.splitlines())
@@ -72,8 +78,3 @@ def test_its_commands_and_targets_exist() -> None:
     makefile = (CHECKOUT / "Makefile").read_text()
     assert targets <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert {"sif", "test", "plan", "list", "def", "check", "bench"} <= targets
-
-
-def test_its_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert (CHECKOUT / target).exists(), target

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import catalog, memory, recall
-from sifwright.store import location
+from sifwright.build import up_to_date
+from sifwright.catalog import load as catalog
+from sifwright.system import cache_folder, fact_cache
 from tests.core.lint_cases import SITES
 from tests.core.recalled import Bench, add, prepared, same_size_and_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sifwright.model import Catalog
+    from sifwright.catalog.model import Catalog
     from tests.core.conftest import Cli
 
 VALUE = "s3cr3t-t0k3n"
@@ -69,7 +70,7 @@ def test_a_change_while_it_is_read(
     """What was read is not what stands there afterwards, or stood there before."""
     bench.memory.unlink()
     path = bench.project / name
-    before, counting = path.read_text(), catalog.load
+    before, counting = path.read_text(), catalog.load_catalog
 
     def load(defs: Path, project: Path) -> Catalog:
         if is_put_back:
@@ -79,7 +80,7 @@ def test_a_change_while_it_is_read(
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(catalog, "load", load)
+        patch.setattr(catalog, "load_catalog", load)
         bench.build()
     bench.loaded.clear()
     bench.build()
@@ -102,7 +103,7 @@ def _resealed(data: Mapping[str, object]) -> Callable[[str], str]:
     def change(text: str) -> str:
         (key,) = list(json.loads(text))[-1:]
         new = json.dumps(data)
-        return json.dumps({key: [new, recall._seal(key, new)]})  # noqa: SLF001
+        return json.dumps({key: [new, up_to_date._seal(key, new)]})  # noqa: SLF001
 
     return change
 
@@ -126,7 +127,7 @@ def _resealed(data: Mapping[str, object]) -> Callable[[str], str]:
 )
 def test_a_damaged_memory_is_none(bench: Bench, damage: Callable[[str], str]) -> None:
     bench.memory.unlink()
-    bench.build("--tests", "changed")
+    bench.build("--tests", "untested")
     bench.build()
     bench.memory.write_text(damage(bench.memory.read_text()))
     bench.loaded.clear()
@@ -150,7 +151,7 @@ def test_no_cache_is_made_for_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_only_so_many_are_remembered(bench: Bench) -> None:
-    memory.write("orders.json", {f"{number}": 1 for number in range(200)})
+    fact_cache.write("orders.json", {f"{number}": 1 for number in range(200)})
     bench.build()
     known = list(json.loads(bench.memory.read_text()))
     assert known[:-1] == [f"{number}" for number in range(101, 200)]
@@ -181,7 +182,7 @@ def test_another_program_decides_itself(
     (package / "sub").mkdir(parents=True)
     site.mkdir()
     (package / "sub" / "module.py").write_text("a = 1")
-    monkeypatch.setattr(recall, "_PACKAGE", str(package))
+    monkeypatch.setattr(up_to_date, "_PACKAGE", str(package))
     monkeypatch.setattr(sys, "path", [*sys.path, str(site), str(tmp_path / "nowhere")])
     bench.build()
     (package / "__pycache__").mkdir()
@@ -193,7 +194,7 @@ def test_another_program_decides_itself(
 
 
 def test_another_version_decides_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall, "__version__", "0.0.0")
+    monkeypatch.setattr(up_to_date, "__version__", "0.0.0")
     assert not bench.is_recalled()
 
 
@@ -208,6 +209,6 @@ def test_settings_are_nowhere_in_the_cache(bench: Bench, *, lint: bool) -> None:
     assert bench.build(*words).out.startswith("lint: " if lint else "up to date: ")
     # A note may show a value: it is not remembered with settings.
     assert bool(bench.loaded) == lint
-    files = [path for path in location.root().rglob("*") if path.is_file()]
+    files = [path for path in cache_folder.root().rglob("*") if path.is_file()]
     assert bench.memory in files
     assert not [path for path in files if VALUE.encode() in path.read_bytes()]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.registry import RegistryError, digest, parse
+from sifwright.host.network.registry import RegistryError, digest, parse
 from tests.registries import Registry, running
 from tests.servers import send, serve
 

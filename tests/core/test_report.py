@@ -10,24 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifwright.inspection.packages import Package
-from sifwright.inspection.stack import Placed
-from sifwright.planfacts import Choice, PlanFacts, SourceFacts, StepFacts
-from sifwright.progress import QuietProgress, Timer
-from sifwright.report import facts as gathering
-from sifwright.report import sizes
-from sifwright.report.facts import Facts
-from sifwright.report.page import render
-from sifwright.report.sizes import LayerSize, Part
-from sifwright.report.treemap import Box, layout, squares
-from sifwright.squash.listing import Node
+from sifwright.images.contents.layer_stack import LayeredNode
+from sifwright.images.contents.listing import ListedPath
+from sifwright.images.contents.packages import Package
+from sifwright.plan.plan_file import Choice, PlanFacts, SourceFacts, StepFacts
+from sifwright.report.page import report_data as gathering
+from sifwright.report.page import sizes
+from sifwright.report.page.html import render
+from sifwright.report.page.report_data import Facts
+from sifwright.report.page.sizes import LayerSize, Part
+from sifwright.report.page.treemap import Box, layout, squares
+from sifwright.system.progress import QuietProgress, Timer
 
 EVIL = "<script>alert(1)</script>\"'&{{ 7*7 }}\x1b[2J\x00\u202e</pre></title><img src=//x>"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-"
 
 
-def node(path: bytes, size: int, links: int = 0) -> Node:
-    return Node(path=path, kind="file", size=size, links=links)
+def node(path: bytes, size: int, links: int = 0) -> ListedPath:
+    return ListedPath(path=path, kind="file", size=size, links=links)
 
 
 @given(st.lists(st.integers(1, 10**4), min_size=1, max_size=60))
@@ -80,11 +80,11 @@ def test_what_cannot_be_seen_at_all_is_left_out() -> None:
 
 def test_every_byte_counts_once() -> None:
     tree = {
-        b"a": Placed(node=node(b"a", 5), layer=0),
-        b"b": Placed(node=node(b"b", 7, links=1), layer=0),
-        b"c": Placed(node=node(b"c", 7, links=1), layer=0),
-        b"d": Placed(node=node(b"d", 9, links=1), layer=1),
-        b"f": Placed(node=Node(path=b"f", kind="folder"), layer=1),
+        b"a": LayeredNode(node=node(b"a", 5), layer=0),
+        b"b": LayeredNode(node=node(b"b", 7, links=1), layer=0),
+        b"c": LayeredNode(node=node(b"c", 7, links=1), layer=0),
+        b"d": LayeredNode(node=node(b"d", 9, links=1), layer=1),
+        b"f": LayeredNode(node=ListedPath(path=b"f", kind="folder"), layer=1),
     }
     owner = Package(kind="debian", name="p", version="1", files=(b"a", b"b", b"f", b"gone"))
     low, high = sizes.attribute(tree, [owner], [("low", 4), ("high", 0)])
@@ -96,11 +96,11 @@ def test_every_byte_counts_once() -> None:
 
 
 def test_layers_of_a_flat_image() -> None:
-    tree = {name: Placed(node=node(name, 3), layer=0) for name in (b"a", b"b", b"c")}
+    tree = {name: LayeredNode(node=node(name, 3), layer=0) for name in (b"a", b"b", b"c")}
     known = {
-        b"a": Placed(node=node(b"a", 3), layer=1),
-        b"b": Placed(node=node(b"b", 4), layer=1),
-        b"z": Placed(node=node(b"z", 1), layer=0),
+        b"a": LayeredNode(node=node(b"a", 3), layer=1),
+        b"b": LayeredNode(node=node(b"b", 4), layer=1),
+        b"z": LayeredNode(node=node(b"z", 1), layer=0),
     }
     found = sizes.regrouped(tree, known, 2)
     assert {path: one.layer for path, one in found.items()} == {b"a": 1, b"b": 2, b"c": 2}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import UsageError
-from sifwright.extending.requirements import Requirements, parse, read
+from sifwright.recipes.requirements.read_requirements import Requirements, parse, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +26,11 @@ def _refusal(folder: Path, text: str | bytes) -> list[str]:
     with pytest.raises(UsageError) as caught:
         _read(folder, text)
     return [str(one).replace(f"{folder}/", "") for one in caught.value.problems]
+
+
+def test_a_file_without_end_is_not_read_whole(tmp_path: Path) -> None:
+    (said,) = _refusal(tmp_path, b"#" * (1 << 20) + b"\n")
+    assert said.startswith("r.txt: cannot be read: it has more than 1 MiB")
 
 
 def test_what_it_says_without_what_it_does_not_say(tmp_path: Path) -> None:
@@ -92,6 +97,12 @@ def test_other_files_are_followed_from_where_they_are_named(tmp_path: Path) -> N
         ("a @ https://me:secret@x.example/a.whl", "the address of a holds a login", "netrc"),
         ("a @ https://x.example/a.whl", "address of a leads to may change", "#sha256="),
         ("a @ git+https://x.example/a@main", "address of a leads to may change", "40 digits"),
+        (f"a @ git+https://x.example/a@main#@{COMMIT}", "leads to may change", "40 digits"),
+        (f"a @ git+https://x.example/a@main?x@{COMMIT}", "leads to may change", "40 digits"),
+        ("a @ https://x.example/a.whl#sha256=", "leads to may change", "#sha256="),
+        (f"a @ https://x.example/a.whl#md5=1&{SHA256.replace(':', '=')}", "may change", "#sha256="),
+        (f"a @ https://x.example/a.whl#sha256= --hash={SHA256}", "may change", "#sha256="),
+        ("a @ https://me:secret@[x/a.whl", "'https://[x/a.whl' is no address", "Name one"),
         ("a @ git+ssh://git@x.example/a", "a comes by git+ssh", "git+https://"),
         ("a==${VERSION}", "${VERSION} would be replaced by this machine's", "Write the value"),
         ("a=={{ x }}", "holds a brace", "Leave it out"),

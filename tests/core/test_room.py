@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import room
+from sifwright.build.checks import disk_space
+from sifwright.build.checks.disk_space import DiskNeeds
 from sifwright.errors import MachineError
-from sifwright.room import Needs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 GB = 10**9
-WANTED = Needs(temporary=3 * GB, cache=2 * GB, output=GB)
+WANTED = DiskNeeds(temporary=3 * GB, cache=2 * GB, output=GB)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 def disks(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each folder on a disk of its own."""
     numbers = {path: number for number, path in enumerate(folders.values())}
-    monkeypatch.setattr(room, "_device", lambda place: numbers[place.folder])
+    monkeypatch.setattr(disk_space, "_device", lambda place: numbers[place.folder])
 
 
 def _free(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
@@ -42,28 +42,28 @@ def _free(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
 
 def test_the_line(folders: dict[str, Path]) -> None:
     said = f"needs 3.0 GB below {folders['tmp']}, 2.0 GB in the cache, 1.0 GB at the output"
-    assert room.line(WANTED, folders["out"]) == said
-    assert room.line(Needs(temporary=0, cache=0, output=1), folders["out"]) == (
+    assert disk_space.summary_line(WANTED, folders["out"]) == said
+    assert disk_space.summary_line(DiskNeeds(temporary=0, cache=0, output=1), folders["out"]) == (
         "needs 1 MB at the output"
     )
-    assert room.line(Needs(temporary=0, cache=0, output=0), folders["out"]) == ""
+    assert disk_space.summary_line(DiskNeeds(temporary=0, cache=0, output=0), folders["out"]) == ""
 
 
 def test_one_disk_has_to_have_room_for_all(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _free(monkeypatch, 6 * GB)
-    assert list(room.problems(WANTED, folders["out"])) == []
+    assert list(disk_space.problems(WANTED, folders["out"])) == []
     _free(monkeypatch, 6 * GB - 1)
-    (problem,) = room.problems(WANTED, folders["out"])
+    (problem,) = disk_space.problems(WANTED, folders["out"])
     assert problem.where == str(folders["tmp"])
     assert problem.what == (
         f"6.0 GB are needed (3.0 GB below {folders['tmp']}, 2.0 GB in the cache,"
         " 1.0 GB at the output), 5.9 GB are free"
     )
     assert problem.fix == (
-        "Free some (sifwright cache prune), or set TMPDIR to another folder, or set SIFWRIGHT_CACHE"
-        " to another folder, or choose another with --output."
+        "Free some (sifwright cache prune --keep-size 50G), or set TMPDIR to another folder,"
+        " or set SIFWRIGHT_CACHE to another folder, or choose another with --output."
     )
 
 
@@ -72,9 +72,9 @@ def test_what_is_not_known_before_is_asked_for_later(
 ) -> None:
     _free(monkeypatch, 2 * GB)
     folder = tmp_path / "not" / "there"
-    room.require(folder, 2 * GB, "for a tree")
+    disk_space.require_free_space(folder, 2 * GB, "for a tree")
     with pytest.raises(MachineError) as caught:
-        room.require(folder, 2 * GB + 1, "for a tree")
+        disk_space.require_free_space(folder, 2 * GB + 1, "for a tree")
     (problem,) = caught.value.problems
     assert problem.where == str(folder)
     assert problem.what == "2.1 GB are needed for a tree, 2.0 GB are free"
@@ -84,10 +84,10 @@ def test_what_is_not_known_before_is_asked_for_later(
 @pytest.mark.usefixtures("disks")
 def test_disks_of_their_own(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     _free(monkeypatch, 2 * GB)
-    (problem,) = room.problems(WANTED, folders["out"])
+    (problem,) = disk_space.problems(WANTED, folders["out"])
     assert problem.where == str(folders["tmp"])
     _free(monkeypatch, 0)
-    found = list(room.problems(WANTED, folders["out"]))
+    found = list(disk_space.problems(WANTED, folders["out"]))
     assert [one.where for one in found] == [str(path) for path in folders.values()]
     assert "SIFWRIGHT_CACHE" in found[1].fix
     assert "--output" not in found[1].fix
@@ -98,6 +98,6 @@ def test_the_engines_own_folder_is_named_by_its_variable(
 ) -> None:
     monkeypatch.setenv("APPTAINER_TMPDIR", str(folders["out"]))
     _free(monkeypatch, 0)
-    (problem,) = room.problems(WANTED, folders["out"])
+    (problem,) = disk_space.problems(WANTED, folders["out"])
     assert "set APPTAINER_TMPDIR to another folder" in problem.fix
     assert f"below {folders['out']}" in problem.what

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright import workspace
+from sifwright.build.steps.sandbox import Sandbox
 from sifwright.errors import MachineError
-from sifwright.sandbox import Sandbox
+from sifwright.system import tempdirs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def sandbox(tmp_path: Path, aside: Executor) -> Sandbox:
     return Sandbox(
         plan=unused,
         base="",
-        mirror="",
+        mirrors={},
         engine=unused,
         settings=unused,
         environment={},
@@ -56,7 +56,7 @@ def test_results_are_not_unpacked_to_what_is_left_of_a_tree(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A busy disk, a mount, a file that a network file system keeps while it is open."""
-    monkeypatch.setattr(workspace, "remove_tree", lambda _: None)
+    monkeypatch.setattr(tempdirs, "remove_tree", lambda _: None)
     sandbox.discard()
     with pytest.raises(MachineError, match=r"tree.*cannot be removed"):
         sandbox.unpack([], 0)

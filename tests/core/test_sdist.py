@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import network_checks, pipsettings, sdist
-from sifwright.catalog import load
-from sifwright.plan import resolve
+from sifwright.build.checks import network_checks
+from sifwright.catalog.load import load_catalog
+from sifwright.host.network import pip_settings, sdist
+from sifwright.plan.resolve import resolve
 from tests.core.fetching import WRONG, Step, refused
 from tests.servers import archive, cut, send, serve, sha256
 
@@ -178,7 +179,7 @@ def pinned(
     project: Path, mirrors_file: MirrorsFile, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """A layer with a source from the index, which the mirrors file names."""
-    monkeypatch.setattr(pipsettings, "_pip_config", str)
+    monkeypatch.setattr(pip_settings, "_pip_config", str)
     mirrors_file.write(json.dumps({"pip": {"index-url": url}}))
     path = project / "defs" / "layers" / "tool" / "pins.yaml"
     path.write_text(f'toy:\n  pip: the-toy\n  versions:\n    "2.0": {{sha256: "{WRONG}"}}\n')
@@ -212,7 +213,7 @@ def test_where_the_index_gives_no_sum_the_file_does(
 def test_the_check_before_the_build_asks_for_it(pinned: Path, project: Path, index: Index) -> None:
     pinned.write_text(pinned.read_text().replace("2.0", "1.1.0"))
     index.names = ("the_toy-1.1.0.tar.gz",)
-    catalog = load(project / "defs", project)
+    catalog = load_catalog(project / "defs", project)
     plan = resolve(catalog, "here", "", [])
     assert [p.what for p in network_checks.problems(plan, {}) if "toy" in p.what] == []
     index.names = ("the_toy-0.9.tar.gz",)

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import web
+from sifwright.host.network import http
 from tests.conftest import ROOT, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.model import Catalog
+    from sifwright.catalog.model import Catalog
 
-FETCH_SOURCE = resources.files("sifwright") / "templates" / "bin" / "fetch-source"
+FETCH_SOURCE = resources.files("sifwright") / "render" / "templates" / "bin" / "fetch-source"
 CONDA = ROOT / "defs" / "layers" / "conda"
 CHANNEL = "https://conda.anaconda.org/conda-forge"
 
@@ -37,14 +37,14 @@ SHOWN = {
 @pytest.mark.parametrize("text", SHOWN)
 def test_a_login_is_not_shown(text: str) -> None:
     """Neither by the command line nor by fetch-source, whose rule is a program's line."""
-    assert web.anonymous(text) == SHOWN[text]
+    assert http.redact_url(text) == SHOWN[text]
     (line,) = re.findall(r"^anonymous\(\).*$", FETCH_SOURCE.read_text(), re.MULTILINE)
     done = run(["bash", "-c", f"{line}\nanonymous"], input=text)
     assert done.stdout == SHOWN[text]
 
 
 def test_a_token_of_a_channel_is_not_shown() -> None:
-    shown = web.anonymous("https://u:p@conda.example/t/to-4711/lab/noarch/repodata.json")
+    shown = http.redact_url("https://u:p@conda.example/t/to-4711/lab/noarch/repodata.json")
     assert shown == "https://conda.example/t/…/lab/noarch/repodata.json"
 
 
@@ -76,7 +76,10 @@ def test_the_name_of_an_image_has_no_login(real: Catalog, layer: str, option: st
 
 @pytest.mark.parametrize(
     ("layer", "option"),
-    [("conda", "channel"), ("base-debian", "mirror"), ("base-debian", "image-mirror")],
+    [
+        ("conda", "channel"),
+        *(("base-debian", name) for name in ("mirror", "security-mirror", "image-mirror")),
+    ],
 )
 def test_an_address_in_the_image_has_no_login_and_no_token(
     real: Catalog, layer: str, option: str

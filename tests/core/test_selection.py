@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import catalog
-from sifwright.plan import resolve
+from sifwright.catalog import load
+from sifwright.plan.resolve import resolve
 from tests.core.broken import BASE, IMAGE, SITE, TOOL, VERSIONS, Change, append, replace, write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.model import Plan, Step
+    from sifwright.plan.model import Plan, Step
     from tests.core.conftest import Cli
 
 PLACES = """\
@@ -39,7 +39,7 @@ tool-source:
 def _plan(project: Path, *changes: Change, settings: tuple[str, ...] = ()) -> Plan:
     for change in changes:
         change(project / "defs")
-    return resolve(catalog.load(project / "defs", project), "here", "", settings)
+    return resolve(load.load_catalog(project / "defs", project), "here", "", settings)
 
 
 def _names(plan: Plan) -> list[str]:
@@ -52,6 +52,11 @@ def _tool(plan: Plan) -> Step:
 
 def _other(text: str) -> Change:
     return append("layers/other-tool/layer.yaml", text)
+
+
+def test_a_choice_of_one_is_that_one(project: Path) -> None:
+    places = PLACES.replace("[tool, other-tool]", "[other-tool]")
+    assert _names(_plan(project, write(IMAGE, places))) == ["base", "other-tool", "extra"]
 
 
 def test_the_first_that_suits_is_taken(project: Path) -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from sifwright import catalog, show
-from sifwright.sitecheck import default_partition
+from sifwright.catalog import load
+from sifwright.catalog.site_consistency import default_partition
+from sifwright.report import show
 from tests.core.broken import IMAGE, SITE, append, replace
 from tests.core.conftest import CHECKOUT, Cli
 
-_REAL = catalog.load(CHECKOUT / "defs", CHECKOUT)
+_REAL = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
 SITES = list(_REAL.sites)
 ISSUE = (
     *("lumi", "frontier", "derecho", "cirrus-epcc", "slurm-generic", "perlmutter"),
@@ -40,6 +41,23 @@ def test_a_site_of_ours_says_where_its_facts_are_from(site: str) -> None:
         assert reason.why
         assert not reason.why.endswith(".")
     assert all(text.endswith(".") for text in (*found.limits, *found.unverified))
+
+
+@pytest.mark.parametrize("site", [name for name in SITES if name not in {"local", "slurm-generic"}])
+def test_a_site_of_ours_says_where_images_are_built(site: str, run_cli: Cli) -> None:
+    """And who says so; the two others are no machine of anybody's."""
+    found = _REAL.sites[site].builds
+    assert found is not None
+    assert not found.why.endswith(".")
+    shown = " ".join(run_cli("show", "site", site).out.split())
+    assert f"{found.why} read in {found.source}" in shown
+
+
+@pytest.mark.parametrize("site", [name for name in SITES if name != "local"])
+def test_images_of_a_site_start_with_every_engine(site: str) -> None:
+    """Apptainer before 1.4.0 and SingularityCE call a squashfs of zstd corrupted."""
+    found = _REAL.sites[site]
+    assert (found.compression, found.layout) == ("gzip", "flat")
 
 
 @pytest.mark.parametrize("site", SITES)
@@ -70,7 +88,7 @@ def test_everything_of_a_site_is_shown(site: str) -> None:
 
 def test_what_goes_with_the_hosts_mpi(run_cli: Cli) -> None:
     lines = run_cli("show", "site", "derecho").out.splitlines()
-    start = lines.index("environment with the host's MPI (engine native, jobscript --host-mpi)")
+    start = lines.index("environment with the host's MPI (jobscript --run-in host, --host-mpi)")
     shown = lines[start : start + 8]
     assert "  MPICH_GPU_SUPPORT_ENABLED=1" in shown
     assert "environment with the host's MPI (jobscript --host-mpi)" in shown
@@ -93,9 +111,13 @@ def test_lumi(run_cli: Cli) -> None:
         "  FI_MR_CACHE_MONITOR=userfaultfd",
         "      process groups hang without it",
         "  NCCL_NET_GDR_LEVEL",
+        "  layout              flat, gzip",
+        "  run with            singularity (singularity-ce)",
         "limits",
     ]
-    assert [line for line in wanted if line not in lines] == ["limits"]
+    assert [line for line in wanted if line not in lines] == []
+    # A heading without anything below it is left out.
+    assert "limits" not in run_cli("show", "site", "slurm-generic").out.splitlines()
 
 
 MASKS = {"0xfe": "1-7", "0x1": "0", "0x5": "0,2", "0xff00000000000000": "56-63", "0xb": "0-1,3"}

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.sif import copying, image, writing
-from sifwright.sif.writing import Contents, Partition, PartitionError
+from sifwright.images.sif import copy_data, sif_file, write_sif
+from sifwright.images.sif.write_sif import Contents, Partition, PartitionError
 from tests.conftest import run
 
 if TYPE_CHECKING:
@@ -67,14 +67,14 @@ def clone(monkeypatch: pytest.MonkeyPatch) -> FakeClone:
 def plain(tmp_path: Path) -> tuple[Contents[Partition], str]:
     """Contents, and the digest of their SIF where nothing can be shared."""
     contents = make(tmp_path / "store")
-    return contents, writing.write(tmp_path / "plain.sif", contents)
+    return contents, write_sif.write(tmp_path / "plain.sif", contents)
 
 
 def test_partitions_are_shared_with_their_own_files(
     plain: tuple[Contents[Partition], str], clone: FakeClone, tmp_path: Path
 ) -> None:
     contents, digest = plain
-    assert writing.write(tmp_path / "x.sif", contents) == digest
+    assert write_sif.write(tmp_path / "x.sif", contents) == digest
     assert clone.shared == [one.path for one in contents.partitions]
 
 
@@ -86,7 +86,7 @@ def test_a_shared_partition_with_a_flipped_byte_is_noticed(
     for at in NOISE.sample(range(len(good)), 20):
         base.path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
         with pytest.raises(PartitionError, match="has sha256") as caught:
-            writing.write(tmp_path / "x.sif", plain[0])
+            write_sif.write(tmp_path / "x.sif", plain[0])
         assert caught.value.problems[0].where == str(base.path)
         assert not (tmp_path / "x.sif").exists()
     assert clone.shared == [base.path] * 20
@@ -103,12 +103,12 @@ def test_an_older_sif_gives_what_the_cache_cannot_share(
     layer = replace(contents.partitions[1], sha256=hashlib.sha256(data).hexdigest())
     parts = [contents.partitions[0], layer]
     newer = replace(contents, definition=b"#" * 9999, partitions=parts)
-    digest = writing.write(tmp_path / "x.sif", newer, like=tmp_path / "plain.sif")
+    digest = write_sif.write(tmp_path / "x.sif", newer, like=tmp_path / "plain.sif")
     # The layer was shared, too, then found to be another one and copied.
     assert clone.shared == [tmp_path / "plain.sif"] * 2
-    assert digest == image.fingerprint(tmp_path / "x.sif")
+    assert digest == sif_file.fingerprint(tmp_path / "x.sif")
     clone.refused.add(tmp_path / "plain.sif")
-    assert writing.write(tmp_path / "y.sif", newer) == digest
+    assert write_sif.write(tmp_path / "y.sif", newer) == digest
 
 
 def test_an_older_sif_with_a_longer_layer_leaves_nothing_behind_the_end(
@@ -118,10 +118,10 @@ def test_an_older_sif_with_a_longer_layer_leaves_nothing_behind_the_end(
     base, layer = contents.partitions
     longer = replace(base, is_system=False)
     older = replace(contents, partitions=[base, longer])
-    writing.write(tmp_path / "older.sif", older)
+    write_sif.write(tmp_path / "older.sif", older)
     clone.refused = {base.path, layer.path}
-    assert writing.write(tmp_path / "x.sif", contents, like=tmp_path / "older.sif") == digest
-    assert image.fingerprint(tmp_path / "x.sif") == digest
+    assert write_sif.write(tmp_path / "x.sif", contents, like=tmp_path / "older.sif") == digest
+    assert sif_file.fingerprint(tmp_path / "x.sif") == digest
 
 
 def test_an_older_sif_need_not_be_good(
@@ -135,12 +135,12 @@ def test_an_older_sif_need_not_be_good(
         (good[:-9000], good[:4200], b"", good.replace(b"SIF_MAGIC", b"SIF_BASIC"))
     ):
         older.write_bytes(bad)
-        assert writing.write(tmp_path / f"{number}.sif", contents, like=older) == digest
+        assert write_sif.write(tmp_path / f"{number}.sif", contents, like=older) == digest
     for at in NOISE.sample(range(32768, len(good)), 20):
         older.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
-        assert writing.write(tmp_path / f"{at}.sif", contents, like=older) == digest
+        assert write_sif.write(tmp_path / f"{at}.sif", contents, like=older) == digest
     older.unlink()
-    assert writing.write(tmp_path / "none.sif", contents, like=older) == digest
+    assert write_sif.write(tmp_path / "none.sif", contents, like=older) == digest
 
 
 def test_an_older_sif_that_goes_away_meanwhile_does_no_harm(
@@ -152,14 +152,14 @@ def test_an_older_sif_that_goes_away_meanwhile_does_no_harm(
     contents, digest = plain
     clone.refused = {one.path for one in contents.partitions}
     older = tmp_path / "plain.sif"
-    pad = copying.Writer.pad
+    pad = copy_data.Writer.pad
 
-    def gone(writer: copying.Writer, offset: int) -> None:
+    def gone(writer: copy_data.Writer, offset: int) -> None:
         older.unlink(missing_ok=True)
         pad(writer, offset)
 
-    monkeypatch.setattr(copying.Writer, "pad", gone)
-    assert writing.write(tmp_path / "x.sif", contents, like=older) == digest
+    monkeypatch.setattr(copy_data.Writer, "pad", gone)
+    assert write_sif.write(tmp_path / "x.sif", contents, like=older) == digest
 
 
 @pytest.fixture
@@ -188,13 +188,13 @@ def _used(place: Path) -> int:
 def test_a_real_file_system_shares(xfs: Path, tmp_path: Path) -> None:
     contents = make(xfs / "store", size=20 << 20)
     before = _used(xfs)
-    digest = writing.write(xfs / "x.sif", contents)
+    digest = write_sif.write(xfs / "x.sif", contents)
     # The cache may be on another file system than the image and its older one.
     shutil.copytree(xfs / "store", tmp_path / "store")
     elsewhere = [
         replace(one, path=tmp_path / "store" / one.path.name) for one in contents.partitions
     ]
     newer = replace(contents, partitions=elsewhere)
-    assert writing.write(xfs / "y.sif", newer, like=xfs / "x.sif") == digest
+    assert write_sif.write(xfs / "y.sif", newer, like=xfs / "x.sif") == digest
     assert _used(xfs) - before < 2 << 20
-    assert writing.write(tmp_path / "z.sif", contents) == digest
+    assert write_sif.write(tmp_path / "z.sif", contents) == digest

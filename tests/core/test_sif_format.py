@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from sifwright.errors import PlanError
-from sifwright.sif import layout
-from sifwright.sif.format import (
+from sifwright.images.sif import layout
+from sifwright.images.sif.format import (
     ARCHITECTURES,
     DESCRIPTOR,
     HEADER,

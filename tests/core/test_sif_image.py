@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import BuildError
-from sifwright.sif import copying, image, writing
-from sifwright.sif.image import SifError
-from sifwright.sif.writing import Contents, Partition, PartitionError
+from sifwright.images.sif import copy_data, sif_file, write_sif
+from sifwright.images.sif.sif_file import SifError
+from sifwright.images.sif.write_sif import Contents, Partition, PartitionError
 from tests.conftest import run
 
 if TYPE_CHECKING:
@@ -50,41 +50,41 @@ def _partition(path: Path, size: int) -> Partition:
 
 def test_what_was_written_is_read_again(contents: Contents[Partition], tmp_path: Path) -> None:
     sif = tmp_path / "x.sif"
-    assert writing.write(sif, contents) == image.fingerprint(sif)
-    found = image.read(sif)
+    assert write_sif.write(sif, contents) == sif_file.fingerprint(sif)
+    found = sif_file.read(sif)
     assert [one.name for one in found.descriptors] == ["", "inspect-metadata.json", "base", "layer"]
-    assert [image.data(sif, one) for one in found.descriptors[:2]] == [b"Bootstrap: x\n", b"{}"]
-    assert image.partitions(sif) == found.partitions == found.descriptors[2:]
+    assert [sif_file.data(sif, one) for one in found.descriptors[:2]] == [b"Bootstrap: x\n", b"{}"]
+    assert sif_file.partitions(sif) == found.partitions == found.descriptors[2:]
     for number, (one, part) in enumerate(zip(found.partitions, contents.partitions, strict=True)):
         target = tmp_path / f"part-{number}"
-        assert image.extract(sif, one, target) == part.sha256 == image.digest(sif, one)
+        assert sif_file.extract(sif, one, target) == part.sha256 == sif_file.digest(sif, one)
         assert target.read_bytes() == part.path.read_bytes()
 
 
 def test_the_fingerprint_is_of_the_partitions_and_of_all_else(
     contents: Contents[Partition], tmp_path: Path
 ) -> None:
-    writing.write(sif := tmp_path / "x.sif", contents)
-    data, (base, layer) = sif.read_bytes(), image.partitions(sif)
+    write_sif.write(sif := tmp_path / "x.sif", contents)
+    data, (base, layer) = sif.read_bytes(), sif_file.partitions(sif)
     rest = data[: base.offset] + data[base.end : layer.offset] + data[layer.end :]
     parts = (rest, *(data[one.offset : one.end] for one in (base, layer)))
     words = " ".join(hashlib.sha256(one).hexdigest() for one in parts)
-    assert image.fingerprint(sif) == hashlib.sha256(words.encode()).hexdigest()
+    assert sif_file.fingerprint(sif) == hashlib.sha256(words.encode()).hexdigest()
 
 
 def test_every_byte_counts_for_the_fingerprint(
     contents: Contents[Partition], tmp_path: Path
 ) -> None:
-    found = {writing.write(sif := tmp_path / "x.sif", contents)}
-    good, (base, layer) = sif.read_bytes(), image.partitions(sif)
+    found = {write_sif.write(sif := tmp_path / "x.sif", contents)}
+    good, (base, layer) = sif.read_bytes(), sif_file.partitions(sif)
     # The head beyond what is read of it, the definition, what lies between partitions, the ends.
     places = (200, 3000, base.offset - 1, base.offset, base.end - 1, base.end, layer.offset - 1)
     for at in (*places, layer.end - 1):
         sif.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
-        found.add(image.fingerprint(sif))
+        found.add(sif_file.fingerprint(sif))
     for end in (b"\0", b"a signature"):
         sif.write_bytes(good + end)
-        found.add(image.fingerprint(sif))
+        found.add(sif_file.fingerprint(sif))
     assert len(found) == 1 + len(places) + 1 + 2
 
 
@@ -94,9 +94,9 @@ def test_a_large_sif_is_the_same(
     """What leaves memory while it is written."""
     base = _partition(tmp_path / "store" / "base", 40_000_000)
     contents = replace(contents, partitions=[base, *contents.partitions[1:]])
-    digest = writing.write(tmp_path / "small.sif", contents)
-    monkeypatch.setattr(copying, "LARGE", 1)
-    assert writing.write(tmp_path / "large.sif", contents) == digest
+    digest = write_sif.write(tmp_path / "small.sif", contents)
+    monkeypatch.setattr(copy_data, "LARGE", 1)
+    assert write_sif.write(tmp_path / "large.sif", contents) == digest
     assert (tmp_path / "large.sif").read_bytes() == (tmp_path / "small.sif").read_bytes()
 
 
@@ -109,10 +109,10 @@ def test_a_disk_that_fails_while_a_large_sif_is_written(
         ctypes.set_errno(errno.EIO)
         return -1
 
-    monkeypatch.setattr(copying, "_libc", lambda: SimpleNamespace(sync_file_range=fail))
+    monkeypatch.setattr(copy_data, "_libc", lambda: SimpleNamespace(sync_file_range=fail))
     base = _partition(tmp_path / "store" / "base", 20_000_000)
     with pytest.raises(BuildError, match="cannot be written: Input/output error"):
-        writing.write(tmp_path / "x.sif", replace(contents, partitions=[base]))
+        write_sif.write(tmp_path / "x.sif", replace(contents, partitions=[base]))
     assert not (tmp_path / "x.sif").exists()
 
 
@@ -122,7 +122,7 @@ def _write_as(uid: int, umask: int, target: Path, contents: Contents[Partition])
         os.setgroups([])
         os.setgid(uid)
         os.setuid(uid)
-    writing.write(target, contents)
+    write_sif.write(target, contents)
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_bytes_do_not_depend_on_time_folder_umask_and_user(shared: Path) -> None
     base = _partition(shared / "base", 20_000)
     base.path.chmod(0o644)
     contents = Contents(partitions=[base], definition=b"x", arch="amd64")
-    writing.write(shared / "x.sif", contents)
+    write_sif.write(shared / "x.sif", contents)
     first = hashlib.sha256((shared / "x.sif").read_bytes()).hexdigest()
     users = (0, 33) if os.geteuid() == 0 else (os.geteuid(),)
     for uid, umask in itertools.product(users, (0o007, 0o022, 0o077)):
@@ -159,7 +159,7 @@ def _assert_refused(
     contents: Contents[Partition], target: Path, damaged: Partition, said: str
 ) -> None:
     with pytest.raises(PartitionError, match=said) as caught:
-        writing.write(target, contents)
+        write_sif.write(target, contents)
     assert caught.value.problems[0].where == str(damaged.path)
     assert str(damaged.path) in str(caught.value)
     assert not target.exists()
@@ -177,7 +177,7 @@ def test_every_flipped_byte_of_a_partition_is_noticed(
         layer.path.write_bytes(bad)
         _assert_refused(contents, tmp_path / "x.sif", layer, "has sha256 .*, not ")
     layer.path.write_bytes(good)
-    writing.write(tmp_path / "x.sif", contents)
+    write_sif.write(tmp_path / "x.sif", contents)
 
 
 def test_every_truncated_or_longer_partition_is_noticed(
@@ -196,7 +196,7 @@ def test_a_partition_that_shrinks_meanwhile_is_noticed(
     contents: Contents[Partition], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = contents.partitions[0]
-    monkeypatch.setattr(copying.Writer, "pad", lambda *_: os.truncate(base.path, 4096))
+    monkeypatch.setattr(copy_data.Writer, "pad", lambda *_: os.truncate(base.path, 4096))
     _assert_refused(contents, tmp_path / "x.sif", base, "ends at byte 4096, too early")
 
 
@@ -215,7 +215,7 @@ def test_a_partition_that_cannot_be_read_is_named(
 def test_a_file_that_is_there_already_stays(contents: Contents[Partition], tmp_path: Path) -> None:
     (tmp_path / "x.sif").write_text("older")
     with pytest.raises(BuildError, match="cannot be written: File exists"):
-        writing.write(tmp_path / "x.sif", contents)
+        write_sif.write(tmp_path / "x.sif", contents)
     assert (tmp_path / "x.sif").read_text() == "older"
 
 
@@ -234,15 +234,15 @@ def test_a_full_disk_is_named_and_leaves_nothing(
     contents: Contents[Partition], tmp_path: Path
 ) -> None:
     sif = tmp_path / "x.sif"
-    writing.write(sif, contents)
+    write_sif.write(sif, contents)
     whole = sif.stat().st_size
     sif.unlink()
     for size in (0, 128, 4096, *range(32000, whole, whole // 20), whole - 1):
         with _room(size), pytest.raises(BuildError, match="cannot be written: File too large"):
-            writing.write(sif, contents)
+            write_sif.write(sif, contents)
         assert not sif.exists()
     with _room(whole):
-        writing.write(sif, contents)
+        write_sif.write(sif, contents)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
@@ -253,7 +253,7 @@ def test_a_file_system_without_room_is_named(contents: Contents[Partition], tmp_
     assert mounted.returncode == 0, mounted.stderr
     try:
         with pytest.raises(BuildError, match="cannot be written: No space left on device"):
-            writing.write(small / "x.sif", contents)
+            write_sif.write(small / "x.sif", contents)
         assert list(small.iterdir()) == []
     finally:
         run(["umount", small])
@@ -267,7 +267,7 @@ def test_an_interruption_leaves_nothing(
 
     monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        writing.write(tmp_path / "x.sif", contents)
+        write_sif.write(tmp_path / "x.sif", contents)
     assert not (tmp_path / "x.sif").exists()
 
 
@@ -276,7 +276,7 @@ def test_a_sif_is_synced_when_it_is_whole(
 ) -> None:
     synced = []
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file)))
-    writing.write(tmp_path / "x.sif", contents)
+    write_sif.write(tmp_path / "x.sif", contents)
     status = (tmp_path / "x.sif").stat()
     assert [(one.st_ino, one.st_size) for one in synced] == [(status.st_ino, status.st_size)]
 
@@ -298,24 +298,24 @@ def test_what_is_no_sif_is_refused(
 ) -> None:
     make(tmp_path / "x")
     with pytest.raises(SifError, match=f"x: cannot be used as a SIF: it {said}"):
-        image.read(tmp_path / "x")
+        sif_file.read(tmp_path / "x")
 
 
 def test_a_cut_off_sif_is_refused(contents: Contents[Partition], tmp_path: Path) -> None:
     sif = tmp_path / "x.sif"
-    writing.write(sif, contents)
+    write_sif.write(sif, contents)
     whole = sif.stat().st_size
     for size in (whole - 1, *sorted(NOISE.sample(range(whole), 300), reverse=True), 127, 41, 0):
         os.truncate(sif, size)
         with pytest.raises(SifError, match=r"it (is cut off|has no SIF header)"):
-            image.read(sif)
+            sif_file.read(sif)
 
 
 def test_a_damaged_head_is_refused_or_read(contents: Contents[Partition], tmp_path: Path) -> None:
     """Whatever its numbers say, nothing but `SifError` is raised, and soon."""
     sif = tmp_path / "x.sif"
     small = [replace(contents.partitions[1], is_system=True)]
-    writing.write(sif, replace(contents, partitions=small))
+    write_sif.write(sif, replace(contents, partitions=small))
     good = sif.read_bytes()
     places = [*range(128), *range(4096, 4096 + 3 * 585)]
     for _ in range(1500):
@@ -324,8 +324,8 @@ def test_a_damaged_head_is_refused_or_read(contents: Contents[Partition], tmp_pa
             bad[at] = NOISE.choice((0, 1, 0x7F, 0x80, 0xFF, NOISE.randrange(256)))
         sif.write_bytes(bad)
         try:
-            for one in image.partitions(sif):
-                image.digest(sif, one)
+            for one in sif_file.partitions(sif):
+                sif_file.digest(sif, one)
         except SifError:
             continue
 
@@ -334,30 +334,30 @@ def test_an_object_too_big_to_be_text_is_refused(
     contents: Contents[Partition], tmp_path: Path
 ) -> None:
     sif = tmp_path / "x.sif"
-    writing.write(sif, contents)
+    write_sif.write(sif, contents)
     os.truncate(sif, 2**40)
-    huge = replace(image.read(sif).descriptors[0], size=2**39)
+    huge = replace(sif_file.read(sif).descriptors[0], size=2**39)
     with pytest.raises(SifError, match=f"it has an object of {2**39} bytes"):
-        image.data(sif, huge)
+        sif_file.data(sif, huge)
 
 
 def test_an_image_without_a_system_is_refused(
     contents: Contents[Partition], tmp_path: Path
 ) -> None:
     only = replace(contents, partitions=contents.partitions[1:])
-    writing.write(tmp_path / "x.sif", only)
+    write_sif.write(tmp_path / "x.sif", only)
     with pytest.raises(SifError, match="it has no squashfs system partition"):
-        image.partitions(tmp_path / "x.sif")
+        sif_file.partitions(tmp_path / "x.sif")
 
 
 def test_extracting_from_a_sif_that_is_cut_off_leaves_nothing(
     contents: Contents[Partition], tmp_path: Path
 ) -> None:
-    writing.write(tmp_path / "x.sif", contents)
-    last = image.read(tmp_path / "x.sif").descriptors[-1]
+    write_sif.write(tmp_path / "x.sif", contents)
+    last = sif_file.read(tmp_path / "x.sif").descriptors[-1]
     os.truncate(tmp_path / "x.sif", last.end - 1)
     with pytest.raises(SifError, match="too early"):
-        image.extract(tmp_path / "x.sif", last, tmp_path / "part")
+        sif_file.extract(tmp_path / "x.sif", last, tmp_path / "part")
     assert not (tmp_path / "part").exists()
     with pytest.raises(SifError, match="too early"):
-        image.digest(tmp_path / "x.sif", last)
+        sif_file.digest(tmp_path / "x.sif", last)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import catalog, schema, sound
+from sifwright.catalog import load, schema, schema_cache
 from sifwright.errors import CatalogError
 from tests.conftest import ROOT
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from sifwright.catalog.yaml_file import Document
     from sifwright.errors import Problem
-    from sifwright.yamlfile import Document
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def defs(tmp_path: Path) -> Path:
 
 
 def _load(defs: Path) -> None:
-    catalog.load(defs, ROOT)
+    load.load_catalog(defs, ROOT)
 
 
 @pytest.mark.usefixtures("cache")
@@ -76,7 +76,7 @@ def test_what_fits_one_schema_need_not_fit_another(
         _load(defs)
     (defs / "images" / "moved.yaml").unlink()
     looked_at.clear()
-    monkeypatch.setattr(sound, "_schema", lambda kind: f"newer {kind}".encode())
+    monkeypatch.setattr(schema_cache, "_schema", lambda kind: f"newer {kind}".encode())
     _load(defs)
     assert len(looked_at) > 50
 
@@ -98,7 +98,7 @@ def test_what_is_remembered_is_only_a_help(
     # There is no home folder, as in some containers.
     monkeypatch.delenv("SIFWRIGHT_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr("sifwright.store.location.Path.home", _no_home)
+    monkeypatch.setattr("sifwright.system.cache_folder.Path.home", _no_home)
     _load(defs)
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.squash import listing
-from sifwright.squash.changes import collected
-from sifwright.squash.state import Now
-from sifwright.squash.tidy import tidy
-from sifwright.squash.tree import Tree
+from sifwright.build.layers.changes import collected
+from sifwright.build.layers.lower_tree import LowerTree
+from sifwright.build.layers.normalise_upper import tidy
+from sifwright.build.layers.tree_state import NewState
+from sifwright.images.contents import listing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,12 +33,12 @@ class Work:
     def tree(self) -> Path:
         return self.folder / "tree"
 
-    def changes(self, *exclude: bytes) -> dict[str, listing.Node]:
+    def changes(self, *exclude: bytes) -> dict[str, listing.ListedPath]:
         """What changed since the last time; `moved` in it were packed from where they are."""
         upper = self.folder / f"upper-{self.count}"
         upper.mkdir()
         self.monkeypatch.chdir(upper)
-        lower = Tree(*(self._listing(number) for number in range(self.count)))
+        lower = LowerTree(*(self._listing(number) for number in range(self.count)))
         before = self.seen()
         with collected(self.tree, self.folder / "state", lower, exclude) as moved:
             self.moved = {os.fsdecode(path) for path in moved}
@@ -189,7 +189,7 @@ def test_a_clock_that_was_set_back(tmp_path: Path) -> None:
     tree.mkdir()
     line = b'["file",7,%d]\n' % (time.time_ns() + 3600 * 10**9)
     root = os.open(tree, os.O_RDONLY)
-    with Now(state) as now:
+    with NewState(state) as now:
         now.add(line)
         now.write(root)
     os.close(root)

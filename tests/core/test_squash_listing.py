@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sifwright.build.layers.lower_tree import LowerTree
 from sifwright.errors import BuildError
-from sifwright.squash import listing
-from sifwright.squash.listing import Node
-from sifwright.squash.tree import Tree
+from sifwright.images.contents import listing
+from sifwright.images.contents.listing import ListedPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ KINDS = ["file", "folder", "symlink", "fifo", "socket", "block device", "charact
 numbers = st.integers(0, 2**33)
 names = st.binary(min_size=1, max_size=5).map(lambda name: name.replace(b"/", b"-"))
 nodes = st.builds(
-    Node,
+    ListedPath,
     path=st.lists(names, max_size=4).map(b"/".join),
     kind=st.sampled_from([*KINDS, "whiteout"]),
     mode=st.integers(0, 0o7777),
@@ -43,7 +43,7 @@ nodes = st.builds(
 
 @given(st.lists(nodes, unique_by=lambda node: node.path), st.randoms())
 def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, found: list[Node], random: object
+    tmp_path_factory: pytest.TempPathFactory, found: list[ListedPath], random: object
 ) -> None:
     folder = tmp_path_factory.mktemp("listing")
     listing.write(folder / "one", found)
@@ -68,26 +68,28 @@ def test_what_is_written_is_read(
 )
 def test_what_is_no_listing_is_named(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "listing").write_bytes(data)
-    for reader in (listing.read, Tree):
+    for reader in (listing.read, LowerTree):
         with pytest.raises(BuildError, match="is no listing"):
             reader(tmp_path / "listing")
 
 
 def test_a_missing_listing_is_named(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="missing: is no listing"):
-        Tree(tmp_path / "missing")
+        LowerTree(tmp_path / "missing")
 
 
-def _tree(folder: Path, *layers: Sequence[tuple[str, str]]) -> Tree:
+def _tree(folder: Path, *layers: Sequence[tuple[str, str]]) -> LowerTree:
     """The tree of layers, each a list of path and kind."""
     files = []
     for number, layer in enumerate(layers):
         files.append(folder / str(number))
-        listing.write(files[-1], [Node(path=os.fsencode(path), kind=kind) for path, kind in layer])
-    return Tree(*files)
+        listing.write(
+            files[-1], [ListedPath(path=os.fsencode(path), kind=kind) for path, kind in layer]
+        )
+    return LowerTree(*files)
 
 
-def _below(tree: Tree, folder: bytes) -> Iterator[bytes]:
+def _below(tree: LowerTree, folder: bytes) -> Iterator[bytes]:
     """All paths in a folder."""
     for name in tree.names(folder):
         yield (path := folder + b"/" + name if folder else name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.squash import listing
+from sifwright.images.contents import listing
 from tests.conftest import run
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 PEAK = """
 import sys
 from pathlib import Path
-from sifwright.squash import inside
-code = inside.main(Path(sys.argv[1]))
+from sifwright.build.layers import in_namespace
+code = in_namespace.main(Path(sys.argv[1]))
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 sys.exit(code)
 """
@@ -69,6 +69,7 @@ def folders(tmp_path: Path) -> list[Path]:
     return found
 
 
+@pytest.mark.nightly
 def test_packing_a_live_tree_and_an_edit_of_it(folders: list[Path]) -> None:
     first, edit, above = [], [], []
     for folder, files in zip(folders, (FILES, 2 * FILES), strict=True):
@@ -88,6 +89,7 @@ def test_packing_a_live_tree_and_an_edit_of_it(folders: list[Path]) -> None:
     assert _growth(*above) < ABOVE
 
 
+@pytest.mark.nightly
 def test_packing_files_that_have_other_names_elsewhere(folders: list[Path]) -> None:
     """Their numbers have to be known until all are seen."""
     peaks = []

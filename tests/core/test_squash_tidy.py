@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright.squash import listing
-from sifwright.squash.tidy import tidy
-from sifwright.squash.tree import Tree
+from sifwright.build.layers.lower_tree import LowerTree
+from sifwright.build.layers.normalise_upper import tidy
+from sifwright.images.contents import listing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ MORE = 2 * listing.BLOCK
 def _packed(folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_linked: bool) -> dict[str, int]:
     """The numbers of the files with several names in the listing of a tree."""
     monkeypatch.chdir(folder)
-    found = tidy(Tree(), is_linked=is_linked)
+    found = tidy(LowerTree(), is_linked=is_linked)
     monkeypatch.undo()
     target = folder.with_name("listing")
     found.write(target)

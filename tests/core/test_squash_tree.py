@@ -10,10 +10,11 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifwright.squash import listing, tree
-from sifwright.squash.listing import Node
-from sifwright.squash.state import Before
-from sifwright.squash.tree import Tree
+from sifwright.build.layers import lower_tree
+from sifwright.build.layers.lower_tree import LowerTree
+from sifwright.build.layers.tree_state import PreviousState
+from sifwright.images.contents import listing
+from sifwright.images.contents.listing import ListedPath
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,12 +72,12 @@ def test_the_highest_layer_wins_and_only_folders_are_merged(
     tmp_path_factory: pytest.TempPathFactory, stack: list[Layer], block: int, random: object
 ) -> None:
     folder, model = tmp_path_factory.mktemp("tree"), Model()
-    with patch.object(listing, "BLOCK", block), patch.object(tree, "_FOLDERS", block):
+    with patch.object(listing, "BLOCK", block), patch.object(lower_tree, "_FOLDERS", block):
         for number, layer in enumerate(stack):
-            nodes = [Node(path=path, kind=kind) for path, kind in layer.items()]
+            nodes = [ListedPath(path=path, kind=kind) for path, kind in layer.items()]
             listing.write(folder / str(number), nodes)
             model.add(layer)
-        found = Tree(*(folder / str(number) for number in range(len(stack))))
+        found = LowerTree(*(folder / str(number) for number in range(len(stack))))
         asked = sorted({path for layer in stack for path in layer} | {b"a", b"a/b/x", b"\xff\xff"})
         random.shuffle(asked)  # type: ignore[attr-defined]
         for path in asked:
@@ -89,9 +90,9 @@ def test_the_highest_layer_wins_and_only_folders_are_merged(
 def test_a_path_as_long_as_any_is_looked_up(tmp_path: Path) -> None:
     """At once, where Python by itself stops at 1000 calls in each other."""
     names = [b"d"] * 2000
-    chain = [Node(path=b"/".join(names[:depth]), kind="folder") for depth in range(2001)]
+    chain = [ListedPath(path=b"/".join(names[:depth]), kind="folder") for depth in range(2001)]
     listing.write(tmp_path / "layer", chain)
-    assert Tree(tmp_path / "layer").get(chain[-1].path) == chain[-1]
+    assert LowerTree(tmp_path / "layer").get(chain[-1].path) == chain[-1]
 
 
 few = st.lists(st.sampled_from(NAMES[:3]), min_size=1, max_size=2).map(b"/".join)
@@ -106,6 +107,6 @@ def _lines(state: Mapping[bytes, int]) -> Sequence[tuple[bytes, bytes]]:
 
 @given(states, states)
 def test_a_state_is_compared_path_by_path(before: dict[bytes, int], now: dict[bytes, int]) -> None:
-    compared = Before(line for _, line in _lines(before))
+    compared = PreviousState(line for _, line in _lines(before))
     same = [path for path, line in _lines(now) if compared.had(path, line)]
     assert set(same) == {path for path in now if before.get(path) == now[path]}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sifwright import steptmp
+from sifwright.build.steps import step_tmp
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def work(tmp_path: Path) -> Path:
 def test_anybody_may_write_there_whatever_the_umask_is(work: Path) -> None:
     before = os.umask(0o077)
     try:
-        binds = steptmp.made(work)
+        binds = step_tmp.made(work)
     finally:
         os.umask(before)
     sources, targets = zip(*(bind.split(":") for bind in binds), strict=True)
@@ -34,7 +34,7 @@ def test_in_a_tree_without_them_there_is_nothing_to_bind_to(work: Path, tmp_path
     tree = tmp_path / "tree"
     (tree / "var").mkdir(parents=True)
     (tree / "var" / "tmp").symlink_to("../tmp")
-    assert steptmp.made(work, tree) == []
+    assert step_tmp.made(work, tree) == []
 
 
 def test_links_lead_where_they_lead_in_the_image(work: Path, tmp_path: Path) -> None:
@@ -42,14 +42,14 @@ def test_links_lead_where_they_lead_in_the_image(work: Path, tmp_path: Path) -> 
     (tree / "data" / "v" / "tmp").mkdir(parents=True)
     (tree / "var").symlink_to("/data/v")
     (tree / "tmp").symlink_to("tmp")
-    assert [bind.split(":")[1] for bind in steptmp.made(work, tree)] == ["/var/tmp"]
+    assert [bind.split(":")[1] for bind in step_tmp.made(work, tree)] == ["/var/tmp"]
     (tree / "tmp").unlink()
     (tree / "tmp").symlink_to("var/../v/./tmp")
-    assert len(steptmp.made(work / "again", tree)) == 2
+    assert len(step_tmp.made(work / "again", tree)) == 2
 
 
 def test_nothing_of_them_is_left(work: Path) -> None:
-    for bind in steptmp.made(work):
+    for bind in step_tmp.made(work):
         Path(bind.split(":")[0], "left").touch()
-    steptmp.clear(work)
+    step_tmp.clear(work)
     assert list(work.iterdir()) == []

@@ -8,27 +8,29 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from sifwright import catalog, digests, incremental, steps
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import LISTING, SQUASHFS, PackedLayer
+from sifwright.build.request.inputs import Inputs
+from sifwright.build.request.output_parser import OutputParser
+from sifwright.build.steps import step_runner, stepwise
+from sifwright.build.steps.step_runner import StepRunner
+from sifwright.catalog import load
 from sifwright.errors import BuildError
-from sifwright.inputs import Inputs
-from sifwright.plan import resolve
-from sifwright.progress import QuietProgress, Timer
-from sifwright.render.metadata import LABELS
-from sifwright.sif.writing import PartitionError
-from sifwright.squash.pack import LISTING, SQUASHFS, Packed
-from sifwright.steps import Steps
-from sifwright.store.store import Store
-from sifwright.watcher import Watcher
+from sifwright.images.sif.write_sif import PartitionError
+from sifwright.plan.resolve import resolve
+from sifwright.render.singularity_metadata import LABELS
+from sifwright.system import file_digests
+from sifwright.system.progress import QuietProgress, Timer
 from tests.core.stores import spoil
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from sifwright.model import Plan
-    from sifwright.sandbox import Sandbox
-    from sifwright.store.store import Entry
-    from sifwright.task import Task
+    from sifwright.build.cache.store import CacheEntry
+    from sifwright.build.request.build_context import BuildContext
+    from sifwright.build.steps.sandbox import Sandbox
+    from sifwright.plan.model import Plan
 
 LAYERS = ("base", "tool", "extra")
 FIX = "Check the disk, or choose another folder with SIFWRIGHT_CACHE."
@@ -37,14 +39,13 @@ FIX = "Check the disk, or choose another folder with SIFWRIGHT_CACHE."
 class Ground:
     """Stands in for a sandbox: notes which steps ran."""
 
-    mirror = ""
-
     def __init__(self, folder: Path) -> None:
         self.temporary, self.log = folder / "work", folder / "log"
-        self.watcher = Watcher(timer=Timer(QuietProgress()), fix="")
+        self.owners, self.mirrors = folder / "owners", dict[str, str]()
+        self.watcher = OutputParser(timer=Timer(QuietProgress()), fix="")
         self.ran: list[int] = []
 
-    def run(self, number: int, _below: Sequence[Entry], work: Path, **_: object) -> Any:
+    def run(self, number: int, _below: Sequence[CacheEntry], work: Path, **_: object) -> Any:
         self.ran.append(number)
         labels = work / LABELS.lstrip("/")
         labels.parent.mkdir(parents=True)
@@ -55,10 +56,10 @@ class Ground:
         """There is no tree."""
 
 
-def pack(_changes: Path, made: Path, *_: object, **__: object) -> Packed:
+def pack(_changes: Path, made: Path, *_: object, **__: object) -> PackedLayer:
     (made / SQUASHFS).write_text("packed")
     (made / LISTING).write_text("listing")
-    return Packed(
+    return PackedLayer(
         squashfs=made / SQUASHFS,
         listing=made / LISTING,
         entries=1,
@@ -82,21 +83,21 @@ def plan(project: Path, base: Path) -> Plan:
     path = project / "defs" / "layers" / "base" / "layer.yaml"
     options, _, _ = path.read_text().partition("bootstrap:")
     path.write_text(f"{options}bootstrap:\n  Bootstrap: localimage\n  From: {base}\n")
-    return resolve(catalog.load(project / "defs", project), "here", "small", [])
+    return resolve(load.load_catalog(project / "defs", project), "here", "small", [])
 
 
 @pytest.fixture
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(steps, "pack", pack)
+    monkeypatch.setattr(step_runner, "pack", pack)
     return Ground(tmp_path)
 
 
-def made_by(plan: Plan, ground: Ground, *, reads_all: bool = False) -> Steps:
+def made_by(plan: Plan, ground: Ground, *, reads_all: bool = False) -> StepRunner:
     store = Store.open()
-    return Steps(
+    return StepRunner(
         plan=plan,
-        cached=incremental.cached_steps(plan, Inputs(record={}), store),
+        cached=stepwise.cached_steps(plan, Inputs(record={}), store),
         sandbox=cast("Sandbox", ground),
         compression="zstd",
         reads_all=reads_all,
@@ -126,7 +127,7 @@ def test_what_is_damaged_each_time_ends_the_build(
     """The disk makes something else of all that the first step makes."""
     real = Store.put
 
-    def put(self: Store, key: str, made: Path, facts: Mapping[str, Any]) -> Entry:
+    def put(self: Store, key: str, made: Path, facts: Mapping[str, Any]) -> CacheEntry:
         assert len(ground.ran) < 10, "it would never end"
         entry = real(self, key, made, facts)
         harm(0)
@@ -134,7 +135,7 @@ def test_what_is_damaged_each_time_ends_the_build(
 
     monkeypatch.setattr(Store, "put", put)
     # Each step takes hours.
-    monkeypatch.setattr(steps, "_MOMENT", 0.0)
+    monkeypatch.setattr(step_runner, "_MOMENT", 0.0)
     with (
         pytest.raises(BuildError, match=r"what layer 'base' made was damaged twice") as caught,
         made_by(plan, ground, reads_all=True).results(),
@@ -150,17 +151,17 @@ def test_the_same_while_it_is_put_together(
 ) -> None:
     tried = []
 
-    def assemble(_task: object, results: Sequence[Entry], *_: object) -> str:
+    def assemble(_task: object, results: Sequence[CacheEntry], *_: object) -> str:
         tried.append(len(results))
         assert len(tried) < 5, "it would never end"
         harm(2)
         raise PartitionError(results[2].file(SQUASHFS), "has another sha256")
 
-    monkeypatch.setattr(incremental, "assemble", assemble)
-    task = cast("Task", SimpleNamespace(plan=plan, watcher=ground.watcher))
+    monkeypatch.setattr(stepwise, "assemble", assemble)
+    task = cast("BuildContext", SimpleNamespace(plan=plan, watcher=ground.watcher))
     ground.temporary.mkdir()
     with pytest.raises(BuildError, match=r"what layer 'extra' made was damaged twice"):
-        incremental._made(task, made_by(plan, ground), tmp_path)  # noqa: SLF001
+        stepwise._made(task, made_by(plan, ground), tmp_path)  # noqa: SLF001
     assert tried == [3, 3]
 
 
@@ -168,7 +169,7 @@ def test_a_base_that_the_disk_changed_is_noticed(
     plan: Plan, ground: Ground, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Inode, size and times are what they were, so its digest is remembered."""
-    monkeypatch.setattr(digests, "identity", lambda _status: "as if nothing had touched it")
+    monkeypatch.setattr(file_digests, "identity", lambda _status: "as if nothing had touched it")
     making = made_by(plan, ground)
     base.write_bytes(b"gOod")
     expected = r"base\.sif: was changed while the image was built from it"
@@ -176,6 +177,6 @@ def test_a_base_that_the_disk_changed_is_noticed(
         pass
     assert (ground.ran, Store.open().all_keys()) == ([0], [])
     # What is there by now is another base, and known as that.
-    digests._digest.cache_clear()  # noqa: SLF001
+    file_digests._digest.cache_clear()  # noqa: SLF001
     with made_by(plan, ground).results() as results:
         assert len(results) == 3

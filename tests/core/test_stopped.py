@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright import build as module
-from sifwright import machine, wished
-from sifwright.build import build
+from sifwright.build import build_sif as module
+from sifwright.build.build_sif import build
+from sifwright.build.request import build_options, host_settings
+from sifwright.build.request.image_folder import ImageFolder
 from sifwright.errors import Interrupted
-from sifwright.output import Output
-from sifwright.progress import QuietProgress
+from sifwright.system.progress import QuietProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ def _stop(*_: object) -> None:
 
 
 @pytest.fixture
-def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Output:
+def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
     """Where a build goes whose only act is to be stopped when it removes its folders."""
     engine = SimpleNamespace(test_command=lambda *_: [])
     task = SimpleNamespace(made=tmp_path, engine=engine, log=None, watcher=None)
@@ -41,23 +41,23 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Output:
         yield
         raise KeyboardInterrupt
 
-    for place in (wished, "facts"), (machine, "values"):
+    for place in (build_options, "facts"), (host_settings, "values"):
         monkeypatch.setattr(*place, lambda *_: {})
-    for name in ("require_header", "_write_plan", "_proofs", "_run_tests", "_publish"):
+    for name in ("require_header", "_write_plan", "_test_digests", "_run_tests", "_publish"):
         monkeypatch.setattr(module, name, lambda *_: None)
-    monkeypatch.setattr(module, "prepared", prepared)
+    monkeypatch.setattr(module, "build_context", prepared)
     monkeypatch.setattr(module, "_making", making)
-    return Output(folder=tmp_path, name="image")
+    return ImageFolder(folder=tmp_path, name="image")
 
 
-def test_a_build_that_is_stopped_after_the_new_image_is_there(output: Output) -> None:
+def test_a_build_that_is_stopped_after_the_new_image_is_there(output: ImageFolder) -> None:
     with pytest.raises(Interrupted, match="the new image is in place"):
         build(NOTHING, output, QuietProgress(), NOTHING)
 
 
 @pytest.mark.parametrize("name", ["_run_tests", "_publish"])
 def test_a_build_that_is_stopped_before(
-    output: Output, monkeypatch: pytest.MonkeyPatch, name: str
+    output: ImageFolder, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(module, name, _stop)
     with pytest.raises(KeyboardInterrupt):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import files
+from sifwright.build.cache import claims, leases
+from sifwright.build.cache.store import Store
 from sifwright.errors import MachineError
-from sifwright.store import claims, leases, location
-from sifwright.store.store import Store
+from sifwright.system import cache_folder, files
 from tests.core.stores import (
     FACTS,
     LISTING,
@@ -199,13 +199,13 @@ def test_a_file_in_its_place(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
         with pytest.raises(MachineError, match=r"cannot be used: .*\n.*SIFWRIGHT_CACHE"):
-            location.make(tmp_path / "cache" / "steps-1")
+            cache_folder.make(tmp_path / "cache" / "steps-1")
         (tmp_path / name).unlink()
 
 
 def test_a_place_that_cannot_be_written() -> None:
     with pytest.raises(MachineError, match="step cache cannot be used"):
-        location.make(Path("/proc/self/cache"))
+        cache_folder.make(Path("/proc/self/cache"))
 
 
 def test_a_cache_that_is_closed(store: Store) -> None:
@@ -219,7 +219,7 @@ def open_closed(root: Path) -> None:
     if os.geteuid() == 0:
         os.setuid(65534)
     with pytest.raises(MachineError, match="cannot be used: Permission denied"):
-        location.make(root)
+        cache_folder.make(root)
 
 
 def test_too_many_open_files(store: Store) -> None:
@@ -244,7 +244,19 @@ def open_too_many(root: Path) -> None:
                 ask()
 
 
+@pytest.mark.parametrize(
+    "part", [".", cache_folder.ENTRIES, cache_folder.CLAIMS, cache_folder.LEASES]
+)
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o1777])
+def test_a_cache_that_others_can_write(store: Store, part: str, mode: int) -> None:
+    """Somebody else could put a result there, with a manifest that fits."""
+    cache_folder.make(store.root)
+    (store.root / part).chmod(mode)
+    with pytest.raises(MachineError, match=rf"other users can write to .* \(mode {mode:04o}\)"):
+        cache_folder.make(store.root)
+
+
 def test_another_users_cache(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     with pytest.raises(MachineError, match=r"belongs to another user \(id \d+, ours is 4711\)"):
-        location.make(store.root)
+        cache_folder.make(store.root)

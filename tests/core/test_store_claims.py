@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.store import claims, presence
-from sifwright.store.presence import Holder
+from sifwright.build.cache import claims
+from sifwright.system import liveness
+from sifwright.system.liveness import Holder
 from tests.core.stores import (
     add,
     build,
@@ -30,7 +31,7 @@ from tests.core.stores import (
 )
 
 if TYPE_CHECKING:
-    from sifwright.store.store import Store
+    from sifwright.build.cache.store import Store
 
 KEY = key_of("a step")
 OLD = 1_000_000.0
@@ -48,7 +49,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_hurry_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((claims, "LIFETIME"), (presence, "BEAT_SECONDS")):
+    for module, name in ((claims, "LIFETIME"), (liveness, "BEAT_SECONDS")):
         monkeypatch.setattr(module, name, getattr(module, name))
 
 
@@ -66,7 +67,7 @@ def builds(store: Store, keys: list[str], seconds: float, log: Path) -> None:
 
 
 def can_claim(store: Store) -> bool:
-    with claims.attempt(store.root, KEY) as ours:
+    with claims.try_claim(store.root, KEY) as ours:
         return ours
 
 
@@ -129,13 +130,13 @@ def test_a_finished_entry_needs_no_claim(store: Store) -> None:
 def test_it_may_be_finished_between_look_and_claim(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    attempt = claims.attempt
+    attempt = claims.try_claim
 
     def late(root: Path, key: str) -> object:
         add(store, KEY)
         return attempt(root, key)
 
-    monkeypatch.setattr(claims, "attempt", late)
+    monkeypatch.setattr(claims, "try_claim", late)
     with claims.claim(store, KEY, on_wait=pytest.fail) as ours:
         assert not ours
 
@@ -143,7 +144,7 @@ def test_it_may_be_finished_between_look_and_claim(
 def test_a_claim_is_touched_while_it_is_held(store: Store) -> None:
     hurry(beat=0.05, lifetime=60)
     path = store.root / "claims" / KEY
-    with claims.attempt(store.root, KEY):
+    with claims.try_claim(store.root, KEY):
         os.utime(path, (OLD, OLD))
         wait_until(lambda: path.stat().st_mtime > OLD)
 
@@ -174,7 +175,7 @@ def taken_over(store: Store, since: list[float]) -> None:
 def test_a_process_that_nobody_has_waited_for_is_gone(store: Store) -> None:
     """It keeps its entry in the process table until then; in a container perhaps for ever."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        started = presence._started(process.pid)  # noqa: SLF001
+        started = liveness._started(process.pid)  # noqa: SLF001
         holder = replace(Holder.here(), pid=process.pid, started=started or 0)
         claim_file(store, KEY, holder.encoded())
         assert not can_claim(store)
@@ -197,7 +198,7 @@ def test_elsewhere_only_silence_counts(store: Store, elsewhere: dict[str, Any]) 
     holder = replace(Holder.here(), pid=2**22 + 1, **elsewhere)
     path = claim_file(store, KEY, holder.encoded())
     assert not can_claim(store)
-    now = presence.clock(store.root)
+    now = liveness.clock(store.root)
     os.utime(path, (now - 55, now - 55))
     assert not can_claim(store)
     os.utime(path, (now - 65, now - 65))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import files
+from sifwright.build.cache import manifest
+from sifwright.build.cache.store import Store
 from sifwright.errors import MachineError
-from sifwright.store import manifest
-from sifwright.store.store import Store
+from sifwright.system import files
 from tests.core.stores import LISTING, PACKED, add, is_right, key_of, leftovers, new_store, spoil
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def test_a_new_entry_is_not_dropped_for_the_old_one(
         renewed(store)
         # Not even for a moment: somebody may be reading it.
         monkeypatch.setattr(Store, "move_away", lambda *_: pytest.fail("it was moved"))
-        raise manifest.Damaged("old one")
+        raise manifest.EntryDamagedError("old one")
 
     monkeypatch.setattr(manifest, "check_digests", check)
     assert store.get(KEY) is None

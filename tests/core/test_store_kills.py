@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.store import claims, leases
+from sifwright.build.cache import claims, leases
 from tests.core.stores import (
     count_lines,
     fill,
@@ -27,7 +27,7 @@ from tests.core.stores import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.store.store import Store
+    from sifwright.build.cache.store import Store
 
 MOMENTS = 100
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from sifwright.store import claims, leases
-from sifwright.store.store import Store
+from sifwright.build.cache import claims, leases
+from sifwright.build.cache.store import Store
 from tests.conftest import run
 from tests.core.stores import (
     add,
@@ -112,7 +112,7 @@ def test_what_a_build_uses_stays(store: Store) -> None:
 
 
 def test_what_is_being_made_stays(store: Store) -> None:
-    with claims.attempt(store.root, KEYS[0]):
+    with claims.try_claim(store.root, KEYS[0]):
         assert [entry.key for entry in store.prune(0).in_use] == KEYS[:1]
 
 
@@ -196,7 +196,7 @@ def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(claims, "attempt", refuse)
+    monkeypatch.setattr(claims, "try_claim", refuse)
 
 
 def test_builds_find_what_they_lease_however_often_it_is_pruned(

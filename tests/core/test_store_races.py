@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.build.cache import claims
 from sifwright.errors import MachineError
-from sifwright.store import claims, presence
-from sifwright.store.presence import Holder
+from sifwright.system import liveness
+from sifwright.system.liveness import Holder
 from tests.core.stores import claim_file, key_of, leftovers, new_store
 
 if TYPE_CHECKING:
-    from sifwright.store.store import Store
+    from sifwright.build.cache.store import Store
 
 KEY = key_of("a step")
 
@@ -29,8 +30,8 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def late_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody exchanges the claim right after we looked at it."""
-    stale = presence.Seen(content=b"the stale one", touched=0, holder=None)
-    monkeypatch.setattr(presence, "look", lambda _path: stale)
+    stale = liveness.Seen(content=b"the stale one", touched=0, holder=None)
+    monkeypatch.setattr(liveness, "read_holder", lambda _path: stale)
 
 
 @pytest.mark.usefixtures("late_look")
@@ -59,7 +60,7 @@ def test_what_is_put_back_replaces_nothing(store: Store, monkeypatch: pytest.Mon
 
 def test_a_lost_claim_is_not_removed_from_who_has_it_now(store: Store) -> None:
     path = store.root / "claims" / KEY
-    with claims.attempt(store.root, KEY) as ours:
+    with claims.try_claim(store.root, KEY) as ours:
         assert ours
         path.unlink()
         path.write_bytes(b"the next one's")
@@ -75,7 +76,7 @@ def test_an_answer_that_was_lost(store: Store, monkeypatch: pytest.MonkeyPatch) 
         link(source, target)
 
     monkeypatch.setattr(os, "link", repeated)
-    with claims.attempt(store.root, KEY) as ours:
+    with claims.try_claim(store.root, KEY) as ours:
         assert ours
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sifwright.downloads import wheels
+from sifwright.build.downloads import wheels
 
 DIGEST = "a" * 64
 SERVER = "https://files.example/toy/"

@@ -8,7 +8,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
-from sifwright.sif.writing import Partition
+from sifwright.images.sif.write_sif import Partition
 from tests.conftest import run
 
 if TYPE_CHECKING:

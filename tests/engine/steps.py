@@ -13,11 +13,12 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sifwright.sif.copying import Range, created
-from sifwright.squash import listing, namespace
-from sifwright.squash.flatten import merge
-from sifwright.squash.pack import Live, Packed, Packing, pack
-from sifwright.squashfs.joining import join
+from sifwright.build.layers.merge_layers import merge
+from sifwright.build.layers.pack import PackedLayer, PackOptions, WorkTree, pack
+from sifwright.images.contents import listing
+from sifwright.images.sif.copy_data import Range, created
+from sifwright.images.squashfs.join_layers import join
+from sifwright.system import user_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ PYTHON = Path("/usr/bin/python3")
 PROGRAMS = (
     *("bash", "sh", "cat", "cp", "mv", "rm", "ln", "ls", "mkdir", "mkfifo", "chmod", "chown"),
     *("touch", "truncate", "setcap", "find", "id", "true"),
-    *("base64", "date", "env", "grep", "head", "seq", "sleep", "stat", "tail"),
+    *("base64", "date", "env", "grep", "head", "seq", "sleep", "stat", "tail", "nohup", "cmp"),
 )
 # What the engine mounts, and the libraries, which take long to read.
 LEFT_OUT = ("dev", "proc", "sys", "tmp", "root", "etc", "var/tmp", "usr/lib", "usr/lib64")
@@ -122,7 +123,7 @@ def make_root(folder: Path) -> Path:
     (folder / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/bash\n")
     (folder / "etc" / "group").write_text("root:x:0:\n")
     for name in PROGRAMS:
-        found = shutil.which(name, path=namespace.environment()["PATH"])
+        found = shutil.which(name, path=user_namespace.environment()["PATH"])
         assert found, name
         copy_program(Path(found).resolve(), folder / "usr" / "bin" / name, folder)
     copy_program(PYTHON.resolve(), folder / "usr" / "bin" / "python3", folder)
@@ -154,7 +155,7 @@ def _copy_library(root: Path) -> None:
 class Stack:
     """Layers, the lowest first, and the folder in which they are made."""
 
-    def __init__(self, folder: Path, how: Packing, layers: list[Packed]) -> None:
+    def __init__(self, folder: Path, how: PackOptions, layers: list[PackedLayer]) -> None:
         self.folder = folder
         self.how = how
         self.layers = layers
@@ -163,7 +164,7 @@ class Stack:
     def start(cls, folder: Path) -> Stack:
         """Two layers: the small system and what the cases start from."""
         folder.mkdir(parents=True, exist_ok=True)
-        how = Packing(compression="zstd", log=folder / "log")
+        how = PackOptions(compression="zstd", log=folder / "log")
         (folder / "base").mkdir()
         root = make_root(folder / "root")
         os.utime(root, (10**9, 10**9))
@@ -188,7 +189,7 @@ class Stack:
         settle(tree, listing.read(self.layers[-1].listing))
         return tree
 
-    def _pack(self, name: str, changes: Path | Live, exclude: Sequence[str] = ()) -> None:
+    def _pack(self, name: str, changes: Path | WorkTree, exclude: Sequence[str] = ()) -> None:
         into = self.folder / name
         into.mkdir()
         lower = [layer.listing for layer in self.layers]
@@ -253,11 +254,11 @@ class LiveStack(Stack):
     def pack_changes(self, name: str, exclude: Sequence[str] = ()) -> None:
         upper = self.folder / f"{name}.upper"
         upper.mkdir()
-        live = Live(tree=self.folder / "tree", state=self.folder / "state.json", upper=upper)
+        live = WorkTree(tree=self.folder / "tree", state=self.folder / "state.json", upper=upper)
         self._pack(name, live, exclude)
 
 
-def settle(seen: Tree, written: Sequence[listing.Node]) -> None:
+def settle(seen: Tree, written: Sequence[listing.ListedPath]) -> None:
     """Give what a step saw of its files the times that they have.
 
     Of a FUSE file the kernel shows when it took what was written, 1 to 4 ms before the file system
@@ -287,12 +288,12 @@ def described(folder: Path) -> Tree:
 
 def inside(script: str, folder: Path, *words: str) -> str:
     """Run a script in a folder, as the root to whom the image's files belong."""
-    command = [*namespace.prefix(), "bash", "-euc", script, *words]
+    command = [*user_namespace.prefix(), "bash", "-euc", script, *words]
     return _output(command, cwd=folder)
 
 
 def _output(command: list[str], cwd: Path | None = None) -> str:
-    env = namespace.environment()
+    env = user_namespace.environment()
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=env, cwd=cwd)
     assert done.returncode == 0, f"{command[:3]}: {done.stdout}{done.stderr}"
     return done.stdout

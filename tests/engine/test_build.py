@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from sifwright.sif import image
+from sifwright.images.sif import sif_file
 from tests.conftest import sifwright
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def test_a_build_leaves_image_record_and_link(toy: Toy, engine: str) -> None:
     assert base[0] == "base-local"  # which another test may have left in the cache
     assert hello[:2] == ["hello", "done"]
     record = json.loads((toy.output / "record.json").read_text())
-    assert record["sif_fingerprint"] == image.fingerprint(toy.sif)
+    assert record["sif_fingerprint"] == sif_file.fingerprint(toy.sif)
     assert toy.sif.readlink().name == record["sif"]
     assert record["plan"] == json.loads((toy.output / "plan.json").read_text())
     assert (
@@ -38,7 +38,7 @@ def test_a_build_leaves_image_record_and_link(toy: Toy, engine: str) -> None:
 def test_labels_come_back_out_of_the_image(toy: Toy) -> None:
     assert toy.build("--quiet").returncode == 0
     plan = json.loads((toy.output / "plan.json").read_text())
-    labels = json.loads(sifwright("labels", toy.sif, "--json").stdout)
+    labels = json.loads(sifwright("inspect", "--labels", toy.sif, "--json").stdout)
     assert labels["org.sifwright.plan"] == plan["id"]
     assert labels["org.sifwright.site"] == "local"
 

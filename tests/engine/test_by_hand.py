@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import pipsettings
+from sifwright.host.network import pip_settings
 from tests.conftest import run
 from tests.engine.trees import differences, unpack
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def _build_by_hand(engine: str, definition: Path, sif: Path) -> None:
     """What the first lines of the definition file say, with pip's settings in the environment."""
-    pip = pipsettings.environment(pipsettings.settings())
+    pip = pip_settings.environment(pip_settings.settings())
     env = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", **pip}
     # What is compared is the tree: packed in a third of the time.
     fast = ["--mksquashfs-args", "-comp zstd -Xcompression-level 1"]
@@ -27,6 +27,7 @@ def _build_by_hand(engine: str, definition: Path, sif: Path) -> None:
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
+@pytest.mark.nightly
 @pytest.mark.image
 @pytest.mark.build
 def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.squash import listing
-from sifwright.squash.pack import LISTING
-from sifwright.store import location
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import LISTING
+from sifwright.images.contents import listing
+from sifwright.system import cache_folder
 from tests.conftest import run
 from tests.engine.steps import POPULATE, differences
 from tests.engine.test_squash import CASES, DOUBTED
@@ -130,9 +130,9 @@ def different(one: Tree, other: Tree, cases: dict[str, list[str]]) -> dict[str, 
     return {named(path, cases): change for path, change in found.items()}
 
 
-def changes(cache: Path, layer: str) -> list[listing.Node]:
+def changes(cache: Path, layer: str) -> list[listing.ListedPath]:
     """What a step has left in the cache."""
-    entries = Store(root=cache / location.root().name).entries()
+    entries = Store(root=cache / cache_folder.root().name).entries()
     (entry,) = (entry for entry in entries if entry.manifest["layer"] == layer)
     return listing.read(entry.file(LISTING))
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from sifwright.squash.pack import LISTING, SQUASHFS
-from sifwright.store import manifest
+from sifwright.build.cache import manifest
+from sifwright.build.layers.pack import LISTING, SQUASHFS
 from tests.engine.toys import make_toy
 from tests.engine.trials import LAYERS, Trial, copied
 
@@ -32,10 +32,17 @@ class Case(NamedTuple):
 ALL = [Case(*words) for words in itertools.product(LAYERS, FILES, HARMS)]
 # Each file of each step once, and each harm about twice.
 FEW = [ALL[first + first // len(HARMS) % len(HARMS)] for first in range(0, len(ALL), len(HARMS))]
-CASES = [
-    pytest.param(case, marks=() if case in FEW else pytest.mark.slow, id="-".join(case))
-    for case in ALL
-]
+# Each file once, and each step.
+DEFAULT = FEW[:: len(FILES) + 1]
+
+
+def _marks(case: Case) -> tuple[pytest.MarkDecorator, ...]:
+    if case in DEFAULT:
+        return ()
+    return (pytest.mark.nightly if case in FEW else pytest.mark.slow,)
+
+
+CASES = [pytest.param(case, marks=_marks(case), id="-".join(case)) for case in ALL]
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.inspection.stack import Stack
-from sifwright.sif import image, writing
-from sifwright.sif.writing import Contents, Partition
+from sifwright.images.contents.layer_stack import LayerStack
+from sifwright.images.sif import sif_file, write_sif
+from sifwright.images.sif.write_sif import Contents, Partition
 from tests.conftest import run, sifwright
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def squash(folder: Path, *, name: str = "rootfs", is_system: bool = True) -> Par
 
 def write(target: Path, *parts: Partition) -> Path:
     target.unlink(missing_ok=True)
-    writing.write(target, Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64"))
+    write_sif.write(target, Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64"))
     return target
 
 
@@ -179,17 +179,17 @@ def test_layers(layered: Sequence[Path], old: Path) -> None:
 def test_equal_layers_are_not_read(
     layered: Sequence[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sifwright.diff import contents  # noqa: PLC0415
+    from sifwright.report.diff import contents  # noqa: PLC0415
 
     asked: list[Collection[bytes]] = []
-    real = Stack.digests
+    real = LayerStack.digests
 
-    def digests(stack: Stack, paths: Collection[bytes]) -> dict[bytes, str]:
+    def digests(stack: LayerStack, paths: Collection[bytes]) -> dict[bytes, str]:
         asked.append(paths)
         return real(stack, paths)
 
-    monkeypatch.setattr(Stack, "digests", digests)
-    stacks = [Stack.of(path) for path in layered]
+    monkeypatch.setattr(LayerStack, "digests", digests)
+    stacks = [LayerStack.of(path) for path in layered]
     assert contents.different(stacks[0], stacks[1]) == {b"opt/thing", b"opt/sifwright/plan.json"}
     assert asked == [{b"opt/thing", b"opt/sifwright/plan.json"}] * 2
     assert contents.different(stacks[0], stacks[0]) == set()
@@ -217,7 +217,7 @@ def test_an_image_of_others(old: Path, changed: Path, plan: object) -> None:
 
 def test_damaged_images_are_refused(old: Path, tmp_path: Path) -> None:
     whole = old.read_bytes()
-    start = image.partitions(old)[0].offset
+    start = sif_file.partitions(old)[0].offset
     cases = {
         "cut off": whole[: start + 200],
         "no squashfs": whole[:start] + b"nothing like it " * 200 + whole[start + 3200 :],

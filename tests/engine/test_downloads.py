@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import pipsettings
-from sifwright.downloads.cache import open_store
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
+from sifwright.build.downloads.download_cache import open_store
+from sifwright.host.network import pip_settings
 from tests.conftest import ROOT
 from tests.core.wheels import serve_index
 from tests.engine.toys import Toy
@@ -50,7 +50,7 @@ def forget(store: Store, **known: set[str]) -> None:
 def test_a_step_that_runs_again_downloads_nothing(engine: str, toy: Toy) -> None:
     with serve_index() as index:
         wheels = {index.add("toy", "1.0", ("part",)), index.add("part")}
-        others = pipsettings.settings().get("extra-index-url", "")
+        others = pip_settings.settings().get("extra-index-url", "")
         env = {**os.environ, "PIP_EXTRA_INDEX_URL": f"{others} {index.url}".strip()}
         # Of an earlier run of this test.
         forget(open_store(), name=wheels)

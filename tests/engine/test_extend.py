@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import pipsettings
+from sifwright.host.network import pip_settings
 from tests.conftest import run, sifwright
 from tests.core.wheels import Index, serve_index
 
@@ -35,7 +35,7 @@ class Bench:
     def extend(self, text: str, *words: str) -> subprocess.CompletedProcess[str]:
         file = self.folder / "r.txt"
         file.write_text(text)
-        others = pipsettings.settings().get("extra-index-url", "")
+        others = pip_settings.settings().get("extra-index-url", "")
         env = {**os.environ, "PIP_EXTRA_INDEX_URL": f"{others} {self.index.url}".strip()}
         place = ("--name", "mine", "--output", self.folder, "--requirements", file)
         return sifwright("extend", "local", *place, *words, env=env)
@@ -58,7 +58,9 @@ def bench(image: Path, tmp_path: Path) -> Iterator[Bench]:
         yield Bench(folder=tmp_path, index=index)
 
 
+@pytest.mark.nightly
 @pytest.mark.build
+@pytest.mark.builds("python-packages", by="make test-rest")
 def test_packages_on_top(bench: Bench, engine: str) -> None:
     for version in ("1.0", "2.0"):
         bench.index.add("toy", version, ("part<9",))
@@ -81,7 +83,7 @@ def test_packages_on_top(bench: Bench, engine: str) -> None:
     plan = bench.extend(again, "--dry-run").stdout
     assert "1 of 6 steps will run" in plan
     assert "files/requirements.txt: " in plan
-    built = bench.extend(again, "--tests", "changed")
+    built = bench.extend(again, "--tests", "untested")
     assert built.returncode == 0, built.stdout + built.stderr
     assert "requirements.txt: - toy==1.0\n" in built.stdout
     assert "test python-packages     done" in built.stdout
@@ -89,17 +91,18 @@ def test_packages_on_top(bench: Bench, engine: str) -> None:
     assert bench.execute(engine, "python", "-c", versions) == "2.0 2.0 2.13.0+cpu\n"
     assert bench.execute(engine, "cat", f"{KEPT}/requirements.txt") == again
 
-    built = bench.extend(f"toy==2.0 --hash=sha256:{'0' * 64}\n", "--tests", "changed")
+    built = bench.extend(f"toy==2.0 --hash=sha256:{'0' * 64}\n", "--tests", "untested")
     assert built.returncode == 6
     assert "DO NOT MATCH THE HASHES" in built.stdout + built.stderr
     assert bench.execute(engine, "python", "-c", versions) == "2.0 2.0 2.13.0+cpu\n"
 
 
+@pytest.mark.nightly
 @pytest.mark.build
 def test_what_does_not_fit_with_the_others(bench: Bench) -> None:
     """torch needs a later sympy."""
     bench.index.add("sympy", "1.0")
-    built = bench.extend("sympy==1.0\n", "--tests", "changed")
+    built = bench.extend("sympy==1.0\n", "--tests", "untested")
     assert built.returncode == 7, built.stdout + built.stderr
     assert "has requirement sympy" in built.stderr
     assert not bench.sif.exists()

@@ -18,7 +18,15 @@ from tests.fabric.images import STACKS, Stack, build, make_project, missing_sour
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.slow, pytest.mark.build]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.build,
+    pytest.mark.builds("libfabric", "aws-ofi-nccl", by="make test-slow"),
+]
+TOOLKITS = {
+    "cuda": pytest.mark.builds("cuda-debian", by="make test-slow"),
+    "rocm": pytest.mark.builds("rocm-debian", by="make test-slow"),
+}
 
 PREFIX = "/opt/aws-ofi-nccl/lib"
 SYSTEM = "/usr/lib/x86_64-linux-gnu"
@@ -41,7 +49,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_project(tmp_path_factory.mktemp("fabric"))
 
 
-@pytest.fixture(scope="module", params=STACKS)
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=mark) for name, mark in TOOLKITS.items()]
+)
 def stack(request: pytest.FixtureRequest) -> Stack:
     return STACKS[request.param]
 

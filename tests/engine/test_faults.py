@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import run, sifwright
+from tests.conftest import DEFAULT_SIGNALS, run, sifwright
 
 if TYPE_CHECKING:
     from tests.engine.toys import Toy
@@ -139,7 +139,7 @@ def test_a_killed_build_loses_nothing_and_the_next_reclaims(built: tuple[Toy, st
     drivers = {"squashfuse_ll", "fuse-overlayfs"}
     assert drivers <= {_name(one) for one in _of_sessions(started)}
     process.kill()
-    process.communicate()
+    process.communicate(timeout=60)
     assert _digest(toy.sif) == digest
     deadline = time.monotonic() + 10
     while _processes_with("sleep 4242") or _of_sessions(started):
@@ -154,7 +154,7 @@ def test_a_killed_build_loses_nothing_and_the_next_reclaims(built: tuple[Toy, st
 def _start_slow_build(toy: Toy) -> subprocess.Popen[str]:
     """Start a build and wait until its layer sleeps inside the container."""
     toy.layer("hello", "sleep 4242\n")
-    command = [sys.executable, "-m", "sifwright", *toy.command()]
+    command = [*DEFAULT_SIGNALS, sys.executable, "-m", "sifwright", *toy.command()]
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from sifwright.build.flatten_sif import flatten_sif
+from sifwright.build.layers.pack import squash_command
 from sifwright.errors import MachineError, UsageError
-from sifwright.flattening import flatten_sif
-from sifwright.sif import image, writing
-from sifwright.sif.copying import Range
-from sifwright.sif.writing import Contents, Partition
-from sifwright.squash.pack import squash_command
-from sifwright.squashfs.joining import compression
+from sifwright.images.sif import sif_file, write_sif
+from sifwright.images.sif.copy_data import Range
+from sifwright.images.sif.write_sif import Contents, Partition
+from sifwright.images.squashfs.join_layers import compression
 from tests.conftest import run, sifwright
 
 # Where a SIF's header says for which processor it is: behind the launcher's line, the magic and the
@@ -33,7 +33,7 @@ def layered(tmp_path: Path) -> Path:
 def _sif(folder: Path, compressors: list[str]) -> Path:
     parts = [_partition(folder, number, name) for number, name in enumerate(compressors)]
     contents = Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64")
-    writing.write(folder / "layered.sif", contents)
+    write_sif.write(folder / "layered.sif", contents)
     return folder / "layered.sif"
 
 
@@ -52,7 +52,7 @@ def _flattened(source: Path, *words: str) -> str:
     target = source.with_name("flat.sif")
     done = sifwright("flatten", source, target, *words)
     assert done.returncode == 0, done.stderr
-    (part,) = image.partitions(target)
+    (part,) = sif_file.partitions(target)
     place = Range(path=target, offset=part.offset, size=part.size)
     tree = source.with_name("flat")
     words = ("-no-progress", "-quiet", "-offset", str(part.offset), "-dest", str(tree))
@@ -76,11 +76,23 @@ def test_layers_that_cannot_be_joined_are_packed_again(tmp_path: Path) -> None:
     assert _flattened(_sif(tmp_path, ["gzip", "zstd"])) == "zstd"
 
 
+def test_a_flat_sif_gets_another_compression(tmp_path: Path) -> None:
+    """What was packed with zstd is of no use to SingularityCE."""
+    flat, target = _sif(tmp_path, ["zstd"]), tmp_path / "gzip.sif"
+    assert flatten_sif(flat, target, "gzip") == 1
+    (part,) = sif_file.partitions(target)
+    assert compression(Range(path=target, offset=part.offset, size=part.size)) == "gzip"
+    listed = run(["unsquashfs", "-cat", "-offset", str(part.offset), target, "data/0"])
+    assert listed.stdout == "of layer 0\n"
+    with pytest.raises(UsageError, match="is flat already"):
+        flatten_sif(target, tmp_path / "again.sif", "gzip")
+
+
 @pytest.mark.parametrize("has_links", [True, False])
 def test_a_file_that_was_made_meanwhile_stays(
     layered: Path, monkeypatch: pytest.MonkeyPatch, *, has_links: bool
 ) -> None:
-    target, real = layered.with_name("flat.sif"), writing.write
+    target, real = layered.with_name("flat.sif"), write_sif.write
 
     def write(*arguments: Any) -> str:
         target.write_text("of somebody else")
@@ -92,14 +104,14 @@ def test_a_file_that_was_made_meanwhile_stays(
     if not has_links:
         monkeypatch.setattr(Path, "hardlink_to", refuse)
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "write", write)
+        patch.setattr(write_sif, "write", write)
         with pytest.raises(UsageError, match="is there already") as caught:
             flatten_sif(layered, target, "")
     assert caught.value.problems[0].fix == "Give another name."
     assert target.read_text() == "of somebody else"
     target.unlink()
     assert flatten_sif(layered, target, "") == 2
-    assert len(image.partitions(target)) == 1
+    assert len(sif_file.partitions(target)) == 1
     assert target.stat().st_nlink == 1
 
 
@@ -133,7 +145,7 @@ def test_too_little_room_is_said_before(
     temporary = tmp_path / "temporary"
     monkeypatch.setenv("APPTAINER_TMPDIR", str(temporary))
     target.parent.mkdir()
-    packed = sum(one.size for one in image.partitions(source))
+    packed = sum(one.size for one in sif_file.partitions(source))
     # A tree of three paths takes more than the squashfs of it.
     free = {"target": 99, "temporary": packed - 1, "tree": packed}[place]
 

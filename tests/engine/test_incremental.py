@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import files
-from sifwright.sif import image as sif
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
+from sifwright.images.sif import sif_file as sif
+from sifwright.system import files
 from tests.conftest import run, sifwright
 from tests.engine.toys import STRICT
 from tests.engine.trees import differences, unpack, unpack_stack
@@ -36,14 +36,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def toy(toy: Toy, cache: Path) -> Toy:
+def toy(tiny: Toy, cache: Path) -> Toy:
     """Three layers: one makes files, one removes and replaces some, one adds to what is there."""
     assert not cache.exists()
-    toy.layer("one", "mkdir -p /data/a; echo 1 >/data/a/x; echo 2 >/data/y; ln /data/y /data/z\n")
-    toy.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y; chown 33:33 /data/z\n")
-    toy.layer("three", "mkdir /data/b; echo 4 >>/data/z\n", test="[[ $(cat /data/a) == 3 ]]\n")
-    toy.image(*LAYERS)
-    return toy
+    tiny.layer("one", "mkdir -p /data/a; echo 1 >/data/a/x; echo 2 >/data/y; ln /data/y /data/z\n")
+    tiny.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y; chown 33:33 /data/z\n")
+    tiny.layer("three", "mkdir /data/b; echo 4 >>/data/z\n", test="[[ $(cat /data/a) == 3 ]]\n")
+    tiny.image(*LAYERS)
+    return tiny
 
 
 def states(toy: Toy, *arguments: str) -> dict[str, str]:
@@ -244,7 +244,7 @@ def test_a_shell_before_a_layer(toy: Toy) -> None:
     option = {"type": "string", "description": "any text", "default": "some words"}
     toy.layer("two", "echo $OPT_WORD; false\n", header={"options": {"word": option}})
     assert toy.build().returncode == 6
-    words = [*toy.command()[:2], "shell", *toy.command()[3:], "--quiet", "--at"]
+    words = [*toy.command()[:2], "shell", *toy.command()[3:], "--quiet", "--before"]
     script = (
         "cat /data/y; cat /first 2>/dev/null || echo $OPT_WORD; ls; touch /mine; bash install.sh"
     )
@@ -285,13 +285,13 @@ def test_a_test_that_failed_is_run_again(toy: Toy) -> None:
     states(toy)
     toy.layer("two", "rm -r /data/a; echo 4 >/data/a; rm /data/y\n", test="[[ -e /nowhere ]]\n")
     for _ in range(2):
-        failed = toy.build("--tests", "changed")
+        failed = toy.build("--tests", "untested")
         assert failed.returncode == 7
         assert "layer 'two', test.sh" in failed.stderr
     toy.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y\n", test="echo proved\n")
-    tested = [line.split()[1] for line in toy.build("--tests", "changed").stdout.splitlines()]
+    tested = [line.split()[1] for line in toy.build("--tests", "untested").stdout.splitlines()]
     assert "two" in tested
-    assert toy.build("--tests", "changed").stdout.startswith("up to date")
+    assert toy.build("--tests", "untested").stdout.startswith("up to date")
     assert toy.build().stdout.count("test three") == 1
 
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.sif import image
-from sifwright.sif.format import DataType
-from sifwright.store.location import CLAIMS, LEASES
+from sifwright.images.sif import sif_file
+from sifwright.images.sif.format import DataType
+from sifwright.system import ids
+from sifwright.system.cache_folder import CLAIMS, LEASES
 from tests.engine.trials import LAYERS, PLACES, Site, digest, states
 from tests.engine.wholes import whole
 
@@ -33,8 +34,9 @@ pytestmark = pytest.mark.build
 slow = pytest.mark.slow
 # How often while it works and while it publishes, the layout, and the first layer that runs again.
 KILLS = [
-    (4, "layered", "work"),
-    (2, "flat", "base-local"),
+    (1, "layered", "work"),
+    pytest.param((4, "layered", "work"), marks=pytest.mark.nightly),
+    pytest.param((2, "flat", "base-local"), marks=pytest.mark.nightly),
     pytest.param((100, "layered", "work"), marks=slow),
     pytest.param((25, "flat", "base-local"), marks=slow),
 ]
@@ -131,8 +133,8 @@ class Killed:
         else:
             assert found == known.digests
         if self.layout == "layered":
-            parts = image.partitions(self.site.sif)
-            assert [image.digest(self.site.sif, one) for one in parts[:-1]] == [
+            parts = sif_file.partitions(self.site.sif)
+            assert [sif_file.digest(self.site.sif, one) for one in parts[:-1]] == [
                 *map(found.get, LAYERS)
             ]
         assert_nothing_left(self.site)
@@ -152,14 +154,14 @@ def assert_of_one_build(site: Site) -> None:
     folder = site.sif.parent
     record = json.loads((folder / "record.json").read_text())
     assert str(site.sif.readlink()) == record["sif"]
-    assert image.fingerprint(site.sif) == record["sif_fingerprint"]
+    assert sif_file.fingerprint(site.sif) == record["sif_fingerprint"]
     assert json.loads((folder / "plan.json").read_text()) == record["plan"]
     definition = (folder / "toy.def").read_bytes()
     assert hashlib.sha256(definition).hexdigest() == record["definition_sha256"]
     (own,) = (
-        one for one in image.read(site.sif).descriptors if one.data_type == DataType.DEFINITION
+        one for one in sif_file.read(site.sif).descriptors if one.data_type == DataType.DEFINITION
     )
-    assert image.data(site.sif, own) == definition
+    assert sif_file.data(site.sif, own) == definition
 
 
 def assert_nothing_left(site: Site) -> None:
@@ -186,7 +188,7 @@ def timed(process: subprocess.Popen[str]) -> dict[str, float]:
     begun = time.monotonic()
     started(process, "publish")
     publishing = time.monotonic()
-    process.communicate()
+    process.communicate(timeout=300)
     assert process.returncode == 0
     return {"": publishing - begun, "publish": time.monotonic() - publishing}
 
@@ -196,7 +198,7 @@ def kill_after(seconds: float, step: str, process: subprocess.Popen[str]) -> boo
     started(process, step)
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
-    rest, _ = process.communicate()
+    rest, _ = process.communicate(timeout=300)
     late = not step and any(json.loads(line).get("step") == "publish" for line in whole_lines(rest))
     return process.returncode == -signal.SIGKILL and not late
 
@@ -208,7 +210,18 @@ def whole_lines(text: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("disturbance", KILLS, ids=str)
 def test_no_kill_loses_an_image(engine: str, site: Site, disturbance: tuple[int, str, str]) -> None:
-    wanted, layout, layer = disturbance
+    _kill_often(engine, site, *disturbance)
+
+
+@pytest.mark.parametrize("layer", ["work", pytest.param("base-local", marks=slow)])
+def test_no_kill_of_a_build_with_one_id_does(
+    engine: str, site: Site, layer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ids.VARIABLE, "one")
+    _kill_often(engine, site, 1, "flat", layer)
+
+
+def _kill_often(engine: str, site: Site, wanted: int, layout: str, layer: str) -> None:
     killed = Killed(site=site, engine=engine, layout=layout, layer=layer)
     seconds = killed.learn()
     chance = random.Random(4711)  # noqa: S311  # moments, not secrets

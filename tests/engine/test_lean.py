@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.sif import image as sif_image
+from sifwright.images.sif import sif_file as sif_image
 from tests.conftest import run
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ FOLDERS = {
     "/srv": [],
     "/tmp": [],
     "/usr/local/src": [],
-    "/usr/src": [],
+    "/usr/src": ["python3.11"],
     "/var/backups": [],
     "/var/cache/apt": ["archives"],
     "/var/cache/apt/archives": ["lock", "partial"],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
 from tests.engine.toys import STRICT
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
 from tests.conftest import sifwright
 from tests.engine.trials import states
 
@@ -89,7 +89,7 @@ def test_a_layered_base_is_refused_until_it_is_flattened(
     place = ["--project", tiny.folder, "--output", tiny.folder / "build"]
     commands = (
         tiny.command(),
-        ["shell", "local", "toy", "--at", "three"],
+        ["shell", "local", "toy", "--before", "three"],
         ["check", "local", "toy"],
     )
     for words in commands:

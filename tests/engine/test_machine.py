@@ -16,7 +16,8 @@ CANARY = "canary4711"
 SEEN = """
 [[ $https_proxy == "http://user:canary4711@127.0.0.1:9" ]]
 [[ $no_proxy == "canary4711.example" ]]
-[[ $PIP_INDEX_URL == "http://user:canary4711@127.0.0.1:9/simple" ]]
+[[ $PIP_INDEX_URL == "http://127.0.0.1:9/simple" ]]
+grep -qx 'machine 127.0.0.1 login user password canary4711' "$NETRC"
 [[ $PIP_FIND_LINKS == file:///mnt/* ]]
 grep -q canary4711 "${PIP_FIND_LINKS#file://}/page.html"
 grep -q canary4711 "$SSL_CERT_FILE" "$PIP_CERT" "$REQUESTS_CA_BUNDLE"

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import host_checks
-from sifwright.squash import mapped, namespace
-from sifwright.workspace import remove
+from sifwright.system import ids, map_ids, user_namespace
+from sifwright.system.tempdirs import remove
 from tests.conftest import run
 from tests.engine.machines import OVERLAYS_OFF, old_unshare
 from tests.engine.steps import inside
@@ -71,18 +70,19 @@ def test_an_old_unshare(
 @pytest.mark.usefixtures("old")
 def test_owners_in_its_place(tmp_path: Path) -> None:
     """They are the same as with unshare; only in the namespace can they be removed by a user."""
-    if not namespace.prefix():
+    if not user_namespace.prefix():
         pytest.skip("a root with all capabilities needs no namespace")
-    assert namespace.prefix()[0] == sys.executable
+    assert user_namespace.prefix()[0] == sys.executable
     folder = tmp_path / "folder"
     folder.mkdir()
     inside("touch file; chown 33:34 file; chown 33:34 .", folder)
-    uids, gids, _ = host_checks.subordinate_ids() or pytest.fail("no subordinate ids")
+    uids, gids, _ = ids.subordinate_ids() or pytest.fail("no subordinate ids")
     status = (folder / "file").stat()
     assert (status.st_uid, status.st_gid) == (uids + 32, gids + 33)
     unshare = ["/usr/bin/unshare", "--map-root-user", "--map-auto"]
     said = [
-        run([*way, "stat", "-c", "%u %g", folder]).stdout for way in (unshare, namespace.prefix())
+        run([*way, "stat", "-c", "%u %g", folder]).stdout
+        for way in (unshare, user_namespace.prefix())
     ]
     assert said == ["33 34\n"] * 2
     remove(folder)
@@ -90,29 +90,29 @@ def test_owners_in_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "says"),
+    ("found", "says"),
     [((1, 1, 65536), "newuidmap: "), (None, "no subordinate ids")],
     ids=["not-ours", "none"],
 )
 @pytest.mark.usefixtures("old")
 def test_ids_that_are_not_ours(
-    monkeypatch: pytest.MonkeyPatch, ids: tuple[int, int, int] | None, says: str
+    monkeypatch: pytest.MonkeyPatch, found: tuple[int, int, int] | None, says: str
 ) -> None:
-    if not namespace.prefix():
+    if not user_namespace.prefix():
         pytest.skip("a root with all capabilities needs no namespace")
-    monkeypatch.setattr(host_checks, "subordinate_ids", lambda: ids)
-    namespace._way.cache_clear()  # noqa: SLF001
-    problem = namespace.problem()
-    namespace._way.cache_clear()  # noqa: SLF001
+    monkeypatch.setattr(ids, "subordinate_ids", lambda: found)
+    user_namespace._way.cache_clear()  # noqa: SLF001
+    problem = user_namespace.problem()
+    user_namespace._way.cache_clear()  # noqa: SLF001
     assert problem is not None
     assert f"no user namespace with subordinate ids: {says}" in problem.what
 
 
 def test_exit_statuses() -> None:
-    ids = host_checks.subordinate_ids()
-    if ids is None:
+    found = ids.subordinate_ids()
+    if found is None:
         pytest.skip("there are no subordinate ids")
-    way = [sys.executable, mapped.__file__, *ids]
+    way = [sys.executable, map_ids.__file__, *found]
     assert run([*way, "sh", "-c", "exit 3"]).returncode == 3
     done = run([*way, "/nonexistent"])
     assert (done.returncode, done.stderr) == (1, "/nonexistent: No such file or directory\n")
@@ -128,7 +128,7 @@ def test_overlays_switched_off(toy: Toy, engine: str, tmp_path: Path) -> None:
     assert "no layered SIF can be made here: overlays are switched off" in done.stderr
     assert "--layout flat" in done.stderr
     assert not toy.sif.exists()
-    shell = [toy.command()[0], toy.command()[1], "shell", *toy.command()[3:], "--at", "hello"]
+    shell = [toy.command()[0], toy.command()[1], "shell", *toy.command()[3:], "--before", "hello"]
     done = run([*words, *shell])
     assert done.returncode == 5, done.stdout + done.stderr
     assert "no step can be entered here: overlays are switched off" in done.stderr

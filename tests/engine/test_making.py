@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import keptfiles
-from sifwright.model import LayerFile
-from sifwright.sif.copying import Range
-from sifwright.squash.pack import squash_command
-from sifwright.squashfs.joining import compression
-from sifwright.squashfs.making import squashfs_of
+from sifwright.build.layers.pack import squash_command
+from sifwright.build.steps import build_folder
+from sifwright.catalog.model import LayerFile
+from sifwright.images.sif.copy_data import Range
+from sifwright.images.squashfs.join_layers import compression
+from sifwright.images.squashfs.make_squashfs import squashfs_of
 from tests.conftest import run
 from tests.engine.squashed import described, loop, packed
 from tests.engine.steps import write_joined
@@ -51,7 +51,7 @@ def expected(tmp_path: Path) -> Path:
     """What mksquashfs makes of the same files."""
     tree, target = tmp_path / "tree", tmp_path / "expected.sqfs"
     tree.mkdir(mode=0o755)
-    keptfiles.write_files(tree, FILES)
+    build_folder.write_files(tree, FILES)
     for path in (tree, *tree.rglob("*")):
         if path.is_dir():
             name = str(path.relative_to(tree)).removeprefix(".")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from sifwright import mirrors
-from sifwright.sources import fill
+from sifwright.catalog import mirrors
+from sifwright.plan.sources import fill
 from tests import stacks
 from tests.conftest import ROOT, sifwright
 from tests.stacks import ADD_UP, IN_MPICH, IN_OPEN_MPI, Sif
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SLOW = (pytest.mark.slow, pytest.mark.image, pytest.mark.build)
+BUILDS = {
+    "mpich": pytest.mark.builds("mpich", by="make test-slow"),
+    "openmpi": pytest.mark.builds("openmpi", by="make test-slow"),
+}
 LAUNCHERS = {"mpich": IN_MPICH, "openmpi": IN_OPEN_MPI}
 VENDORS = {"mpich": "MPICH", "openmpi": "Open MPI"}
 # The version for the oldest Cray MPICH, which is that of a site where Horovod is possible.
@@ -59,7 +63,10 @@ class Release:
 def parameters(*layers: str) -> list[Any]:
     """Every pinned release of the layers."""
     found = [Release(layer, version) for layer in layers for version in source(layer)["versions"]]
-    return [pytest.param(one, marks=SLOW, id=f"{one.layer}-{one.version}") for one in found]
+    return [
+        pytest.param(one, marks=(*SLOW, BUILDS[one.layer]), id=f"{one.layer}-{one.version}")
+        for one in found
+    ]
 
 
 @pytest.mark.parametrize("layer", LAUNCHERS)

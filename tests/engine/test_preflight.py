@@ -7,28 +7,33 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.version import Version
 
-from sifwright import host_checks, preflight, prospect
-from sifwright.catalog import load
-from sifwright.engines import apptainer
+from sifwright.build import estimate
+from sifwright.build.checks import host_checks, preflight
+from sifwright.build.steps import stepwise
+from sifwright.catalog.load import load_catalog
 from sifwright.errors import MachineError
-from sifwright.plan import resolve
+from sifwright.host.engines import apptainer
+from sifwright.plan.resolve import resolve
+from sifwright.system import ids
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.model import Plan
+    from sifwright.plan.model import Plan
 
 
 @pytest.fixture
 def plan() -> Plan:
-    return resolve(load(ROOT / "defs", ROOT), "local", "pytorch", [])
+    return resolve(load_catalog(ROOT / "defs", ROOT), "local", "pytorch", [])
 
 
 @pytest.fixture
 def in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apptainer, "needs_fakeroot", lambda: True)
+    monkeypatch.setattr(ids, "needs_fakeroot", lambda: True)
+    monkeypatch.setenv(ids.VARIABLE, "many")
 
 
 def _fake(folder: Path, name: str, version: str, help_text: str = "") -> None:
@@ -38,7 +43,7 @@ def _fake(folder: Path, name: str, version: str, help_text: str = "") -> None:
 
 
 def _said(plan: Plan, output: Path) -> str:
-    future = prospect.from_nothing(plan, output)
+    future = estimate.estimate_cold_build(plan, output)
     with pytest.raises(MachineError) as caught:
         preflight.check(apptainer.find(), plan, {"debian-mirror": "http://127.0.0.1:9"}, future)
     return str(caught.value)
@@ -76,15 +81,41 @@ def test_singularityce_is_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found.compression("zstd") == "gzip"
 
 
+def test_an_apptainer_without_zstd_runs_no_steps_on_layers_of_it(plan: Plan) -> None:
+    """Up to 1.3.6 it calls them corrupted; the image is built at once and packed with gzip."""
+    found = apptainer.find()
+    assert found is not None
+    old = dataclasses.replace(found, version=Version("1.3.6"), takes_squashfs_arguments=False)
+    assert stepwise.why_not_stepwise(old, plan) == "apptainer 1.3.6 opens no squashfs of zstd"
+    gzip = dataclasses.replace(plan, site=dataclasses.replace(plan.site, compression="gzip"))
+    assert "zstd" not in stepwise.why_not_stepwise(old, gzip)
+
+
 @pytest.mark.usefixtures("in_a_user_namespace")
 def test_no_subordinate_ids(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "subuid"
     file.write_text("somebody:100000:65536\n")
-    monkeypatch.setattr(host_checks, "SUBORDINATE_IDS", (file, tmp_path / "missing"))
+    monkeypatch.setattr(ids, "FILES", (file, tmp_path / "missing"))
     said = _said(plan, tmp_path)
     assert f"{file}: user '" in said
     assert f"{tmp_path}/missing: user '" in said
     assert "sudo usermod --add-subuids 165536-231071 --add-subgids 165536-231071" in said
+
+
+@pytest.mark.usefixtures("in_a_user_namespace")
+def test_a_site_without_builds_comes_before_an_administrators_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What users of LUMI read there; at a site that gives users their ids, the advice alone."""
+    monkeypatch.setattr(ids, "FILES", (tmp_path / "missing",))
+    catalog = load_catalog(ROOT / "defs", ROOT)
+    lumi = resolve(catalog, "lumi", "pytorch", [])
+    first, *others = host_checks.problems(lumi)
+    assert "site 'lumi' gives users no more there: fakeroot and" in first.what
+    assert "docs/how-to/build-elsewhere.md" in first.fix
+    assert any("sudo usermod" in problem.fix for problem in others)
+    isambard = dataclasses.replace(lumi, site=catalog.sites["isambard-ai"])
+    assert not any("cannot mend" in found.what for found in host_checks.problems(isambard))
 
 
 @pytest.mark.usefixtures("in_a_user_namespace")
@@ -124,10 +155,10 @@ def test_everything_missing_is_said_at_once(
 def test_one_id_is_not_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "subuid"
     file.write_text(f"{os.geteuid()}:100000:1\n")
-    monkeypatch.setattr(host_checks, "SUBORDINATE_IDS", (file, file))
-    assert host_checks.subordinate_ids() is None
+    monkeypatch.setattr(ids, "FILES", (file, file))
+    assert ids.subordinate_ids() is None
     file.write_text(f"{os.geteuid()}:100000:1\n{os.geteuid()}:200000:65536\n")
-    assert host_checks.subordinate_ids() == (200000, 200000, 65536)
+    assert ids.subordinate_ids() == (200000, 200000, 65536)
 
 
 def test_an_old_mksquashfs(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.output import Output
-from sifwright.report import facts
-from sifwright.report.command import write as write_page
-from sifwright.squash import listing
-from sifwright.squash.listing import Node
-from sifwright.squash.pack import LISTING, SQUASHFS
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import LISTING, SQUASHFS
+from sifwright.build.request.image_folder import ImageFolder
+from sifwright.cli.commands.report import write as write_page
+from sifwright.images.contents import listing
+from sifwright.images.contents.listing import ListedPath
+from sifwright.report.page import report_data
 from tests.conftest import sifwright
 from tests.engine.test_diff import METADATA, PLAN, squash, tree, write
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs sq
 
 
 @pytest.fixture
-def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Output:
+def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
     """The folder of a small flat image, with an empty cache."""
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "out"
@@ -35,11 +35,11 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Output:
     (whole / record).write_text("../same,,\n../../name,,\n../lib/torch-2.dist-info/METADATA,,\n")
     write(folder / "image.sif", squash(whole))
     (folder / "record.json").write_text(json.dumps({"plan": PLAN, "seconds": {"base": 2.5}}))
-    return Output(folder=folder, name="small")
+    return ImageFolder(folder=folder, name="small")
 
 
-def test_without_a_cache(output: Output) -> None:
-    found = facts.gather(output)
+def test_without_a_cache(output: ImageFolder) -> None:
+    found = report_data.gather(output)
     assert not found.by_layer
     assert [(layer.name, layer.packed > 0) for layer in found.layers] == [("image", True)]
     parts = {part.name: part.bytes for part in found.layers[0].parts}
@@ -52,15 +52,18 @@ def test_without_a_cache(output: Output) -> None:
     assert "no longer what the steps made" in page.read_text()
 
 
-def test_with_a_cache(output: Output) -> None:
+def test_with_a_cache(output: ImageFolder) -> None:
     store = Store.open()
     with store.folder() as made:
         (made / SQUASHFS).write_bytes(b"x" * 77)
-        known = [Node(path=b"same", kind="file", size=4), Node(path=b"name", kind="file", size=9)]
+        known = [
+            ListedPath(path=b"same", kind="file", size=4),
+            ListedPath(path=b"name", kind="file", size=9),
+        ]
         listing.write(made / LISTING, known)
         step = {"layer": "base", "step": PLAN["id"], "below": "", "inputs": {}}
         store.put("a" * 64, made, step)
-    found = facts.gather(output)
+    found = report_data.gather(output)
     assert found.by_layer
     sizes = [(layer.name, layer.packed) for layer in found.layers]
     assert sizes == [("base", 77), ("metadata", 0)]
@@ -68,20 +71,20 @@ def test_with_a_cache(output: Output) -> None:
     assert (found.layers[0].bytes, found.layers[0].files) == (4, 1)
 
 
-def test_layered(output: Output, tmp_path: Path) -> None:
+def test_layered(output: ImageFolder, tmp_path: Path) -> None:
     base = squash(tree(tmp_path / "base"), name="base")
     (tmp_path / "top").mkdir()
     (tmp_path / "top" / "big").write_bytes(b"x" * 999)
     top = squash(tmp_path / "top", name="top", is_system=False)
     write(output.link, base, top)
-    found = facts.gather(output)
+    found = report_data.gather(output)
     assert found.by_layer
     assert [layer.name for layer in found.layers] == ["base", "top"]
     assert found.layers[1].bytes == 999
 
 
 @pytest.mark.parametrize("record", ["", "[]", '{"sources": 5}', '{"timeline": 5}', '{"plan": {}}'])
-def test_a_damaged_record_is_no_obstacle(output: Output, record: str) -> None:
+def test_a_damaged_record_is_no_obstacle(output: ImageFolder, record: str) -> None:
     output.record.write_text(record)
     text = write_page(output, str(output.folder / "page.html")).read_text()
     assert "small" in text

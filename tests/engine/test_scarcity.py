@@ -39,6 +39,12 @@ MORE_LIMITS = (
     *("--nofile=16", "--nofile=20", "--nofile=32", "--nofile=48", "--nofile=64"),
     *("--fsize=0", "--fsize=1000", "--fsize=10000", "--fsize=4000000", "--fsize=9000000"),
 )
+# Each place and each moment once by default.
+FILLED = [
+    pytest.param(place, moment, marks=() if row == column else pytest.mark.nightly)
+    for row, place in enumerate(PLACES)
+    for column, moment in enumerate(MOMENTS)
+]
 # What the system says of it, or the check before the start.
 CAUSES = re.compile(
     "No space left on device|MB are needed|Too many open files|File too large|File size limit",
@@ -120,8 +126,7 @@ def test_a_disk_that_is_full(
 
 @needs_root
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("place", "moment"), FILLED)
 def test_a_disk_that_somebody_fills(
     trial: Trial, tmp_path: Path, place: str, moment: str, layout: str
 ) -> None:
@@ -149,7 +154,7 @@ def filled_when(
             if json.loads(line).items() >= {"event": "started", "step": moment}.items():
                 break
         with filled(site.folder / place, 0):
-            out, errors = process.communicate()
+            out, errors = process.communicate(timeout=300)
     return subprocess.CompletedProcess(command, process.returncode, "".join(lines) + out, errors)
 
 

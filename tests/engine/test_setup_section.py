@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import machine, pipsettings
+from sifwright.build.request import host_settings
+from sifwright.host.network import pip_settings
 from tests.conftest import run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCRIPT = resources.files("sifwright").joinpath("templates", "setup.sh").read_text()
+SCRIPT = resources.files("sifwright").joinpath("render", "templates", "setup.sh").read_text()
 LINKS = [".sifwright", "etc", ".singularity.d", ".singularity.d/env", ".singularity.d/labels.json"]
 NAMES = ("hostname", "resolv.conf", "hosts")
 
@@ -75,9 +76,9 @@ def test_it_stops_before_it_touches_the_machine_itself() -> None:
 
 
 def test_by_hand_and_by_sifwright_hand_over_the_same_variables(rootfs: Path) -> None:
-    keys = [key for key in pipsettings.PIP_KEYS if key not in {"find-links", "cert"}]
-    names = [*pipsettings.environment(dict.fromkeys(keys, "")), *machine.PROXIES]
-    names += [name.upper() for name in machine.PROXIES]
+    keys = [key for key in pip_settings.PIP_KEYS if key not in {"find-links", "cert"}]
+    names = [*pip_settings.environment(dict.fromkeys(keys, "")), *host_settings.PROXIES]
+    names += [name.upper() for name in host_settings.PROXIES]
     names.append("MAX_JOBS")
     value = "a 'b' $c\nd"
     done = _setup({"APPTAINER_ROOTFS": str(rootfs), **dict.fromkeys(names, value)})
@@ -89,7 +90,7 @@ def test_by_hand_and_by_sifwright_hand_over_the_same_variables(rootfs: Path) -> 
 
 
 def test_by_hand_and_by_sifwright_look_for_the_same_certificates() -> None:
-    for bundle in pipsettings.CA_BUNDLES:
+    for bundle in pip_settings.CA_BUNDLES:
         assert bundle in SCRIPT
-    for variable in pipsettings.CA_VARIABLES:
+    for variable in pip_settings.CA_VARIABLES:
         assert variable in SCRIPT

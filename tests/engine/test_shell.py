@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.squash.pack import SQUASHFS
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import SQUASHFS
 from tests.conftest import sifwright
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.build
 
 def shell(toy: Toy) -> list[str]:
     """The arguments that open a shell before layer three."""
-    return [*toy.command()[:2], "shell", *toy.command()[3:], "--at", "three"]
+    return [*toy.command()[:2], "shell", *toy.command()[3:], "--before", "three"]
 
 
 def test_a_shell_is_what_the_step_would_run_in(tiny: Toy) -> None:

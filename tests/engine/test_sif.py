@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.sif import image, layout, writing
-from sifwright.sif.format import LAUNCH, NO_TIME
-from sifwright.sif.writing import Contents, Partition
+from sifwright.images.sif import layout, sif_file, write_sif
+from sifwright.images.sif.format import LAUNCH, NO_TIME
+from sifwright.images.sif.write_sif import Contents, Partition
 from tests.conftest import run
 from tests.engine.sifs import keys, layer, system
 
@@ -54,7 +54,7 @@ def contents(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Contents[
 @pytest.fixture(scope="module")
 def sif(contents: Contents[Partition], tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("sif") / "layered image.sif"
-    writing.write(target, contents)
+    write_sif.write(target, contents)
     return target
 
 
@@ -110,7 +110,7 @@ def test_it_runs_as_the_stack_of_its_layers(engine: str, sif: Path) -> None:
 
 def test_a_flat_one_runs(engine: str, contents: Contents[Partition], tmp_path: Path) -> None:
     flat = replace(contents, partitions=contents.partitions[:1])
-    writing.write(tmp_path / "flat.sif", flat)
+    write_sif.write(tmp_path / "flat.sif", flat)
     assert _execute(engine, tmp_path / "flat.sif", "echo it runs") == ["it", "runs"]
 
 
@@ -123,7 +123,7 @@ def test_more_objects_than_usual_run(
         for number in range(layout.MAXIMUM_OVERLAYS)
     ]
     parts = [contents.partitions[0], *many]
-    writing.write(tmp_path / "x.sif", replace(contents, partitions=parts))
+    write_sif.write(tmp_path / "x.sif", replace(contents, partitions=parts))
     assert _execute(engine, tmp_path / "x.sif", "cat /of-0 /of-31 /says") == ["03163"]
     _sign(engine, tmp_path / "x.sif", tmp_path)
 
@@ -135,7 +135,7 @@ def test_it_is_listed(engine: str, sif: Path, contents: Contents[Partition]) -> 
     lines = [line.split("|") for line in listing.splitlines() if line[:1].isdigit()]
     assert [line[-1].strip() for line in lines] == kinds
     assert [line[1].strip() for line in lines] == ["1"] * 6
-    found = image.read(sif).descriptors
+    found = sif_file.read(sif).descriptors
     assert [line[3].strip() for line in lines] == [f"{one.offset}-{one.end}" for one in found]
     assert "Name:             second" in _said(engine, "sif", "info", "5", sif)
     header = _said(engine, "sif", "header", sif)
@@ -153,7 +153,7 @@ def test_it_is_inspected_without_metadata(
     engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
     """The engine looks into the container then, through all of its layers."""
-    writing.write(tmp_path / "x.sif", replace(contents, metadata=None))
+    write_sif.write(tmp_path / "x.sif", replace(contents, metadata=None))
     deffile = _said(engine, "inspect", "--deffile", tmp_path / "x.sif")
     assert deffile.strip() == DEFINITION.decode().strip()
     assert _said(engine, "inspect", "--labels", tmp_path / "x.sif").split() == [
@@ -176,17 +176,17 @@ def test_it_is_signed_and_every_part_is_covered(
     engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
     sif = tmp_path / "x.sif"
-    writing.write(sif, contents)
+    write_sif.write(sif, contents)
     verify = _sign(engine, sif, tmp_path)
     good = sif.read_bytes()
-    signed = image.read(sif).descriptors[:-1]
+    signed = sif_file.read(sif).descriptors[:-1]
     assert len(signed) == 6
     for at in (one.offset + one.size // 2 for one in signed):
         sif.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
         assert run(verify).returncode != 0, at
     sif.write_bytes(good)
     _said(*verify)
-    assert [one.name for one in image.partitions(sif)] == ["system", "first", "second", "third"]
+    assert [one.name for one in sif_file.partitions(sif)] == ["system", "first", "second", "third"]
     assert _execute(engine, sif, "cat /says") == ["three"]
 
 
@@ -196,7 +196,7 @@ def test_signatures_do_not_depend_on_the_time(
     found = set()
     for folder in (tmp_path / "one", tmp_path / "other"):
         folder.mkdir()
-        writing.write(folder / "x.sif", contents)
+        write_sif.write(folder / "x.sif", contents)
         _sign(engine, folder / "x.sif", folder)
         found.add(hashlib.sha256((folder / "x.sif").read_bytes()).hexdigest())
         time.sleep(1.1)
@@ -207,14 +207,14 @@ def test_what_the_engine_builds_is_read(
     engine: str, contents: Contents[Partition], tmp_path: Path
 ) -> None:
     """`apptainer build` from a SIF: its system partition alone, as it was packed anew."""
-    writing.write(tmp_path / "x.sif", replace(contents, partitions=contents.partitions[:1]))
+    write_sif.write(tmp_path / "x.sif", replace(contents, partitions=contents.partitions[:1]))
     fakeroot = [] if os.geteuid() else ["--fakeroot"]
     _said(engine, "build", *fakeroot, tmp_path / "built.sif", tmp_path / "x.sif")
-    found = image.read(tmp_path / "built.sif")
+    found = sif_file.read(tmp_path / "built.sif")
     assert found.header.launch == LAUNCH
     assert found.partitions == found.descriptors[-1:]
     (tmp_path / "built.sqfs").unlink(missing_ok=True)
-    image.extract(found.path, found.partitions[0], tmp_path / "built.sqfs")
+    sif_file.extract(found.path, found.partitions[0], tmp_path / "built.sqfs")
     assert "bin/dash" in _said("unsquashfs", "-l", tmp_path / "built.sqfs")
 
 
@@ -230,6 +230,6 @@ def test_objects_beyond_4_gb_are_where_the_engine_finds_them(
     (tmp_path / "x.sif").write_bytes(plan.head)
     os.truncate(tmp_path / "x.sif", plan.descriptors[-1].end)
     listing = _said(engine, "sif", "list", tmp_path / "x.sif")
-    assert image.read(tmp_path / "x.sif").descriptors == plan.descriptors
+    assert sif_file.read(tmp_path / "x.sif").descriptors == plan.descriptors
     for one in plan.descriptors:
         assert f"|{one.offset}-{one.end} " in listing

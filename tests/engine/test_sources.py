@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import aptmirror
+from sifwright.host.network import apt_mirror
 from tests.conftest import ROOT, run, sifwright
 from tests.engine.toys import Toy, make_toy
 from tests.engine.trees import unpack
@@ -33,7 +33,11 @@ cat repository/file archive/readme >/fetched
 """
 VERSION = {"type": "string", "description": "Version of the toy", "default": "1.0"}
 # What the base has, and the address in its own apt sources, which only a mirrors file leads to.
-BASE = ("packages=git curl", "image-mirror=http://packages.example/debian")
+BASE = (
+    "packages=git curl",
+    "image-mirror=http://packages.example/debian",
+    "updates=false",
+)
 
 
 @pytest.fixture(scope="session")
@@ -114,7 +118,7 @@ def site(tools_base: Path, tmp_path: Path) -> Iterator[Site]:
                 "https://files.example": url.replace("//", f"//user:{CANARY}@") + "/mirror"
             },
             "wheels": {"https://wheels.example/whl/": str(folder / "wheels")},
-            "apt": {"http://packages.example/debian": aptmirror.debian_mirror()},
+            "apt": {"http://packages.example/debian": apt_mirror.mirror(apt_mirror.DEBIAN)},
         }
         (folder / "mirrors.yaml").write_text(json.dumps(rules))
         yield made
@@ -148,6 +152,7 @@ def _holds(path: Path, words: tuple[str, ...]) -> bool:
     return any(word.encode() in data for word in words)
 
 
+@pytest.mark.nightly
 def test_packages_come_from_the_mirror_and_sources_stay(site: Site, engine: str) -> None:
     site.toy.layer("packages", "apt-install patch\n", test="patch --version\n")
     site.toy.image("packages")
@@ -158,6 +163,7 @@ def test_packages_come_from_the_mirror_and_sources_stay(site: Site, engine: str)
     assert site.toy.execute(engine, "find", "/var/lib/apt/lists", "-type", "f") == ""
 
 
+@pytest.mark.nightly
 def test_by_hand_with_the_folder_that_sifwright_writes(
     site: Site, engine: str, tmp_path: Path
 ) -> None:
@@ -165,7 +171,7 @@ def test_by_hand_with_the_folder_that_sifwright_writes(
     project = ["--project", str(site.toy.folder)]
     env = {**os.environ, "SIFWRIGHT_MIRRORS": str(site.folder / "mirrors.yaml")}
     (tmp_path / "toy.def").write_text(sifwright(*project, "render", "local", "toy", env=env).stdout)
-    done = sifwright(*project, "machine", tmp_path / "settings", env=env)
+    done = sifwright(*project, "host-settings", tmp_path / "settings", env=env)
     assert done.returncode == 0, done.stderr
     assert CANARY not in done.stdout
     command = (
@@ -177,9 +183,10 @@ def test_by_hand_with_the_folder_that_sifwright_writes(
     assert shown == "one\nof the archive\n"
     # Settings can hold passwords, and an existing folder is nobody's to fill.
     assert (tmp_path / "settings").stat().st_mode & 0o077 == 0
-    assert sifwright(*project, "machine", tmp_path / "settings", env=env).returncode == 5
+    assert sifwright(*project, "host-settings", tmp_path / "settings", env=env).returncode == 2
 
 
+@pytest.mark.nightly
 def test_a_mirror_with_another_file_builds_nothing(site: Site) -> None:
     assert site.build("--quiet").returncode == 0
     before = site.toy.sif.resolve(), sha256(site.toy.sif.read_bytes()), site.found("pins.json")
@@ -200,6 +207,7 @@ def test_a_mirror_with_another_file_builds_nothing(site: Site) -> None:
     assert site.toy.leftovers() == []
 
 
+@pytest.mark.nightly
 def test_what_has_no_pin_is_held_to_its_first_use(site: Site) -> None:
     unchecked = {"unchecked": "the repository could not be reached"}
     site.pins(repository=unchecked, archive=unchecked)
@@ -247,6 +255,7 @@ def test_a_record_that_cannot_be_read_is_no_reason_to_trust(site: Site) -> None:
     assert "pins.json: the record" in failed.stderr
 
 
+@pytest.mark.nightly
 def test_a_newer_commit_of_the_repository_changes_nothing(site: Site, engine: str) -> None:
     """A pin names a commit, whatever its tag has become."""
     repository(site.folder / "git" / "group" / "toy.git", "moved\n")

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.build.layers.merge_layers import flatten, merge
+from sifwright.build.layers.pack import PackedLayer, PackOptions, pack
 from sifwright.errors import BuildError, MachineError
-from sifwright.squash import listing, namespace
-from sifwright.squash.flatten import flatten, merge
-from sifwright.squash.pack import Packed, Packing, pack
+from sifwright.images.contents import listing
+from sifwright.system import user_namespace
 from tests.conftest import run
 from tests.engine.steps import SAME, Tree, described, differences, inside
 
@@ -65,8 +66,8 @@ chmod 1770 kept; chown 33:34 same
 
 
 @pytest.fixture
-def how(tmp_path: Path) -> Packing:
-    return Packing(compression="zstd", log=tmp_path / "log")
+def how(tmp_path: Path) -> PackOptions:
+    return PackOptions(compression="zstd", log=tmp_path / "log")
 
 
 def _made(folder: Path, script: str, *words: str) -> Path:
@@ -76,7 +77,7 @@ def _made(folder: Path, script: str, *words: str) -> Path:
     return folder
 
 
-def _packed(folder: Path, how: Packing, script: str, *lower: Packed) -> Packed:
+def _packed(folder: Path, how: PackOptions, script: str, *lower: PackedLayer) -> PackedLayer:
     """A layer of a tree made by a script."""
     tree = _made(folder, script)
     into = folder.with_name(f"{folder.name}-packed")
@@ -84,7 +85,7 @@ def _packed(folder: Path, how: Packing, script: str, *lower: Packed) -> Packed:
     return pack(tree, into, how, lower=[layer.listing for layer in lower])
 
 
-def _merged(folder: Path, how: Packing, *layers: Packed) -> Tree:
+def _merged(folder: Path, how: PackOptions, *layers: PackedLayer) -> Tree:
     folder.mkdir()
     return described(merge([layer.squashfs for layer in layers], folder, how))
 
@@ -94,20 +95,20 @@ def _content(tree: Tree) -> Tree:
     return {path: [*node[:4], *node[5:]] for path, node in tree.items() if path != "."}
 
 
-def _nodes(layer: Packed) -> dict[str, listing.Node]:
+def _nodes(layer: PackedLayer) -> dict[str, listing.ListedPath]:
     return {os.fsdecode(node.path): node for node in listing.read(layer.listing)}
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_each_drivers_notes_become_whiteouts(
-    tmp_path: Path, how: Packing, driver: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, how: PackOptions, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script, marks = DRIVERS[driver]
     if driver == "kernel, as root":
         if os.geteuid() != 0:
             pytest.skip("only root may set such attributes")
         # The attribute can be seen outside of the namespace only.
-        monkeypatch.setattr(namespace, "prefix", list)
+        monkeypatch.setattr(user_namespace, "prefix", lambda *_: [])
     base = _packed(tmp_path / "base", how, LOWER)
     words = f"\npython3 -c '{OPAQUE}' {' '.join(marks)}" if marks else ""
     layer = _packed(tmp_path / "upper", how, UPPER + script + words, base)
@@ -121,13 +122,17 @@ def test_each_drivers_notes_become_whiteouts(
     assert differences(_content(tree), _content(expected)) == {}
 
 
-def test_the_kernels_own_overlay(tmp_path: Path, how: Packing) -> None:
+def test_the_kernels_own_overlay(tmp_path: Path, how: PackOptions) -> None:
     """Mounted for real, as an ordinary user may (since Linux 5.11)."""
     base = _packed(tmp_path / "base", how, LOWER)
     merge([base.squashfs], tmp_path, how).rename(tmp_path / "lower")
     change = f"{CHANGED}rm -r gone; mkdir gone; chmod 700 same"
     mounts = f"mkdir upper work mnt; {MOUNT}; cd mnt; {change}"
-    command = [*namespace.prefix(), *([] if namespace.prefix() else ["unshare"]), "--mount"]
+    command = [
+        *user_namespace.prefix(),
+        *([] if user_namespace.prefix() else ["unshare"]),
+        "--mount",
+    ]
     done = run([*command, "bash", "-euc", mounts], cwd=tmp_path)
     if "mount" in done.stderr:
         pytest.skip(done.stderr)
@@ -151,7 +156,7 @@ def test_the_kernels_own_overlay(tmp_path: Path, how: Packing) -> None:
     ],
 )
 def test_what_cannot_be_packed_is_refused(
-    tmp_path: Path, how: Packing, script: str, message: str
+    tmp_path: Path, how: PackOptions, script: str, message: str
 ) -> None:
     with pytest.raises(BuildError) as caught:
         _packed(tmp_path / "upper", how, script)
@@ -159,7 +164,7 @@ def test_what_cannot_be_packed_is_refused(
     assert "Traceback" not in how.log.read_text()
 
 
-def test_the_same_tree_is_the_same_bytes(tmp_path: Path, how: Packing) -> None:
+def test_the_same_tree_is_the_same_bytes(tmp_path: Path, how: PackOptions) -> None:
     """Whatever the folder, the umask, the time zone and the number of processors."""
     processors = os.sched_getaffinity(0)
     digests = set()
@@ -178,7 +183,7 @@ def test_the_same_tree_is_the_same_bytes(tmp_path: Path, how: Packing) -> None:
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
 def test_compression_is_the_sites(tmp_path: Path, compression: str) -> None:
-    how = Packing(compression=compression, log=tmp_path / "log")
+    how = PackOptions(compression=compression, log=tmp_path / "log")
     layer = _packed(tmp_path / "tree", how, LOWER)
     shown = run(["unsquashfs", "-s", layer.squashfs]).stdout
     assert f"Compression {compression}" in shown
@@ -186,7 +191,7 @@ def test_compression_is_the_sites(tmp_path: Path, compression: str) -> None:
 
 
 def test_an_older_kernel_gets_its_whiteouts_from_mksquashfs(
-    tmp_path: Path, how: Packing, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, how: PackOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Linux before 5.8 lets nobody but root make them."""
     names = [b" a b ", b"new\nline", b"\xff", b'\\"', b"#", b"x y/z", b"plain", b"-x"]
@@ -228,7 +233,7 @@ def _old_kernel(tmp_path: Path) -> Path:
     return folder
 
 
-def test_flat_is_packed_as_a_base_is(tmp_path: Path, how: Packing) -> None:
+def test_flat_is_packed_as_a_base_is(tmp_path: Path, how: PackOptions) -> None:
     """Hard links, capabilities, owners and times come through; the listing is that of the tree."""
     base = _packed(tmp_path / "base", how, f"{LOWER}ln five six; touch -d @1000000000 kept/two")
     layer = _packed(tmp_path / "upper", how, f"{UPPER}: >.wh.four; setcap cap_chown+ep five", base)
@@ -245,7 +250,7 @@ def test_flat_is_packed_as_a_base_is(tmp_path: Path, how: Packing) -> None:
     assert flat.bytes == sum(node.size for node in nodes.values())
 
 
-def test_folders_keep_owner_mode_and_time(tmp_path: Path, how: Packing) -> None:
+def test_folders_keep_owner_mode_and_time(tmp_path: Path, how: PackOptions) -> None:
     """Although whiteouts are made in them, and they are merged with those below."""
     base = _packed(tmp_path / "base", how, f"{LOWER}mkdir -m 3750 new; chown 33:34 new")
     change = ": >kept/.wh.two; : >gone/.wh.deep; chmod 2705 gone; chown 35:36 gone kept"
@@ -261,28 +266,28 @@ def test_folders_keep_owner_mode_and_time(tmp_path: Path, how: Packing) -> None:
 
 
 def test_no_user_namespace_is_named(
-    tmp_path: Path, how: Packing, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, how: PackOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for words in (("unshare", "--no-such-option"), ("no-such-program",)):
         # What was tried once is not tried again in this process.
-        namespace._way.cache_clear()  # noqa: SLF001
-        monkeypatch.setattr(namespace, "_UNSHARE", words)
+        user_namespace._way.cache_clear()  # noqa: SLF001
+        monkeypatch.setattr(user_namespace, "_UNSHARE", words)
         with pytest.raises(MachineError, match="no user namespace with subordinate ids"):
             _packed_nothing(tmp_path, how)
-    namespace._way.cache_clear()  # noqa: SLF001
+    user_namespace._way.cache_clear()  # noqa: SLF001
 
 
-def _packed_nothing(tmp_path: Path, how: Packing) -> Packed:
+def _packed_nothing(tmp_path: Path, how: PackOptions) -> PackedLayer:
     upper = tmp_path / "upper"
     upper.mkdir(exist_ok=True)
     return pack(upper, tmp_path, how)
 
 
 def test_a_file_that_cannot_be_read_is_not_packed_as_an_empty_one(
-    tmp_path: Path, how: Packing
+    tmp_path: Path, how: PackOptions
 ) -> None:
     """Root may read all, but not a file of an owner that the namespace does not know."""
-    if os.geteuid() != 0 or not namespace.prefix():
+    if os.geteuid() != 0 or not user_namespace.prefix():
         pytest.skip("needs root, and a namespace")
     upper = _made(tmp_path / "upper", "printf secret >file; chmod 600 file")
     os.chown(upper / "file", 4_000_000, 4_000_000)
@@ -290,7 +295,7 @@ def test_a_file_that_cannot_be_read_is_not_packed_as_an_empty_one(
         pack(upper, tmp_path, how)
 
 
-def test_a_full_disk_is_named(tmp_path: Path, how: Packing) -> None:
+def test_a_full_disk_is_named(tmp_path: Path, how: PackOptions) -> None:
     upper = _made(tmp_path / "upper", "head -c 3000000 /dev/urandom >noise")
     small = tmp_path / "small"
     small.mkdir()
@@ -304,9 +309,9 @@ def test_a_full_disk_is_named(tmp_path: Path, how: Packing) -> None:
 
 
 def test_a_lost_answer_is_an_error(
-    tmp_path: Path, how: Packing, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, how: PackOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when the kernel kills the packing for its memory."""
-    monkeypatch.setattr(namespace, "prefix", lambda: ["sh", "-c", "echo oh"])
+    monkeypatch.setattr(user_namespace, "prefix", lambda *_: ["sh", "-c", "echo oh"])
     with pytest.raises(BuildError, match="broke off: oh"):
         _packed_nothing(tmp_path, how)

@@ -13,7 +13,7 @@ from pathlib import Path
 import packaging
 import pytest
 
-from sifwright.squash.pack import Packing, pack
+from sifwright.build.layers.pack import PackOptions, pack
 from tests.conftest import ROOT
 from tests.engine.machines import old_unshare
 from tests.engine.steps import PYTHON, SAME, inside
@@ -34,7 +34,7 @@ cp /usr/bin/id /data/id; setcap cap_net_admin+ep /data/id
 PROGRAM = """
 import hashlib, sys
 from pathlib import Path
-from sifwright.squash.pack import pack
+from sifwright.build.layers.pack import pack
 from tests.engine.steps import SAME, Stack, differences, inside
 stack = Stack.start(Path("stack").absolute())
 seen = stack.step("1", sys.argv[1])
@@ -71,6 +71,6 @@ def test_an_ordinary_users_layers(home: Path, tmp_path: Path, *, is_old: bool) -
     digest = _as_user(home, shlex.join(words)).strip()
     (tmp_path / "tree").mkdir()
     inside(SAME, tmp_path / "tree")
-    how = Packing(compression="zstd", log=tmp_path / "log")
+    how = PackOptions(compression="zstd", log=tmp_path / "log")
     mine = pack(tmp_path / "tree", tmp_path, how).squashfs.read_bytes()
     assert digest == hashlib.sha256(mine).hexdigest()

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.sif.copying import Range
-from sifwright.squash.pack import squash_command
-from sifwright.squashfs.joining import compression, join
-from sifwright.squashfs.ondisk import SUPERBLOCK_BYTES, BadSquashfs
+from sifwright.build.layers.pack import squash_command
+from sifwright.images.sif.copy_data import Range
+from sifwright.images.squashfs.join_layers import compression, join
+from sifwright.images.squashfs.structures import SUPERBLOCK_BYTES, BadSquashfs
 from tests.conftest import run
 from tests.engine.squashed import described, loop, mounted, packed
 from tests.engine.steps import write_joined

@@ -83,7 +83,7 @@ def test_in_a_shell(tiny: Toy, files: list[Path]) -> None:
     tiny.layer("one", tidy(files, name="one"))
     tiny.layer("two", tidy(files, name="two"))
     tiny.image("one", "two")
-    words = [*tiny.command()[:2], "shell", *tiny.command()[3:], "--at", "two"]
+    words = [*tiny.command()[:2], "shell", *tiny.command()[3:], "--before", "two"]
     done = sifwright(*words, input="bash install.sh && cat /tmp/left")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "1"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.squash.pack import SQUASHFS
-from sifwright.store import location
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import SQUASHFS
+from sifwright.system import cache_folder
 from tests.conftest import ROOT, run
 from tests.engine.toys import make_toy
 from tests.engine.trees import unpack
@@ -20,7 +20,7 @@ from tests.engine.trees import unpack
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sifwright.store.store import Entry
+    from sifwright.build.cache.store import CacheEntry
     from tests.engine.toys import Toy
 
 pytestmark = pytest.mark.skipif(
@@ -95,8 +95,8 @@ def test_an_ordinary_user_builds_and_runs(
 
 def _assert_as_roots(toy: Toy, home: Path, tmp_path: Path) -> None:
     """What the user's step made, whose umask is another, is what root's makes, to the byte."""
-    theirs = Store(root=home / ".cache" / "sifwright" / location.root().name)
-    ours = Store(root=tmp_path / "cache" / location.root().name)
+    theirs = Store(root=home / ".cache" / "sifwright" / cache_folder.root().name)
+    ours = Store(root=tmp_path / "cache" / cache_folder.root().name)
     # On the same base layer: one has the time of its build.
     base = _entry(theirs, "base-local")
     shutil.copytree(base.folder, ours.root / "entries" / base.key)
@@ -107,6 +107,6 @@ def _assert_as_roots(toy: Toy, home: Path, tmp_path: Path) -> None:
     assert _entry(ours, "hello").digest(SQUASHFS) == _entry(theirs, "hello").digest(SQUASHFS)
 
 
-def _entry(store: Store, layer: str) -> Entry:
+def _entry(store: Store, layer: str) -> CacheEntry:
     (entry,) = (one for one in store.entries() if one.manifest["layer"] == layer)
     return entry

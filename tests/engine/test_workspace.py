@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import sys
 import time
 from dataclasses import replace
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sifwright.errors import MachineError
-from sifwright.store import presence
-from sifwright.store.presence import Holder
-from sifwright.workspace import reclaim, workspace, writing
+from sifwright.system import liveness
+from sifwright.system.liveness import Holder
+from sifwright.system.tempdirs import name_folder_in_errors, remove_stale, workspace
 from tests.conftest import run
 from tests.engine.trees import nested
 
@@ -43,6 +44,16 @@ def test_a_folder_is_gone_afterwards(tmp_path: Path) -> None:
     assert list((tmp_path / "new").iterdir()) == []
 
 
+def test_the_group_of_the_place_is_not_passed_on(tmp_path: Path) -> None:
+    """As folders of projects pass it on: it would be nobody's in the image."""
+    os.chown(tmp_path, -1, max(4711 * (os.geteuid() == 0), *os.getgroups(), os.getegid()))
+    tmp_path.chmod(0o2700)
+    with workspace(tmp_path) as folder:
+        (folder / "new").mkdir()
+        found = [path.stat() for path in (folder, folder / "new")]
+    assert [(one.st_gid, one.st_mode & stat.S_ISGID) for one in found] == [(os.getegid(), 0)] * 2
+
+
 # What Python's own rmtree had open when it gave up.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_folders_in_folders_are_gone_however_many(tmp_path: Path) -> None:
@@ -52,9 +63,27 @@ def test_folders_in_folders_are_gone_however_many(tmp_path: Path) -> None:
     assert list((tmp_path / "new").iterdir()) == []
 
 
+def test_what_is_no_folder_of_ours_is_left_alone(tmp_path: Path) -> None:
+    """A named pipe, which opening waits on, and another user's folder of a build that is gone."""
+    with workspace(tmp_path) as folder:
+        name = replace(Holder.here(), pid=4711, started=1)
+        left = _renamed(folder, name)
+        pipe = left.with_name(f"{left.name}x")
+        os.mkfifo(pipe)
+        if os.geteuid() == 0:
+            os.chown(left, 4711, -1)
+        command = (
+            "import pathlib, sys; from sifwright.system.tempdirs import remove_stale; "
+            "remove_stale(pathlib.Path(sys.argv[1]))"
+        )
+        assert run([sys.executable, "-c", command, tmp_path], timeout=30).returncode == 0
+        assert pipe.is_fifo()
+        assert left.exists() == (os.geteuid() == 0)
+
+
 def test_a_running_builds_folder_stays(tmp_path: Path) -> None:
     with workspace(tmp_path) as folder:
-        reclaim(tmp_path)
+        remove_stale(tmp_path)
         assert folder.exists()
 
 
@@ -63,7 +92,7 @@ def test_a_killed_builds_folder_is_removed_at_once(tmp_path: Path) -> None:
     own = Holder.here()
     with workspace(tmp_path) as folder:
         later = _renamed(folder, replace(own, started=own.started - 1))
-        reclaim(tmp_path)
+        remove_stale(tmp_path)
         assert not later.exists()
 
 
@@ -72,15 +101,15 @@ def test_of_another_container_silence_decides(tmp_path: Path, other: dict[str, A
     """Its process id means nothing here, locks mean nothing on shared file systems."""
     with workspace(tmp_path) as folder:
         renamed = _renamed(folder, replace(Holder.here(), pid=999_999_999, **other))
-        reclaim(tmp_path)
+        remove_stale(tmp_path)
         assert renamed.exists()
         _silent(renamed, 660)
-        reclaim(tmp_path)
+        remove_stale(tmp_path)
         assert not renamed.exists()
 
 
 def test_who_works_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(presence, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(liveness, "BEAT_SECONDS", 0.01)
     with workspace(tmp_path) as folder:
         renamed = _renamed(folder, replace(Holder.here(), namespace=1))
         _silent(renamed, 660)
@@ -88,7 +117,7 @@ def test_who_works_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         while time.time() - renamed.stat().st_mtime > 600:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        reclaim(tmp_path)
+        remove_stale(tmp_path)
         assert renamed.exists()
         shutil.rmtree(renamed)
 
@@ -97,7 +126,7 @@ def test_other_machines_and_other_files_stay(tmp_path: Path) -> None:
     names = [".sifwright-elsewhere-999999999-abc", "sifwright-notes", "image.sif"]
     for name in names:
         (tmp_path / name).mkdir()
-    reclaim(tmp_path, tmp_path / "missing")
+    remove_stale(tmp_path, tmp_path / "missing")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
@@ -106,7 +135,7 @@ NO_ROOM = OSError(errno.ENOSPC, "No space left on device")
 
 @pytest.mark.parametrize("error", [NO_ROOM, shutil.Error([("from", "to", str(NO_ROOM))])])
 def test_a_lack_of_room_is_said_with_the_folder(tmp_path: Path, error: OSError) -> None:
-    with pytest.raises(MachineError) as caught, writing(tmp_path, "Make room."):
+    with pytest.raises(MachineError) as caught, name_folder_in_errors(tmp_path, "Make room."):
         raise error
     (problem,) = caught.value.problems
     assert (problem.where, problem.fix) == (str(tmp_path), "Make room.")
@@ -114,5 +143,5 @@ def test_a_lack_of_room_is_said_with_the_folder(tmp_path: Path, error: OSError) 
 
 
 def test_other_errors_are_not_a_lack_of_room(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), writing(tmp_path, "Make room."):
+    with pytest.raises(FileNotFoundError), name_folder_in_errors(tmp_path, "Make room."):
         (tmp_path / "missing").read_text()

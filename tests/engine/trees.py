@@ -9,9 +9,9 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from sifwright.sif import image
-from sifwright.squash.flatten import flatten
-from sifwright.squash.pack import Packing
+from sifwright.build.layers.merge_layers import flatten
+from sifwright.build.layers.pack import PackOptions
+from sifwright.images.sif import sif_file
 from tests.conftest import run
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def unpack_stack(sif: Path, target: Path) -> Path:
     """The tree of all partitions of a layered SIF, one over the other."""
     target.mkdir()
     layers = []
-    for number, part in enumerate(image.partitions(sif)):
+    for number, part in enumerate(sif_file.partitions(sif)):
         layers.append(target / f"{number}.sqfs")
-        image.extract(sif, part, layers[-1])
-    how = Packing(compression="zstd", log=target / "log")
+        sif_file.extract(sif, part, layers[-1])
+    how = PackOptions(compression="zstd", log=target / "log")
     packed = flatten(layers, target, how, work=target)
     return _unsquashed(packed.squashfs, 0, target / "tree-of-all")
 

@@ -10,10 +10,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sifwright.sif import image
-from sifwright.squash.pack import SQUASHFS
-from sifwright.store import location
-from sifwright.store.store import Store
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import SQUASHFS
+from sifwright.images.sif import sif_file
+from sifwright.system import cache_folder
 from tests.conftest import run
 from tests.engine.wholes import whole
 
@@ -47,7 +47,7 @@ class Site:
 
     @property
     def store(self) -> Store:
-        return Store(root=self.folder / "cache" / location.root().name)
+        return Store(root=self.folder / "cache" / cache_folder.root().name)
 
     def command(self, *arguments: str) -> list[str]:
         words = self.toy.command("--json", *arguments)
@@ -127,9 +127,9 @@ class Trial:
             assert found == self.digests
         assert site.leftovers() == []
         record = json.loads((site.sif.parent / "record.json").read_text())
-        assert image.fingerprint(site.sif) == record["sif_fingerprint"]
+        assert sif_file.fingerprint(site.sif) == record["sif_fingerprint"]
         if record["layout"] == "layered":
-            parts = [image.digest(site.sif, one) for one in image.partitions(site.sif)]
+            parts = [sif_file.digest(site.sif, one) for one in sif_file.partitions(site.sif)]
             assert parts[:-1] == [found[name] for name in LAYERS]
         assert whole(site.sif, site.folder / "tree", "data") == self.tree
 

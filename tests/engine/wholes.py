@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from sifwright.sif import image
-from sifwright.squash.flatten import merge
-from sifwright.squash.pack import Packing
+from sifwright.build.layers.merge_layers import merge
+from sifwright.build.layers.pack import PackOptions
+from sifwright.images.sif import sif_file
 from tests.conftest import run
 from tests.engine.steps import DESCRIBE, PYTHON, Tree, inside
 
@@ -55,13 +55,13 @@ def _forget_times(tree: Tree, timed: str) -> None:
 
 def _unpacked(sif: Path, folder: Path) -> Path:
     layers = []
-    for number, part in enumerate(image.partitions(sif)):
+    for number, part in enumerate(sif_file.partitions(sif)):
         layers.append(folder / f"{number}.sqfs")
-        image.extract(sif, part, layers[-1])
+        sif_file.extract(sif, part, layers[-1])
     if len(layers) == 1:
         inside('unsquashfs -quiet -no-progress -dest tree "$0"', folder, str(layers[0]))
         return folder / "tree"
-    how = Packing(compression="zstd", log=folder / "log")
+    how = PackOptions(compression="zstd", log=folder / "log")
     return merge(layers, folder, how)
 
 

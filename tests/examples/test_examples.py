@@ -28,7 +28,7 @@ def wait_for(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
         lines.append(line)
         if match := re.match(pattern, line):
             return match
-    errors = process.communicate()[1]
+    errors = process.communicate(timeout=60)[1]
     return pytest.fail(f"no line matches {pattern!r}:\n{''.join(lines)}{errors}")
 
 

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sifwright import mirrors
+from sifwright.catalog import mirrors
 from tests.conftest import ROOT, run, sifwright
 
 if TYPE_CHECKING:

@@ -5,15 +5,15 @@ import subprocess
 
 import pytest
 
-from sifwright import catalog, mirrors
-from sifwright.model import Source
+from sifwright.catalog import load, mirrors
+from sifwright.catalog.model import Source
 from tests.conftest import ROOT
 from tests.core.conftest import program
 from tests.fabric.images import SOURCES, missing_sources
 
 
 def _source(address: str) -> Source:
-    layers = catalog.load(ROOT / "defs", ROOT).layers
+    layers = load.load_catalog(ROOT / "defs", ROOT).layers
     found = (source for layer in layers.values() for source in layer.sources)
     return next(source for source in found if source.url == address)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import yaml
 
+from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
-from sifwright.importing import layers, spython_recipe
-from sifwright.importing.command import imported
+from sifwright.recipes import write_layers
+from sifwright.recipes.dockerfile import spython_metadata
 
 CORPUS = Path(__file__).parent / "corpus"
 GOLDENS = Path(__file__).parents[1] / "core" / "goldens"
@@ -49,7 +50,7 @@ def _verdict(name: str, expected: dict[str, str]) -> Verdict:
 def refused(recipe: Path) -> dict[int, str]:
     """The lines that are refused, and why; nothing if the recipe is imported."""
     try:
-        layers.files(imported(recipe, "case", str(CORPUS / "context")))
+        write_layers.files(imported(recipe, "case", str(CORPUS / "context")))
     except UsageError as error:
         found: dict[int, str] = {}
         for problem in error.problems:
@@ -64,7 +65,7 @@ def by_spython(recipe: Path) -> str:
     if recipe.suffix == ".def":
         return ""
     try:
-        spython_recipe.converted(recipe)
+        spython_metadata.converted(recipe)
     except UsageError as error:
         return error.problems[0].what
     return "converted"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.importing import archives
-from sifwright.importing.context import MAX_FILE_BYTES, ContextError
+from sifwright.recipes.context import MAX_FILE_BYTES, ContextError
+from sifwright.recipes.dockerfile import archives
 from tests.importing.packing import NOISE, tar
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.importing import layers
-from sifwright.importing.command import imported
+from sifwright.cli.commands.import_ import imported
+from sifwright.recipes import write_layers
 from tests.importing.corpus import CORPUS, GOLDENS, refused, verdicts
 
 if TYPE_CHECKING:
@@ -36,5 +36,5 @@ def test_own_definition_files_are_refused_for_setup(recipe: Path) -> None:
 def test_many_runs_fit_into_a_sif() -> None:
     writing = imported(CORPUS / "many-runs.Dockerfile", "case")
     assert len(writing.groups) == 24
-    said = [file.data for path, file in layers.files(writing).items() if "/run-" in path]
+    said = [file.data for path, file in write_layers.files(writing).items() if "/run-" in path]
     assert said == [f"echo {number} >/{number}\n".encode() for number in range(60)]

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.render.buildfiles import package_text
+from sifwright.render.build_files import package_text
 from tests.conftest import run
 from tests.engine.steps import differences
 from tests.importing.building import unlike
+from tests.spread import spread
 
 if TYPE_CHECKING:
     from tests.importing.building import Workshop
@@ -25,7 +26,11 @@ COPY tree/file tree/bits /x/
 pytestmark = pytest.mark.build
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in RECIPES.iterdir()))
+# A Dockerfile with most of what there is, what COPY does, and a definition file.
+DEFAULT = ("copies", "definition", "seen")
+
+
+@pytest.mark.parametrize("name", spread(sorted(path.name for path in RECIPES.iterdir()), DEFAULT))
 def test_equivalent(workshop: Workshop, name: str) -> None:
     found = [*(RECIPES / name).glob("Dockerfile"), *(RECIPES / name).glob("*.def")]
     recipe = workshop.copy(found[0], name)
@@ -43,6 +48,7 @@ def test_a_value_that_the_base_decides(workshop: Workshop, tmp_path: Path) -> No
         workshop.ours(recipe)
 
 
+@pytest.mark.nightly
 def test_names_that_apptainer_keeps(workshop: Workshop, tmp_path: Path) -> None:
     """RUN sees what the recipe says; a container would be told of an error at each start."""
     text = (
@@ -94,7 +100,7 @@ def test_what_is_mounted_does_not_give_way(tmp_path: Path) -> None:
     for place in ("machine", "image/with blank/tmp"):
         (tmp_path / place).mkdir(parents=True)
     (tmp_path / "machine" / "file").write_text("of the machine")
-    (tmp_path / "recipe.sh").write_text(package_text("templates/recipe.sh"))
+    (tmp_path / "recipe.sh").write_text(package_text("recipes/templates/recipe.sh"))
     mount = 'export SIFWRIGHT_BUILD=$PWD; mount --bind machine "image/with blank/tmp"'
     for path in ("image/with blank", "image/with blank/tmp"):
         script = f"{mount}; exec bash -euc \". ./recipe.sh; make_way '{path}'\""

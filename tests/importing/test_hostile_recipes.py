@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.cli import main
+from sifwright.cli.main import main
 from tests.engine.toys import make_toy
 from tests.importing.packing import NOISE, tar
 
@@ -182,6 +183,18 @@ def test_what_cannot_be_written_leaves_nothing(
     status = main(["--project", str(project), "import", str(recipe), "--name", "case", "--offline"])
     assert (status, "No space left" in capsys.readouterr().err) == (5, True)
     assert written(project) == before
+
+
+def test_what_others_have_written_is_not_read(project: Path) -> None:
+    """An import among a hundred images is as fast as the first one."""
+    recipe = project / "recipe" / "Dockerfile"
+    recipe.write_text(f"{BASE}RUN true\n")
+    broken = project / "defs" / "layers" / "broken"
+    broken.mkdir()
+    (broken / "layer.yaml").write_text("summary: [\n")
+    words = ["--project", str(project), "import", str(recipe), "--name", "beside"]
+    assert main([*words, "--offline"]) == 0
+    shutil.rmtree(broken)
 
 
 def test_dry_run_writes_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

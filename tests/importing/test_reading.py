@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
-from sifwright.importing import layers
-from sifwright.importing.command import imported
+from sifwright.recipes import write_layers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.importing.layers import Writing
+    from sifwright.recipes.write_layers import ImportedImage
 
 BASE = "FROM debian:12\n"
 DEF = "Bootstrap: docker\nFrom: debian:12\n"
 
 
-def read(place: Path, text: str, name: str = "Dockerfile") -> Writing:
+def read(place: Path, text: str, name: str = "Dockerfile") -> ImportedImage:
     (place / name).write_text(text)
     return imported(place / name, "case")
 
 
-def code(writing: Writing) -> str:
+def code(writing: ImportedImage) -> str:
     return "\n".join(line for piece in writing.draft.pieces for line in piece.code)
 
 
-def runs(writing: Writing) -> list[list[int]]:
+def runs(writing: ImportedImage) -> list[list[int]]:
     """The lines of the RUNs of each layer."""
     return [[piece.line for piece in pieces if piece.is_run] for pieces in writing.groups]
 
 
-def headers(writing: Writing) -> list[dict[str, dict[str, str]]]:
+def headers(writing: ImportedImage) -> list[dict[str, dict[str, str]]]:
     """The `env` of each layer, but for the base."""
-    made = layers.files(writing)
+    made = write_layers.files(writing)
     paths = (f"layers/case-{n}/layer.yaml" for n in range(1, len(writing.groups) + 1))
     return [yaml.safe_load(made[path].data).get("env", {}) for path in paths]
 
@@ -86,7 +86,7 @@ def test_before_and_behind_in_a_definition_file(tmp_path: Path, lines: str) -> N
     writing = read(tmp_path, text, "a.def")
     found = headers(writing)
     assert (value(found, "A"), value(found, "B")) == ("/x:BASE:/y", "1")
-    assert "layers/case-2/files/runscript" in layers.files(writing)
+    assert yaml.safe_load(write_layers.files(writing)["images/case.yaml"].data)["start"]["script"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import UsageError
-from sifwright.importing import spython_recipe
+from sifwright.recipes.dockerfile import spython_metadata
 from tests.importing.building import unlike
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ RECIPES = Path(__file__).parent / "recipes"
 
 
 def test_metadata_is_what_it_parses_well() -> None:
-    found = spython_recipe.metadata(
+    found = spython_metadata.metadata(
         [
             ("CMD", '["one"]'),
             ("ENTRYPOINT", '["bash", "-c"]'),
@@ -35,7 +35,7 @@ def test_its_exits_are_errors_of_ours(tmp_path: Path, capfd: pytest.CaptureFixtu
     """Without FROM it prints and ends the program."""
     (tmp_path / "Dockerfile").write_text("RUN true\nCOPY x /x\n")
     with pytest.raises(UsageError, match="spython cannot parse it"):
-        spython_recipe.converted(tmp_path / "Dockerfile")
+        spython_metadata.converted(tmp_path / "Dockerfile")
     assert capfd.readouterr() == ("", "")
 
 
@@ -51,4 +51,4 @@ def test_its_own_translation_builds_something_else(workshop: Workshop, name: str
         built = str(error)
     different = built if isinstance(built, str) else unlike(workshop.original(recipe), built)
     assert different
-    print(name, different)  # noqa: T201  # the figures of docs/import.md
+    print(name, different)  # noqa: T201  # the figures of docs/how-to/import-recipe.md

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.cli import main
+from sifwright.cli.commands.import_ import imported
+from sifwright.cli.main import main
 from sifwright.errors import UsageError
-from sifwright.imagesource import documents
-from sifwright.imagesource.model import BadImage, Start
-from sifwright.importing.command import imported
-from tests.conftest import run
+from sifwright.images.oci import documents
+from sifwright.images.sources.model import BadImage, Start
 from tests.engine.toys import make_toy
 from tests.registries import Registry, running
 
@@ -20,15 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sifwright.importing.layers import Writing
-    from tests.importing.building import Workshop
+    from sifwright.recipes.write_layers import ImportedImage
 
 BASH = {"shell": ("/bin/bash", "-o", "pipefail", "-c")}
 
 SH = {"shell": ("/bin/sh", "-c")}
 
 
-def read(place: Path, text: str, **said: Any) -> Writing:
+def read(place: Path, text: str, **said: Any) -> ImportedImage:
     """A recipe that starts from an image that says this of itself."""
     recipe = place / "Dockerfile"
     recipe.write_text(f"FROM tiny:1\n{text}")
@@ -75,21 +73,6 @@ def test_a_folder_that_is_nothing_is_the_one_before(tmp_path: Path) -> None:
     codes = "\n".join(line for piece in writing.draft.pieces for line in piece.code)
     assert "run /work run-4.sh" in codes
     assert codes.count("NONE") == codes.count("variable NONE set ''") == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "script"),
-    [
-        ('CMD ["a b"]\n', '#!/bin/sh\n[ "$#" -gt 0 ] || set -- \'a b\'\nexec start it "$@"\n'),
-        ('ENTRYPOINT ["own"]\n', '#!/bin/sh\nexec own "$@"\n'),
-        ('ENTRYPOINT []\nCMD ["bash"]\n', '#!/bin/sh\n[ "$#" -gt 0 ] || set -- bash\nexec "$@"\n'),
-        ('CMD ["a"]\nENTRYPOINT []\n', '#!/bin/sh\n[ "$#" -gt 0 ] || set -- a\nexec "$@"\n'),
-        ("RUN true\n", ""),
-    ],
-    ids=["command", "own", "reset", "reset-behind", "none"],
-)
-def test_its_entry_point_starts_a_command(tmp_path: Path, text: str, script: str) -> None:
-    assert read(tmp_path, text, entry=("start", "it")).draft.runscript == script
 
 
 def test_notes_say_what_it_decided(tmp_path: Path) -> None:
@@ -211,15 +194,3 @@ def test_programs_are_read_as_docker_reads_them() -> None:
         assert documents.config(odd, "x86_64").user == "me"
         with pytest.raises(BadImage, match=f"has 7 where {name} should be"):
             documents.start(odd, "x86_64")
-
-
-@pytest.mark.build
-def test_docker_and_our_script_start_the_same(workshop: Workshop, tmp_path: Path) -> None:
-    """ENTRYPOINT of the base image, CMD of the recipe, in the base image's WORKDIR."""
-    (tmp_path / "Dockerfile").write_text('FROM tiny:1-says\nRUN true\nCMD ["a  b", "c"]\n')
-    recipe = workshop.copy(tmp_path / "Dockerfile", "started")
-    workshop.ours(recipe)
-    sif = recipe.parent.parent / "build" / "local" / "case" / "image.sif"
-    exec_ = [workshop.engine, "exec", "--containall", "--no-home", sif, "/opt/sifwright/run/case"]
-    assert run(exec_).stdout.splitlines() == ["/workspace/here", "<a  b>", "<c>"]
-    assert run([*exec_, "other"]).stdout.splitlines() == ["/workspace/here", "<other>"]

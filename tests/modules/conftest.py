@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.installation import rendering
-from sifwright.installation.model import Bind, Module
+from sifwright.install import render_module
+from sifwright.install.module import Bind, Module
 from tests.conftest import run
 from tests.engine.steps import make_root
 from tests.modules.tools import LMOD, MODULECMD, TOOLS, Session, Tool
@@ -52,8 +52,8 @@ class Place:
         self.install(version)
         file = self.session.modulepath / NAME / f"{version}{self.tool.ending}"
         file.parent.mkdir(parents=True, exist_ok=True)
-        syntax: rendering.Syntax = "lua" if self.tool.syntax == "lua" else "tcl"
-        file.write_text(rendering.modulefile(made, str(self.root / version), syntax))
+        syntax: render_module.Syntax = "lua" if self.tool.syntax == "lua" else "tcl"
+        file.write_text(render_module.modulefile(made, str(self.root / version), syntax))
         return made
 
     def install(self, version: str) -> Path:

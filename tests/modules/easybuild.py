@@ -11,46 +11,53 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sifwright import catalog
-from sifwright.installation import bundle, model
-from sifwright.installation.built import DIRECTORY
-from sifwright.installation.bundle import Bundle
-from sifwright.installation.facts import ImageFacts
+from sifwright.catalog import load
+from sifwright.install import bundle, module
+from sifwright.install.bundle import Bundle
+from sifwright.install.installed_image import InstalledImage
 from tests.conftest import ROOT, run
 from tests.modules.tools import LMOD, MODULECMD
 
 if TYPE_CHECKING:
     import subprocess
 
-__all__ = ["FACTS", "EasyBuild", "make_bundle"]
+__all__ = ["EASYBUILD_4", "FACTS", "EasyBuild", "make_bundle"]
 
-FACTS = ImageFacts(torch="2.13.0", python="3.11", stack="cpu", date="20261122", image="pytorch")
+FACTS = InstalledImage(torch="2.13.0", python="3.11", stack="cpu", date="20261122", image="pytorch")
 _EB = Path(sys.executable).parent / "eb"
+# Of tools/install-modules.
+EASYBUILD_4 = ROOT / "build/easybuild-4.9/bin/eb"
 
 
 def make_bundle(
-    folder: Path, sif: Path | None, *, date: str = FACTS.date, central: str = ""
+    folder: Path,
+    sif: Path | None,
+    *,
+    date: str = FACTS.date,
+    central: str = "",
+    image_url: str = "",
 ) -> Path:
     """The folder that `eb` installs from, of a SIF that is none of PyTorch; returns the .eb."""
-    found = catalog.load(ROOT / "defs", ROOT)
+    found = load.load_catalog(ROOT / "defs", ROOT)
     site, facts = found.sites["local"], replace(FACTS, date=date)
-    directory = ROOT / "builder/sifwright/installation" / DIRECTORY
-    notes = {DIRECTORY: directory.read_bytes(), "record.json": b"{}"}
     made = Bundle(
-        module=model.describe(site, facts, central),
+        module=module.describe(site, facts, central),
         facts=facts,
         sif=sif,
-        files=tuple(bundle.contents(found, site, notes)),
+        programs=tuple(bundle.programs(found)),
+        notes=tuple(bundle.notes(site, {"record.json": b"{}"})),
         links=bundle.links(site),
+        image_url=image_url,
     )
     return bundle.write(made, folder)
 
 
 @dataclass(kw_only=True)
 class EasyBuild:
-    """`how` are settings of the process: user, group, umask."""
+    """`how` are settings of the process: user, group, umask; `eb` is the program."""
 
     prefix: Path
+    eb: Path = _EB
     syntax: str = "Lua"
     tool: str = "Lmod"
     how: dict[str, Any] = field(default_factory=dict)
@@ -68,7 +75,7 @@ class EasyBuild:
             *(f"--modules-tool={self.tool}", "--allow-use-as-root-and-accept-consequences"),
         ]
         env = {
-            "PATH": f"{_EB.parent}:/usr/local/bin:/usr/bin:/bin",
+            "PATH": f"{self.eb.parent}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.prefix.parent),
             # Where its own folder stays after an error.
             "TMPDIR": str(self.prefix.parent),
@@ -81,7 +88,7 @@ class EasyBuild:
         if "user" in self.how:
             # Python itself may lie in a home folder; EasyBuild needs nothing but that.
             env |= {"EB_PYTHON": "/usr/bin/python3", "PYTHONPATH": sysconfig.get_path("purelib")}
-        return run([_EB, *options, *words], env=env, cwd=self.prefix.parent, **self.how)
+        return run([self.eb, *options, *words], env=env, cwd=self.prefix.parent, **self.how)
 
     def install(self, config: Path, *words: object) -> Path:
         """Install, and return the folder of the installation."""

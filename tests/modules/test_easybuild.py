@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import ROOT, run
 from tests.modules.easybuild import EasyBuild, copy, make_bundle, sha256
 from tests.modules.tools import LMOD, MODULECMD, TOOLS, Session
+from tests.servers import serve_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,6 +116,25 @@ def test_without_its_image_a_central_one_serves(
     assert shown(session, "module load PyTorch; echo $SIF") == str(central / f"{config.stem}.sif")
 
 
+def test_eb_fetches_the_image_and_compares_it(
+    easybuild: EasyBuild, small_sif: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "served").mkdir()
+    with serve_folder(tmp_path / "served") as address:
+        config = make_bundle(tmp_path / "bundle", small_sif, image_url=address)
+        assert not list(config.parent.glob("*.sif"))
+        offered = tmp_path / "served" / f"{config.stem}.sif"
+        offered.write_bytes(b"another image")
+        refused = easybuild.run(config)
+        assert refused.returncode != 0
+        assert "hecksum verification" in refused.stdout + refused.stderr
+        offered.write_bytes(small_sif.read_bytes())
+        # EasyBuild keeps what it fetched, and would take it again.
+        (easybuild.prefix / "sources/p/PyTorch" / offered.name).unlink()
+        root = easybuild.install(config)
+    assert sha256(root / offered.name) == sha256(small_sif)
+
+
 def test_central_installs_no_image(easybuild: EasyBuild, small_sif: Path, tmp_path: Path) -> None:
     config = make_bundle(tmp_path / "bundle", None, central=str(tmp_path / "central"))
     refused = easybuild.run(config)
@@ -147,7 +167,7 @@ def test_paths_with_spaces(easybuild: EasyBuild, config: Path, tmp_path: Path) -
     assert shown(session, 'module load PyTorch; echo "$SIF"') == f"{root}/{config.stem}.sif"
 
 
-@pytest.mark.parametrize("ending", [".sif", "-runscripts.tar.gz"])
+@pytest.mark.parametrize("ending", [".sif", "-notes.tar.gz"])
 def test_what_was_tampered_with_is_refused(
     easybuild: EasyBuild, config: Path, tmp_path: Path, ending: str
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.installation.model import Bind
+from sifwright.install.module import Bind
 
 if TYPE_CHECKING:
     from tests.modules.conftest import Place

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.installation.built import DIRECTORY
+from sifwright.install.bundle import DIRECTORY
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_engine_has_nothing_to_say(
     (root / "runscripts/hello").write_text(SCRIPT)
     (root / "runscripts/hello").chmod(0o755)
     share = root / "share/sifwright" / DIRECTORY
-    share.write_bytes((ROOT / "builder/sifwright/installation" / DIRECTORY).read_bytes())
+    share.write_bytes((ROOT / "builder/sifwright/install" / DIRECTORY).read_bytes())
     (root / "share/sifwright/site-environment").write_text("[always]\n")
     done = place.session.run(f'module load PyTorch && {engine} {EXEC} "$SIF" hello', **preset)
     assert done.stderr == ""

@@ -13,6 +13,7 @@ from tests.conftest import ROOT, sifwright
 from tests.modules.easybuild import EasyBuild
 from tests.modules.tools import LMOD, MODULECMD, TOOLS, Session
 from tests.packages.installations import IMPORT, VENV, make_wheel
+from tests.spread import spread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +87,7 @@ def test_easybuild_installs_one_copy_that_runs(image: Path, config: Path, tmp_pa
     assert ranks == [f"rank {rank} of 2 PyTorch/{root.name}" for rank in (0, 1)]
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
+@pytest.mark.parametrize("tool", spread(TOOLS, [LMOD_LUA]), ids=[tool.name for tool in TOOLS])
 @pytest.mark.usefixtures("image")
 def test_packages_under_a_loaded_module(tmp_path: Path, tool: Tool) -> None:
     """Installed, packed and unpacked while it is loaded; unloading leaves nothing of it."""
@@ -104,7 +105,7 @@ def test_packages_under_a_loaded_module(tmp_path: Path, tool: Tool) -> None:
     assert (last, after) == (loaded, before)
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
+@pytest.mark.parametrize("tool", spread(TOOLS, [LMOD_LUA]), ids=[tool.name for tool in TOOLS])
 @pytest.mark.usefixtures("image")
 def test_the_first_packages_in_a_folder_of_ones_own(tmp_path: Path, tool: Tool) -> None:
     """What pytorch-pip says to do is enough; Environment Modules loads nothing that is loaded."""
@@ -120,7 +121,7 @@ def test_the_first_packages_in_a_folder_of_ones_own(tmp_path: Path, tool: Tool) 
     assert done.stderr.count("unload the module and load it again") == 1
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
+@pytest.mark.parametrize("tool", spread(TOOLS, [LMOD_LUA]), ids=[tool.name for tool in TOOLS])
 def test_modulefile_without_easybuild(config: Path, tmp_path: Path, tool: Tool) -> None:
     root, modules = tmp_path / "my pytorch", tmp_path / "modules"
     (modules / "PyTorch").mkdir(parents=True)
@@ -150,7 +151,7 @@ def test_an_image_of_others_is_the_same(image: Path, config: Path, tmp_path: Pat
     assert len(different) == 1, different
 
 
-@pytest.mark.parametrize("harm", ["sif", "record", "plan", "definition"])
+@pytest.mark.parametrize("harm", spread(["sif", "record", "plan", "definition"], ["sif"]))
 def test_an_image_that_is_not_what_its_record_says_is_refused(
     image: Path, tmp_path: Path, harm: str
 ) -> None:

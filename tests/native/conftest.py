@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright import cli
+from sifwright.catalog import load
+from sifwright.cli import main
 from tests.conftest import ROOT, run
 
 if TYPE_CHECKING:
     import subprocess
 
 MODULE = "pytorch/2.3.1-gpu"
-# What the site's module needs, and what a module of another version is.
-OTHERS = ("python/3.12.1-gpu", "nvidia/nvhpc/24.5", "other/1.0")
+SITE = "cirrus-epcc"
+# What a variable of the site's modules names, where LD_LIBRARY_PATH needs it.
+LIBRARIES = "/opt/cray/gtl/lib:/opt/cray/lib64"
 LMOD = Path("/usr/share/lmod/lmod/init/bash")
 MODULECMD = next((ROOT / "build/environment-modules").glob("usr/lib/*/modulecmd.tcl"), None)
 # What bash changes by itself, and what Lmod and Environment Modules keep for themselves.
@@ -97,36 +99,51 @@ def _is_there(name: str) -> bool:
     return LMOD.exists() if name == "lmod" else bool(MODULECMD and shutil.which("tclsh"))
 
 
-def make_place(folder: Path, tool: str) -> Place:
-    """The files that `native` and `venvscript` write, and modules that they need."""
+def make_modules(folder: Path, site: str) -> None:
+    """Write stand-ins for the modules that a native job of the site loads, and one more."""
+    modules = load.load_catalog(ROOT / "defs", ROOT).sites[site].modules
+    for name in ("other/1.0", *modules.native):
+        file = folder / (name if "/" in name else f"{name}/1.0")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"#%Module1.0\nprepend-path PATH /opt/{name}/bin\nsetenv A_{len(name)} x\n")
+    if modules.library_path:
+        with file.open("a") as last:
+            last.write(f"prepend-path {modules.library_path[1:]} {LIBRARIES}\n")
+
+
+def make_place(folder: Path, tool: str, site: str = SITE) -> Place:
+    """The files that `native-module` and `venv-hook` write, and modules that they need."""
     (folder / "prefix" / "bin").mkdir(parents=True)
     packages = folder / "prefix" / "lib" / "python3.12" / "site-packages"
     packages.mkdir(parents=True)
     (packages / "thing.py").write_text("whose = 'the module'\n")
-    for name in OTHERS:
-        file = folder / "modules" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"#%Module1.0\nprepend-path PATH /opt/{name}/bin\nsetenv A_{len(name)} x\n")
+    make_modules(folder / "modules", site)
     syntax, ending = ("lua", ".lua") if "lmod" in tool else ("tcl", "")
     target = folder / "modules" / f"{MODULE}{ending}"
-    words = ("cirrus-epcc", "--module", MODULE)
+    words = (site, "--module", MODULE)
     native = ("--prefix", folder / "prefix", "--format", syntax, "--output", target)
     script = folder / "prefix" / "bin" / "extend-venv-activate"
     for command in (
-        ("native", *words, *native),
-        ("venvscript", *words, "--output", script),
+        ("native-module", *words, *native),
+        ("venv-hook", *words, "--output", script),
     ):
-        assert cli.main([str(word) for word in command]) == 0
+        assert main.main([str(word) for word in command]) == 0
     return Place(folder=folder, tool=tool)
 
 
 @pytest.fixture(params=_tools())
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def tool(request: pytest.FixtureRequest) -> str:
+    """Return the line of bash that makes `module` known."""
     if not _is_there(request.param):
         if os.environ.get("CI"):
             pytest.fail(f"CI installs {request.param}, but it is not there")
         pytest.skip(f"{request.param} is not installed: tools/install-modules")
-    return make_place(tmp_path, _tools()[request.param])
+    return _tools()[request.param]
+
+
+@pytest.fixture
+def place(tool: str, tmp_path: Path) -> Place:
+    return make_place(tmp_path, tool)
 
 
 @pytest.fixture

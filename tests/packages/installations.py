@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import ROOT, run
+from tests.conftest import DEFAULT_SIGNALS, ROOT, run
 
-PARTS = ROOT / "builder" / "sifwright" / "installation"
+PARTS = ROOT / "builder" / "sifwright" / "install"
 UNPACKED = "share/sifwright/directory.squashfs"
 VENV = "/user-software/venv/pytorch"
 IMPORT = "import toy; print(toy.version, toy.__file__)"
@@ -52,7 +52,7 @@ class Installation:
 
     def start(self, command: str, *arguments: object) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [str(word) for word in (self.root / "bin" / command, *arguments)],
+            [*DEFAULT_SIGNALS, str(self.root / "bin" / command), *map(str, arguments)],
             env=self.env,
             cwd=self.root.parent,
             text=True,

@@ -95,10 +95,11 @@ def test_run_scripts_see_them(module: Installation, wheel: Path, engine: str, sc
 def test_torchruns_ranks_see_them(module: Installation, wheel: Path, tmp_path: Path) -> None:
     module.good("pytorch-pip", "install", wheel)
     script = tmp_path / "rank.py"
-    script.write_text(f"import os\n{IMPORT}\nprint(os.environ['RANK'])\n")
+    line = "f'{toy.version} {toy.__file__} {os.environ[\"RANK\"]}\\n'"
+    script.write_text(f"import os, sys, toy\nsys.stdout.write({line})\n")
     done = module.run("pytorch-torchrun", "--standalone", "--nproc-per-node=2", script)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.split()) == sorted(["1.0", SEEN, "0", "1.0", SEEN, "1"])
+    assert sorted(done.stdout.splitlines()) == [f"1.0 {SEEN} 0", f"1.0 {SEEN} 1"]
 
 
 def test_commands_of_packages_run(module: Installation, wheel: Path, engine: str) -> None:

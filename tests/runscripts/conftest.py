@@ -44,4 +44,5 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def runner(venv: Path) -> Runner:
     """One rank alone: it does not wait for the others of its launch."""
     path = {"PATH": "/usr/bin:/bin", "WITH_CONDA": f"source {venv}/bin/activate"}
+    path["TMPDIR"] = str(venv.parent)
     return Runner(path | {"SIFWRIGHT_ROLL_CALL": "0", "SIFWRIGHT_SITE_ENVIRONMENT": ""})

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.conftest import DEFAULT_SIGNALS
+
 from .conftest import RUNSCRIPTS
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ class Launch:
     ) -> Launch:
         for rank in ranks or range(self.size):
             self.processes[rank] = subprocess.Popen(
-                [RUNSCRIPTS / "conda-python-distributed", "-c", code],
+                [*DEFAULT_SIGNALS, RUNSCRIPTS / "conda-python-distributed", "-c", code],
                 env=self.environment(rank),
                 preexec_fn=before,  # noqa: PLW1509  # there are no threads here
                 text=True,
@@ -111,7 +113,7 @@ class Launch:
         """End what a failing test left behind."""
         for process in self.processes.values():
             process.kill()
-            process.communicate()
+            process.communicate(timeout=20)
 
     def _ended(self, seconds: float) -> Iterator[Ended]:
         try:
@@ -121,4 +123,4 @@ class Launch:
         finally:
             for process in self.processes.values():
                 process.kill()
-                process.communicate()
+                process.communicate(timeout=20)

@@ -86,6 +86,31 @@ def test_single_process(runner: Runner) -> None:
     assert int(found["OMP_NUM_THREADS"]) == CPUS
 
 
+ELASTIC = (
+    "ROLE_NAME ROLE_RANK ROLE_WORLD_SIZE TORCHELASTIC_RESTART_COUNT TORCHELASTIC_MAX_RESTARTS"
+    " TORCHELASTIC_RUN_ID TORCHELASTIC_USE_AGENT_STORE"
+)
+SHOW_ELASTIC = f"import os; print([os.environ.get(n, '-') for n in {ELASTIC.split()}])"
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({}, ["default", "0", "1", "0", "0", "sifwright", "-"]),
+        (SRUN, ["default", "5", "7", "0", "0", "4711-2-0", "-"]),
+        (
+            {"TORCHELASTIC_RUN_ID": "mine", "TORCHELASTIC_RESTART_COUNT": "3", "ROLE_NAME": "x"},
+            ["x", "0", "1", "3", "0", "mine", "-"],
+        ),
+    ],
+)
+def test_what_else_torchrun_sets(runner: Runner, env: dict[str, str], expected: list[str]) -> None:
+    """Not TORCHELASTIC_USE_AGENT_STORE: rank 0 would wait for an agent's store, not make one."""
+    result = runner.having(**env).run(SCRIPT, "-c", SHOW_ELASTIC)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.strip() == str(expected)
+
+
 def test_srun(runner: Runner) -> None:
     found = variables(runner, **SRUN)
     assert ranks(found) == "5 7 1 3 2"

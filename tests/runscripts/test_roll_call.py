@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from launch import meeting
 from launch.ports import hashed_ports
 
 from tests.cluster.slurm import wait_for
@@ -212,7 +213,7 @@ def test_rank_that_dies_while_the_others_come() -> None:
     time.sleep(1)
     dead = launch.processes.pop(1)
     dead.kill()
-    dead.communicate()
+    dead.communicate(timeout=20)
     assert "rank 1 ended before the start" in reasons(launch.start(2).end())
 
 
@@ -311,3 +312,18 @@ def test_more_ranks_than_open_files() -> None:
         (rank,) = launch.end()
     assert rank.status == 69
     assert "'ulimit -Hn' is 40: raise it" in rank.stderr
+
+
+@pytest.mark.parametrize(("size", "neighbours", "nodes"), [(4, 4, 1), (4000, 4, 1000), (5, 4, 2)])
+@pytest.mark.parametrize("variable", ["APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"])
+def test_more_time_for_more_nodes_and_larger_images(
+    tmp_path: Path, size: int, neighbours: int, nodes: int, variable: str
+) -> None:
+    group = meeting.Group(0, size, neighbours, known=True)
+    assert meeting.start_seconds({}, group) == 60 + nodes
+    with (tmp_path / "image.sif").open("wb") as image:
+        image.truncate(15 * 10**9)
+    for env in ({variable: str(tmp_path / "image.sif")}, {variable: "/nowhere"}):
+        expected = 60 + nodes + (150 if "nowhere" not in env[variable] else 0)
+        assert meeting.start_seconds(env, group) == expected
+        assert meeting.start_seconds({**env, "SIFWRIGHT_START_TIMEOUT": "7"}, group) == 7

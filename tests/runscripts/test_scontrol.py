@@ -67,7 +67,7 @@ class Scontrol:
         raise AssertionError(text)
 
     def end(self) -> None:
-        self.process.communicate()
+        self.process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ PACKAGES = {
     "containers": "buildah docker-registry docker.io podman skopeo",
 }
 LMOD = "/usr/share/lmod/lmod/libexec/lmod"
+LIBPMIX = f"/usr/lib/{os.uname().machine}-linux-gnu/pmix2/lib/libpmix.so"
 
 
 def run(
@@ -50,7 +51,12 @@ def run(
 def test_check_names_the_packages(tmp_path: Path, name: str) -> None:
     done = run(name, tmp_path, "--check")
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout == f"install-{name}: missing: {PACKAGES[name]}\n"
+    named = done.stdout.removeprefix(f"install-{name}: missing: ").split()
+    # Only its path says whether that library is there.
+    if name == "cluster" and not os.path.exists(LIBPMIX):  # noqa: PTH110
+        assert "libpmix-dev" in named
+        named.remove("libpmix-dev")
+    assert named == PACKAGES[name].split()
 
 
 def test_check_of_modules_names_what_is_missing(tmp_path: Path) -> None:
@@ -58,7 +64,7 @@ def test_check_of_modules_names_what_is_missing(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     # Only its path says whether Lmod is there.
     lmod = "" if os.path.exists(LMOD) else "lmod "  # noqa: PTH110
-    assert done.stdout == f"install-modules: missing: {lmod}tcl environment-modules\n"
+    assert done.stdout == f"install-modules: missing: {lmod}tcl environment-modules easybuild-4.9\n"
 
 
 def test_check_finds_what_is_there(tmp_path: Path) -> None:

@@ -47,10 +47,14 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
         *("help", "sif", "plan", "def", "list", "check", "check-comm", "test", "lint", "bench"),
         *(
             "clean",
+            "clean-old",
             "easyconfig",
             "easyconfigs",
             "extend",
             "jobscript",
+            "man",
+            "test-all",
+            "test-rest",
             "test-slow",
             "docker",
             "dockerfile",
@@ -228,6 +232,23 @@ def test_failure_of_the_command_fails_make(run: Run, copy: Path) -> None:
     done = run("make", "sif", cwd=copy, env={"RECORDER_STATUS": "7"})
     assert done.returncode == 2
     assert "Error 7" in done.stderr
+
+
+def test_clean_old_keeps_what_stands_there_now(run: Run, copy: Path) -> None:
+    folder = copy / "build" / "local" / "my image"
+    folder.mkdir(parents=True)
+    names = [f"my image-{digit * 12}.sif" for digit in "abc"]
+    for name in [*names, "my image-x.sif", "other-aaaaaaaaaaaa.sif"]:
+        (folder / name).touch()
+    (folder / "image.sif").symlink_to(names[1])
+    done = run("make", "clean-old", cwd=copy)
+    assert done.returncode == 0, done.stderr
+    assert [name in done.stdout for name in names] == [True, False, True]
+    kept = {path.name for path in folder.iterdir()}
+    assert kept == {"image.sif", names[1], "my image-x.sif", "other-aaaaaaaaaaaa.sif"}
+    assert "nothing to remove" in run("make", "clean-old", cwd=copy).stdout
+    refused = run("make", "clean-old", "SITE=../build", cwd=copy)
+    assert "names, without a slash" in refused.stderr
 
 
 def test_clean_says_what_it_removes_and_keeps_the_rest(run: Run, copy: Path) -> None:

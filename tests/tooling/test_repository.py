@@ -103,18 +103,19 @@ def test_lint_shell_finds_scripts_by_their_first_line(
         for file in (
             *checkout.glob("tools/*"),
             *checkout.glob("runscripts/*"),
-            *checkout.glob("builder/sifwright/templates/bin/*"),
-            *checkout.glob("builder/sifwright/templates/oci/*"),
-            checkout / "builder/sifwright/native/extend-venv-activate",
-            *checkout.glob("builder/sifwright/installation/bin/*"),
+            *checkout.glob("builder/sifwright/render/templates/bin/*"),
+            *checkout.glob("builder/sifwright/render/templates/oci/*"),
+            *checkout.glob("builder/sifwright/build/steps/templates/one_uid/*"),
+            checkout / "builder/sifwright/install/native/extend-venv-activate",
+            *checkout.glob("builder/sifwright/install/bin/*"),
             checkout / ".ci/run",
         )
         if file.is_file() and re.match(rb"#!.*\b(ba)?sh\b", file.read_bytes())
     }
     carried = (
         "defs/layers/*/*.sh",
-        "builder/sifwright/templates/*.sh",
-        "builder/sifwright/installation/share/*.sh",
+        "builder/sifwright/*/templates/*.sh",
+        "builder/sifwright/install/share/*.sh",
     )
     by_ending = {
         str(file.relative_to(checkout)) for where in carried for file in checkout.glob(where)

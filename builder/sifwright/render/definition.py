@@ -8,17 +8,26 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from sifwright import __version__, baseheader
+from sifwright import __version__
 from sifwright.errors import MachineError, PlanError
-from sifwright.render import buildfiles, shell
-from sifwright.templating import template
+from sifwright.render import bootstrap, build_files, runscript, shell
+from sifwright.render.templating import template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sifwright.model import Bootstrap, LayerFile, Plan, Step
+    from sifwright.catalog.model import Bootstrap, LayerFile
+    from sifwright.plan.model import Plan, Step
 
-__all__ = ["base_definition", "definition", "digest", "labels", "require_header"]
+__all__ = [
+    "base_definition",
+    "definition",
+    "digest",
+    "labels",
+    "render_definition",
+    "require_header",
+    "runner",
+]
 
 # Values that a label line carries unchanged; the others are in plan.json only.
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9._+:/@-]+")
@@ -50,15 +59,22 @@ def definition(plan: Plan, machine: Mapping[str, str]) -> str:
     that it redirects, by keyword. Raises `MachineError` if the plan needs a value that neither the
     machine nor an option gives.
     """
+    return render_definition(plan, _start(plan, machine))
+
+
+def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
+    """Render the definition file on its start, whose parts templates/start.def.j2 names."""
     steps = [_step_text(step) for step in plan.steps]
-    text = template("definition.def.j2").render(
+    text = template("render/templates/definition.def.j2").render(
         plan=plan,
-        **_start(plan, machine),
+        **start,
         steps=steps,
         tested=[text for step, text in zip(plan.steps, steps, strict=True) if step.layer.test],
-        record=_carried(buildfiles.kept(plan)),
-        environment=[line for step in plan.steps for line in buildfiles.exports(step)],
+        record=_carried(build_files.kept(plan)),
+        environment=[line for step in plan.steps for line in build_files.exports(step)],
         labels=list(labels(plan)),
+        runscript=runscript.PATH,
+        has_run_scripts=plan.has_run_scripts,
     )
     _refuse_long_section(text)
     return text
@@ -76,15 +92,23 @@ def digest(plan: Plan) -> str:
 def base_definition(plan: Plan, machine: Mapping[str, str]) -> str:
     """Render the first step alone, as a definition file that later steps go on from."""
     steps = [_step_text(plan.steps[0])]
-    return template("base.def.j2").render(**_start(plan, machine), steps=steps)
+    return template("render/templates/base.def.j2").render(**_start(plan, machine), steps=steps)
 
 
 def _start(plan: Plan, machine: Mapping[str, str]) -> dict[str, object]:
     return {
         "header": list(_header(plan.steps[0], machine)),
-        "setup": textwrap.indent(buildfiles.package_text("templates/setup.sh"), "    "),
-        "runner": _carried(buildfiles.programs()),
+        "by_hand": "apptainer build --fakeroot",
+        "prepare": "",
+        "install": "",
+        "setup": textwrap.indent(build_files.package_text("render/templates/setup.sh"), "    "),
+        "runner": runner(),
     }
+
+
+def runner() -> str:
+    """The commands that write the programs which run the steps."""
+    return _carried(build_files.programs())
 
 
 def require_header(plan: Plan, machine: Mapping[str, str]) -> None:
@@ -107,7 +131,7 @@ def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]
 
 def _header_value(base: Step, line: Bootstrap, machine: Mapping[str, str]) -> str:
     option, source = line.option or "", line.machine or ""
-    value = baseheader.text(base, line) or machine.get(source, "")
+    value = bootstrap.text(base, line) or machine.get(source, "")
     if value:
         return value
     raise MachineError.of(
@@ -122,10 +146,10 @@ def _step_text(step: Step) -> _StepText:
         name=step.layer.name,
         summary=step.layer.summary,
         id=step.id,
-        files=_carried(buildfiles.of_step(step)),
+        files=_carried(build_files.of_step(step)),
         assignments=shell.assignments(step.options),
-        command=buildfiles.command(step),
-        exports=buildfiles.exports(step),
+        command=build_files.command(step),
+        exports=build_files.exports(step),
     )
 
 

@@ -10,16 +10,17 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import LayerFile
+from sifwright.catalog.options import variable
 from sifwright.errors import PlanError
-from sifwright.model import LayerFile
-from sifwright.options import variable
-from sifwright.render import buildfiles, ociimage, shell
-from sifwright.templating import template
+from sifwright.render import build_files, oci_config, shell
+from sifwright.render.templating import template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sifwright.model import EnvRule, Plan, Step
+    from sifwright.catalog.model import EnvRule
+    from sifwright.plan.model import Plan, Step
 
 __all__ = ["MARK", "context", "dockerfile"]
 
@@ -40,18 +41,18 @@ def dockerfile(plan: Plan, base: str) -> str:
 
     Raises `PlanError` for what a Dockerfile cannot say.
     """
-    start = ociimage.start(plan)
+    start = oci_config.start(plan)
     _refuse_many_layers(plan)
     filters = (("word", _word), ("words", _words), ("quoted", _quoted))
-    return template("dockerfile.j2", *filters).render(
+    return template("render/templates/dockerfile.j2", *filters).render(
         mark=MARK,
         plan=plan,
         base=base,
-        root=start if isinstance(start, ociimage.Debootstrap) else None,
-        rootfs=ociimage.ROOT,
-        path=ociimage.DEFAULT_PATH,
+        root=start if isinstance(start, oci_config.Debootstrap) else None,
+        rootfs=oci_config.ROOT,
+        path=oci_config.DEFAULT_PATH,
         steps=list(map(_step, plan.steps)),
-        config=ociimage.image_config(plan, {}),
+        config=oci_config.image_config(plan, {}),
     )
 
 
@@ -117,10 +118,10 @@ def context(plan: Plan, base: str) -> Iterator[LayerFile]:
 
 
 def _copied(plan: Plan) -> Iterator[LayerFile]:
-    yield from _moved(ociimage.programs(plan), buildfiles.BUILD, "runner")
+    yield from _moved(oci_config.programs(plan), build_files.BUILD, "runner")
     for step in plan.steps:
-        yield from _moved(buildfiles.of_step(step), buildfiles.BUILD, "")
-    yield from _moved(buildfiles.kept(plan), _KEPT, "kept")
+        yield from _moved(build_files.of_step(step), build_files.BUILD, "")
+    yield from _moved(build_files.kept(plan), _KEPT, "kept")
 
 
 def _moved(files: Iterable[LayerFile], start: str, folder: str) -> Iterator[LayerFile]:

@@ -7,13 +7,14 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from sifwright.options import variable
-from sifwright.scripts import BUILD_ARGUMENT, DELIMITER, SECTION
+from sifwright.catalog.options import variable
+from sifwright.catalog.script_rules import BUILD_ARGUMENT, DELIMITER, SECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sifwright.model import EnvRule, StepSource, Value
+    from sifwright.catalog.model import EnvRule, Value
+    from sifwright.plan.model import StepSource
 
 __all__ = [
     "assignments",
@@ -36,7 +37,7 @@ def assignments(options: Mapping[str, Value]) -> str:
 
 
 def sources(items: Iterable[StepSource]) -> str:
-    """`SOURCE_NAME=` words for `env`, as templates/bin/fetch-source reads them; `-` is unknown."""
+    """Return `SOURCE_NAME=` words for the program fetch-source; `-` is unknown."""
     pairs = (source(item).partition("=") for item in items)
     return "".join(f"{name}={shlex.quote(text)} " for name, _, text in pairs)
 

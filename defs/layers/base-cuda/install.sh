@@ -9,5 +9,7 @@ rm -rf /usr/local/cuda/compat /usr/local/cuda-*/compat
 rm -f /etc/ld.so.conf.d/*cuda-compat*
 ldconfig
 
+upgrade=()
+[[ $OPT_UPDATES == false ]] || upgrade=(--upgrade)
 read -ra packages <<<"$OPT_PACKAGES"
-apt-install ca-certificates "${packages[@]}"
+apt-install "${upgrade[@]}" ca-certificates "${packages[@]}"

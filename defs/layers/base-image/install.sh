@@ -12,6 +12,24 @@ die() {
   exit 1
 }
 
+# An image of ours has no sources of its own for apt; those of the machine serve the build only (base-debian).
+if command -v apt-get >/dev/null && [[ -z $(apt-get indextargets --no-release-info) ]]; then
+  . /etc/os-release
+  archive=$(mirrored debian)
+  if [[ $ID == debian && $archive != debian ]]; then
+    security=$(mirrored debian-security)
+    [[ $security != debian-security ]] || security=${archive%/}-security
+    printf 'deb %s main\n' "$archive $VERSION_CODENAME" "$archive $VERSION_CODENAME-updates" \
+      "$security $VERSION_CODENAME-security" >"$SIFWRIGHT_BUILD/kept/sources.list"
+    printf 'Dir::Etc::sourcelist "%s/kept/sources.list";\n' "$SIFWRIGHT_BUILD" >>"$SIFWRIGHT_BUILD/kept/apt.conf"
+  fi
+fi
+
+if [[ $OPT_UPDATES == true ]]; then
+  command -v apt-get >/dev/null || die "has no apt-get, which base-image.updates needs; leave that out"
+  apt-install --upgrade
+fi
+
 # Without the build's own programs, which come first.
 image_path=${PATH#"$SIFWRIGHT_BUILD/bin:"}
 if [[ -f $docker_env ]]; then

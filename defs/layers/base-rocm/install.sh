@@ -7,5 +7,7 @@ if [[ ! -f /opt/rocm/.info/version ]]; then
   exit 1
 fi
 
+upgrade=()
+[[ $OPT_UPDATES == false ]] || upgrade=(--upgrade)
 read -ra packages <<<"$OPT_PACKAGES"
-apt-install ca-certificates "${packages[@]}"
+apt-install "${upgrade[@]}" ca-certificates "${packages[@]}"

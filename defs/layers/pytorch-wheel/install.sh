@@ -17,8 +17,16 @@ else
   indexes=(--extra-index-url "$index")
 fi
 pip install "${indexes[@]}" wheel/torch-*.whl
+
+packages=()
 # NCCL, and RCCL, which torch brings, opens them for InfiniBand and RoCE; without them it falls back to TCP.
-if [[ $OPT_VARIANT != cpu ]]; then
-  apt-install libibverbs1 ibverbs-providers
+[[ $OPT_VARIANT == cpu ]] || packages+=(libibverbs1 ibverbs-providers)
+# torch.compile starts a compiler at run time: for CPUs a C++ compiler, for GPUs (Triton) a C compiler, both with
+# Python's headers. Only what apt has: a base image of another distribution, or another Python, brings its own or none.
+if command -v apt-get >/dev/null; then
+  command -v g++ >/dev/null || packages+=(g++ libc6-dev)
+  headers=$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')
+  [[ $headers != /usr/include/* || -f $headers/Python.h ]] || packages+=("${headers##*/}-dev")
 fi
+((${#packages[@]} == 0)) || apt-install "${packages[@]}"
 printf '%s\n' "$requirement" >>/opt/sifwright/constraints.txt

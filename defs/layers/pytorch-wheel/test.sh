@@ -25,6 +25,31 @@ if not torch.allclose(weights.grad, torch.tensor([[3.0, -1.0], [-1.0, 2.0]])):
     sys.exit(f"the gradient of a determinant is wrong: {weights.grad}")
 PYTHON
 
+# torch.compile compiles, with what install.sh brings or the base image has.
+headers=$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')
+has_compiler() { command -v apt-get || command -v g++; } >/dev/null
+has_headers() { [[ $headers == /usr/include/* || -f $headers/Python.h ]]; }
+if has_compiler && has_headers; then
+  TORCHINDUCTOR_CACHE_DIR=$(mktemp -d)
+  # Inductor else compiles PyTorch's headers once more for each kind of vector unit, to see which it may use.
+  export TORCHINDUCTOR_CACHE_DIR TORCHINDUCTOR_VEC_ISA_OK=1
+  trap 'rm -rf "$TORCHINDUCTOR_CACHE_DIR"' EXIT
+  python - <<'PYTHON'
+import sys
+
+import torch
+from torch._inductor import config
+
+# A compiled header takes more than the small /tmp of a contained user (sessiondir max size, 64 MB).
+if hasattr(config, "cpp_cache_precompile_headers"):
+    config.cpp_cache_precompile_headers = False
+numbers = torch.arange(8.0)
+found = torch.compile(lambda x: torch.sin(x) + x * x)(numbers)
+if not torch.allclose(found, torch.sin(numbers) + numbers * numbers):
+    sys.exit(f"what torch.compile made computes {found}")
+PYTHON
+fi
+
 grep -qxF "torch==$OPT_VERSION+$OPT_VARIANT" "$PIP_CONSTRAINT"
 
 if [[ $OPT_VARIANT != cpu ]] && ! /sbin/ldconfig -p | grep -qF libibverbs.so.1; then

@@ -2,7 +2,9 @@
 # Put the run scripts where LUMI's images have them, and the site's environment where they read it.
 set -euo pipefail
 
-mkdir /runscripts /etc/sifwright
+mkdir -p /runscripts /etc/sifwright
+# A base image may have some (one of ours, one of LUMI's): those of the same names give way as a whole.
+(cd runscripts && for name in *; do rm -rf "/runscripts/$name"; done)
 cp -r runscripts/. /runscripts/
 cp site-environment /etc/sifwright/site-environment
 

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step bb6708dd784bc45674c4f7b22eb85593803db62ce3df03758cc835a7cb9603b8
+# step 4ff378d1a27b2b9558da73bddc41582885068a9ac5aebae09209806ca68dd511
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.6.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 2d398dbeab418859633b18ba27159ba5d67f85b9cf3b01a596ccb72f80597cdc
+# step 11b0f3ad874e2e0802af04644bdebec20b718df696415648916c2e734af2302c
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 6bcc4d74c3d42ecf3f77da8716be972dc8cbd60b5b36a3cbac0c5a718f8f6cf2
+# step fcea39878699179a5af355edc2a15fdcd38b3c1760b870fe61fb1fe2b2710ccb
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.9.1", \
@@ -70,8 +71,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step b9ffd1f0c178e318edafbc378bd1c33366092809989be686391c0d27e5fe46d2
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step de3266f990aa27f2de4a64588d0897a8a9f6ffeb1171373742b3843a1086397a
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 5fbf18d188e613995f68052f14648571639573828dffac910eac225b840b5c56
+# step c1afb8a77207bd7dd97297aa3274094ff236704a7e08eb4d7d3d319aeb76aff8
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.24.1", \
@@ -98,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 934975b547959d43573c1fe1fceeb7d2b30ccb964f6f7041f8c51c12bed22db5
+# step 3bbeb7c9b3b81807267c64324d9099478bfbf4336dd2a2b9b994cf64005b7a5c
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step d456c7abb0786072be83135096eb00de0b3f62099a432dd5d6144581a37164da
+# step cf4072081dae834952847794dd706f37c7e8e3fabda3e0696ceea7f5d7fa3375
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -117,21 +118,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step df185c6a5de707c065f0dab5d31eb270640a274e63c05ced1f612ddfbd10c54e
+# step 9db5bd94fa4abdaf11d52147efb45a364946f3d8266a151e5ce91a7aeb11f542
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 09d28b6ed9918e37aacbe20d701d2c903c264d45540cf110e6a760dfdc771b23
+# step 70b486af6d2895ca1ae27f00f1bed2243039c3e51e63b073098a52384db52397
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step cd539ec8cd8263f9c0cbe4a146e007461fbbf00c596abdd138b9c0a86a0d6f53
+# step 9b732e68f98dfca7d2c6e914cd139fcd32a1261672e5dacdf3713cb31b7afeea
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,22 +145,23 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="cd539ec8cd8263f9c0cbe4a146e007461fbbf00c596abdd138b9c0a86a0d6f53" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="bb6708dd784bc45674c4f7b22eb85593803db62ce3df03758cc835a7cb9603b8" \
-      org.sifwright.step.mpich="2d398dbeab418859633b18ba27159ba5d67f85b9cf3b01a596ccb72f80597cdc" \
-      org.sifwright.step.pytorch-wheel="6bcc4d74c3d42ecf3f77da8716be972dc8cbd60b5b36a3cbac0c5a718f8f6cf2" \
-      org.sifwright.step.aws-ofi-nccl="b9ffd1f0c178e318edafbc378bd1c33366092809989be686391c0d27e5fe46d2" \
-      org.sifwright.step.torch-extras="5fbf18d188e613995f68052f14648571639573828dffac910eac225b840b5c56" \
-      org.sifwright.step.mpi4py="934975b547959d43573c1fe1fceeb7d2b30ccb964f6f7041f8c51c12bed22db5" \
-      org.sifwright.step.deepspeed="d456c7abb0786072be83135096eb00de0b3f62099a432dd5d6144581a37164da" \
-      org.sifwright.step.accelerate="df185c6a5de707c065f0dab5d31eb270640a274e63c05ced1f612ddfbd10c54e" \
-      org.sifwright.step.transformers="09d28b6ed9918e37aacbe20d701d2c903c264d45540cf110e6a760dfdc771b23" \
-      org.sifwright.step.run-scripts="cd539ec8cd8263f9c0cbe4a146e007461fbbf00c596abdd138b9c0a86a0d6f53" \
+      org.sifwright.plan="9b732e68f98dfca7d2c6e914cd139fcd32a1261672e5dacdf3713cb31b7afeea" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="4ff378d1a27b2b9558da73bddc41582885068a9ac5aebae09209806ca68dd511" \
+      org.sifwright.step.mpich="11b0f3ad874e2e0802af04644bdebec20b718df696415648916c2e734af2302c" \
+      org.sifwright.step.pytorch-wheel="fcea39878699179a5af355edc2a15fdcd38b3c1760b870fe61fb1fe2b2710ccb" \
+      org.sifwright.step.aws-ofi-nccl="de3266f990aa27f2de4a64588d0897a8a9f6ffeb1171373742b3843a1086397a" \
+      org.sifwright.step.torch-extras="c1afb8a77207bd7dd97297aa3274094ff236704a7e08eb4d7d3d319aeb76aff8" \
+      org.sifwright.step.mpi4py="3bbeb7c9b3b81807267c64324d9099478bfbf4336dd2a2b9b994cf64005b7a5c" \
+      org.sifwright.step.deepspeed="cf4072081dae834952847794dd706f37c7e8e3fabda3e0696ceea7f5d7fa3375" \
+      org.sifwright.step.accelerate="9db5bd94fa4abdaf11d52147efb45a364946f3d8266a151e5ce91a7aeb11f542" \
+      org.sifwright.step.transformers="70b486af6d2895ca1ae27f00f1bed2243039c3e51e63b073098a52384db52397" \
+      org.sifwright.step.run-scripts="9b732e68f98dfca7d2c6e914cd139fcd32a1261672e5dacdf3713cb31b7afeea" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.6.0" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step e55f4f1c5179bf2b6872db10b8d33169b2282f43373bc6c4fce9101032b8bf23
+# step a3652aae1abef0e71cebadbe741e21a6dea3786c84baf9d3cddf97379a314db0
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.9.1", \
@@ -47,7 +48,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 7ecd4fec3757901ab1fdf5917c6840e4c540a26f50c441dbd7f53964d40eeb68
+# step 483b84fd44fa674f34706d8f0372cc63d1c3bba193dacf0953e3db97860a76c4
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.24.1", \
@@ -63,7 +64,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step ee2c175a3696d753549b53e3f7ee4ad7830151f96334c17c8dfc70d3eb07563a
+# step 0b426769af1a74a73ef8a5748aa63b56a55e59fa9a23f8c37d09141ee80fff15
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.6.0", \
@@ -77,8 +78,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 66d58096248caf972c3f384fd176379b6a0c5ebda3554b4933081c533f70619b
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 9b8dd75516e8aadef777c1c4990d9a2fbaf645d05804cb6a1da774d175560765
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 2759ca78d7b351cfc9486318de955a67acf1be019529545b5cf13672f552edbf
+# step c81ff9497cd4651be567eadad0ca94d5b348b5d10e229714657d3710d099a877
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -98,7 +99,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 57d95745fcfdd21f325135e23f18cd07dee764f6f4b63271b5633b068d633f51
+# step 33682e6831e15152f562ba1b4c530bfbcb56fc146f6f88009bb3db3b19747f1c
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step b2c4312afd62227491c6eb71e25bc9239a95ffd20964627a18dcd03aba7e5d71
+# step 975e0d2cf08ea444a478c23e90c861e1f4b001ffa2f52cf3b075abadd73dc15d
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -121,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 08fe9c216e375021149d13da795ddd985e640cdb5031447c41b20df8a40b6216
+# step f79c09977bdf900540aa4deb65ac2ab2abc87f99b00aa4534b443b435ae97ec8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -134,20 +135,21 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="08fe9c216e375021149d13da795ddd985e640cdb5031447c41b20df8a40b6216" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.pytorch-wheel="e55f4f1c5179bf2b6872db10b8d33169b2282f43373bc6c4fce9101032b8bf23" \
-      org.sifwright.step.torch-extras="7ecd4fec3757901ab1fdf5917c6840e4c540a26f50c441dbd7f53964d40eeb68" \
-      org.sifwright.step.libfabric="ee2c175a3696d753549b53e3f7ee4ad7830151f96334c17c8dfc70d3eb07563a" \
-      org.sifwright.step.aws-ofi-nccl="66d58096248caf972c3f384fd176379b6a0c5ebda3554b4933081c533f70619b" \
-      org.sifwright.step.mpich="2759ca78d7b351cfc9486318de955a67acf1be019529545b5cf13672f552edbf" \
-      org.sifwright.step.mpi4py="57d95745fcfdd21f325135e23f18cd07dee764f6f4b63271b5633b068d633f51" \
-      org.sifwright.step.horovod="b2c4312afd62227491c6eb71e25bc9239a95ffd20964627a18dcd03aba7e5d71" \
-      org.sifwright.step.run-scripts="08fe9c216e375021149d13da795ddd985e640cdb5031447c41b20df8a40b6216" \
+      org.sifwright.plan="f79c09977bdf900540aa4deb65ac2ab2abc87f99b00aa4534b443b435ae97ec8" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.pytorch-wheel="a3652aae1abef0e71cebadbe741e21a6dea3786c84baf9d3cddf97379a314db0" \
+      org.sifwright.step.torch-extras="483b84fd44fa674f34706d8f0372cc63d1c3bba193dacf0953e3db97860a76c4" \
+      org.sifwright.step.libfabric="0b426769af1a74a73ef8a5748aa63b56a55e59fa9a23f8c37d09141ee80fff15" \
+      org.sifwright.step.aws-ofi-nccl="9b8dd75516e8aadef777c1c4990d9a2fbaf645d05804cb6a1da774d175560765" \
+      org.sifwright.step.mpich="c81ff9497cd4651be567eadad0ca94d5b348b5d10e229714657d3710d099a877" \
+      org.sifwright.step.mpi4py="33682e6831e15152f562ba1b4c530bfbcb56fc146f6f88009bb3db3b19747f1c" \
+      org.sifwright.step.horovod="975e0d2cf08ea444a478c23e90c861e1f4b001ffa2f52cf3b075abadd73dc15d" \
+      org.sifwright.step.run-scripts="f79c09977bdf900540aa4deb65ac2ab2abc87f99b00aa4534b443b435ae97ec8" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.9.1" \
       org.sifwright.option.pytorch-wheel.variant="cu126" \

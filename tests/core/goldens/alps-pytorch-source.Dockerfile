@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step bb6708dd784bc45674c4f7b22eb85593803db62ce3df03758cc835a7cb9603b8
+# step 4ff378d1a27b2b9558da73bddc41582885068a9ac5aebae09209806ca68dd511
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.6.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 2d398dbeab418859633b18ba27159ba5d67f85b9cf3b01a596ccb72f80597cdc
+# step 11b0f3ad874e2e0802af04644bdebec20b718df696415648916c2e734af2302c
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 64684ad8fd54ea9781e7bcbd0ca793dfad85f55dc444cd395a8f6efe187b6c90
+# step 871c4751b72f7180cf2cc0480daa0703fdfd098a4cc5ac91e9a07abc743497dd
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -76,7 +77,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 2d66bda3830cc269212dc15906caf2ef96cfc362078f1cfb48b9cb288992ce8f
+# step f6813d734885fa1712333215b3a270dfcd177a4afb7d2e0b5ae2f336ef68b305
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -85,8 +86,8 @@ RUN ["env", \
      "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.25.0.tar.gz 0.25.0 a7ac1b3ab489d71f6e27edfad1e27616e4b8a9b1517e60fce4a950600d3510e8", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 48385cb1f47b40f47c36cdd2f24a4a3d4704a769c8e3529974ca6ff7cbda90fd
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 1fea52afb66166b942372a329a2c3a0f40a9a0065d76ae9dedf1e5dc3089de1d
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -97,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 2b6f40030520be3d8ff8e4dbe6b0e77e941f006f1b5da28f3705a71dd262a801
+# step a484c8aa8735f4f45cd8babc5bb2c38de97ef27bdeed8cdaf812cfbb9d2bb2ea
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -106,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step d01f8a3fd0a9bdc22f9f0abb135ae50d0144e9a0930214ec6903173497d16c9d
+# step 88ff670043986b5e6df55bac0957b3103f7ba93cb027c0081b4c0087a31054d3
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -122,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 62b3a9329ec04232e4df97277b5bfc078faa2474b4e5c8699c3827c9e13a6b8a
+# step 42a74c44d0cedd69bcb8ed2ce4535614eb58290fc3d39923befa49179efe2324
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,20 +136,21 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="62b3a9329ec04232e4df97277b5bfc078faa2474b4e5c8699c3827c9e13a6b8a" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="bb6708dd784bc45674c4f7b22eb85593803db62ce3df03758cc835a7cb9603b8" \
-      org.sifwright.step.mpich="2d398dbeab418859633b18ba27159ba5d67f85b9cf3b01a596ccb72f80597cdc" \
-      org.sifwright.step.pytorch-source="64684ad8fd54ea9781e7bcbd0ca793dfad85f55dc444cd395a8f6efe187b6c90" \
-      org.sifwright.step.torchvision-source="2d66bda3830cc269212dc15906caf2ef96cfc362078f1cfb48b9cb288992ce8f" \
-      org.sifwright.step.aws-ofi-nccl="48385cb1f47b40f47c36cdd2f24a4a3d4704a769c8e3529974ca6ff7cbda90fd" \
-      org.sifwright.step.mpi4py="2b6f40030520be3d8ff8e4dbe6b0e77e941f006f1b5da28f3705a71dd262a801" \
-      org.sifwright.step.torch-extras="d01f8a3fd0a9bdc22f9f0abb135ae50d0144e9a0930214ec6903173497d16c9d" \
-      org.sifwright.step.run-scripts="62b3a9329ec04232e4df97277b5bfc078faa2474b4e5c8699c3827c9e13a6b8a" \
+      org.sifwright.plan="42a74c44d0cedd69bcb8ed2ce4535614eb58290fc3d39923befa49179efe2324" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="4ff378d1a27b2b9558da73bddc41582885068a9ac5aebae09209806ca68dd511" \
+      org.sifwright.step.mpich="11b0f3ad874e2e0802af04644bdebec20b718df696415648916c2e734af2302c" \
+      org.sifwright.step.pytorch-source="871c4751b72f7180cf2cc0480daa0703fdfd098a4cc5ac91e9a07abc743497dd" \
+      org.sifwright.step.torchvision-source="f6813d734885fa1712333215b3a270dfcd177a4afb7d2e0b5ae2f336ef68b305" \
+      org.sifwright.step.aws-ofi-nccl="1fea52afb66166b942372a329a2c3a0f40a9a0065d76ae9dedf1e5dc3089de1d" \
+      org.sifwright.step.mpi4py="a484c8aa8735f4f45cd8babc5bb2c38de97ef27bdeed8cdaf812cfbb9d2bb2ea" \
+      org.sifwright.step.torch-extras="88ff670043986b5e6df55bac0957b3103f7ba93cb027c0081b4c0087a31054d3" \
+      org.sifwright.step.run-scripts="42a74c44d0cedd69bcb8ed2ce4535614eb58290fc3d39923befa49179efe2324" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.6.0" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step bb6708dd784bc45674c4f7b22eb85593803db62ce3df03758cc835a7cb9603b8
+# step 4ff378d1a27b2b9558da73bddc41582885068a9ac5aebae09209806ca68dd511
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.6.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step e627d86ec310e0ab28f64a2a90798a14ee7179118111ccea5d0ddbf658d45a2b
+# step c83eef733db8993992ab416b0e9713e5669b5d344b7503b8ebb9b296aafc2c85
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.9.1", \
@@ -61,8 +62,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step baef446d1f51d8e44ccd4057ad71d7c76cd61a7f97f325d2748d466a506b3caf
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 0315b89f02ac074f7993225d8aef3dcd619b2429c5c4a5e82ad22f4619f1cf91
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -73,7 +74,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step d27fb320688652031663d12aa78a87d6df87a932a8ed26d86f04eb98fb75290e
+# step a2d9b1df8202bdf3b06a6bb04576a7491c6318fb26cf8795ffa9212d436f94bf
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.24.1", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 26b2e6c69534f6d575280312be83528dbb3b0b78a03ccf43af04c36911e9f647
+# step bc5d7b6083469b301fff01f2eaff4e3f984841cc8c8a5908b465ab2c68199052
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,17 +103,18 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="26b2e6c69534f6d575280312be83528dbb3b0b78a03ccf43af04c36911e9f647" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="bb6708dd784bc45674c4f7b22eb85593803db62ce3df03758cc835a7cb9603b8" \
-      org.sifwright.step.pytorch-wheel="e627d86ec310e0ab28f64a2a90798a14ee7179118111ccea5d0ddbf658d45a2b" \
-      org.sifwright.step.aws-ofi-nccl="baef446d1f51d8e44ccd4057ad71d7c76cd61a7f97f325d2748d466a506b3caf" \
-      org.sifwright.step.torch-extras="d27fb320688652031663d12aa78a87d6df87a932a8ed26d86f04eb98fb75290e" \
-      org.sifwright.step.run-scripts="26b2e6c69534f6d575280312be83528dbb3b0b78a03ccf43af04c36911e9f647" \
+      org.sifwright.plan="bc5d7b6083469b301fff01f2eaff4e3f984841cc8c8a5908b465ab2c68199052" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="4ff378d1a27b2b9558da73bddc41582885068a9ac5aebae09209806ca68dd511" \
+      org.sifwright.step.pytorch-wheel="c83eef733db8993992ab416b0e9713e5669b5d344b7503b8ebb9b296aafc2c85" \
+      org.sifwright.step.aws-ofi-nccl="0315b89f02ac074f7993225d8aef3dcd619b2429c5c4a5e82ad22f4619f1cf91" \
+      org.sifwright.step.torch-extras="a2d9b1df8202bdf3b06a6bb04576a7491c6318fb26cf8795ffa9212d436f94bf" \
+      org.sifwright.step.run-scripts="bc5d7b6083469b301fff01f2eaff4e3f984841cc8c8a5908b465ab2c68199052" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.6.0" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step f12876de6e7d9a76d98950573523031b3a6ba1f93cc9fd6ca5578120336feb1e
+# step 9b105f8076ef3d1f2b233f91e14d9d4ad4c0eb2faa39e90dc591156c78e3e714
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime", \
@@ -21,13 +21,14 @@ RUN ["env", \
      "OPT_PROGRAM=/opt/conda/bin/python", \
      "OPT_PLUGINS=", \
      "OPT_UNSET=", \
+     "OPT_UPDATES=false", \
      "bash", "/.sifwright/run", "base-image"]
 ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     WITH_CONDA="source /opt/base-image/activate" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d6ed063c2934af7c6cfd47451d1141698c6ae7e3bb9819481d5546c18f4ec2a7
+# step aab739dd0cd82b35c3fac3029f49fc97908805cf75a3b14731bdf01c16831e30
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -40,14 +41,15 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="d6ed063c2934af7c6cfd47451d1141698c6ae7e3bb9819481d5546c18f4ec2a7" \
-      org.sifwright.step.base-image="f12876de6e7d9a76d98950573523031b3a6ba1f93cc9fd6ca5578120336feb1e" \
-      org.sifwright.step.run-scripts="d6ed063c2934af7c6cfd47451d1141698c6ae7e3bb9819481d5546c18f4ec2a7" \
+      org.sifwright.plan="aab739dd0cd82b35c3fac3029f49fc97908805cf75a3b14731bdf01c16831e30" \
+      org.sifwright.step.base-image="9b105f8076ef3d1f2b233f91e14d9d4ad4c0eb2faa39e90dc591156c78e3e714" \
+      org.sifwright.step.run-scripts="aab739dd0cd82b35c3fac3029f49fc97908805cf75a3b14731bdf01c16831e30" \
       org.sifwright.option.base-image.from="docker://pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime" \
       org.sifwright.option.base-image.python="3.10" \
       org.sifwright.option.base-image.torch="2.3.1" \
       org.sifwright.option.base-image.cuda="12.1" \
-      org.sifwright.option.base-image.program="/opt/conda/bin/python"
+      org.sifwright.option.base-image.program="/opt/conda/bin/python" \
+      org.sifwright.option.base-image.updates="false"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step e9d95221e70cc6425863e2e468906e1ec9e62f58b1bc2ade932846078f57cb58
+# step 23e94fa46da123d10598253f8b21fcb22538b0ec48d1bacbf72880019ac17c9a
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.1.1", \
      "OPT_IMAGE=nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 42e84e294be49449e2a49f1f28fb6c568f7f8106682d395adb07619d3ceabca8
+# step f23f0f676e257c44607998d1577f327057c75c76b08112a20b1ccf183224e90a
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step f31687415e480bf33122ddcd82eb5b45d1984f3052093a3b762f25d0cb4b5015
+# step 487caecc42abac2fa1f82728012a6b9eb5a72cd8481f09c6ea490f77228d49c1
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step fa19abbeac45c596666fb35d11b1500877808cedc8acc956188a0b034ef930d5
+# step 0e2c2af6441208fc3c14086c8290e92f3a5fe4bd83100ec6c7ba1f97f0f44ad7
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -47,7 +48,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 878488e3c8ac2d638ad23455d56bc03ecd9743215314a4a356a0a4a18c54978e
+# step 7daf44b323ddaf73fad59d6b75775496f7e3f9faf1b241b9b99102078abac273
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.18.1", \
@@ -63,7 +64,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # openmpi: Open MPI from source, over UCX where the nodes have InfiniBand
-# step c8a12395e19347de7e5f7e561057133556e1dcd878adaca224cda40c5d4a7d7e
+# step 70848d2af421a9d5609df95a8660752736b8bb98b2d50a3ac1f090ebf33c0f35
 COPY layers/openmpi/ /.sifwright/layers/openmpi/
 RUN ["env", \
      "OPT_VERSION=5.0.10", \
@@ -73,7 +74,7 @@ RUN ["env", \
 ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 84814c0ca1bf10d707199f38c12ad49aba544927a6ea9c1054070d44db795f8c
+# step c1dfc4a46ae4ce2752f94b68b1dc49f2d794d3f2a346d894de1cc66fdbeab043
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step 9e6e4623d9e1437fa1e8d1653c4bb90a9390938ae997aa76f674d6b190d60d77
+# step 7aaeb54a315ce26684d4f487bb6c2802b5cfb8afc3de7763f429a74656523d35
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -96,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 7bb917387ed674d6b09d5d1a0e6184330ddffbb4f1130d5d906991949fbc7cef
+# step c01540533266124499694e2d8de9c9a060df80d2feacbde4c42164806af17130
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -109,18 +110,19 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="7bb917387ed674d6b09d5d1a0e6184330ddffbb4f1130d5d906991949fbc7cef" \
-      org.sifwright.step.base-cuda="e9d95221e70cc6425863e2e468906e1ec9e62f58b1bc2ade932846078f57cb58" \
-      org.sifwright.step.python-venv="42e84e294be49449e2a49f1f28fb6c568f7f8106682d395adb07619d3ceabca8" \
-      org.sifwright.step.build-tools="f31687415e480bf33122ddcd82eb5b45d1984f3052093a3b762f25d0cb4b5015" \
-      org.sifwright.step.pytorch-wheel="fa19abbeac45c596666fb35d11b1500877808cedc8acc956188a0b034ef930d5" \
-      org.sifwright.step.torch-extras="878488e3c8ac2d638ad23455d56bc03ecd9743215314a4a356a0a4a18c54978e" \
-      org.sifwright.step.openmpi="c8a12395e19347de7e5f7e561057133556e1dcd878adaca224cda40c5d4a7d7e" \
-      org.sifwright.step.mpi4py="84814c0ca1bf10d707199f38c12ad49aba544927a6ea9c1054070d44db795f8c" \
-      org.sifwright.step.horovod="9e6e4623d9e1437fa1e8d1653c4bb90a9390938ae997aa76f674d6b190d60d77" \
-      org.sifwright.step.run-scripts="7bb917387ed674d6b09d5d1a0e6184330ddffbb4f1130d5d906991949fbc7cef" \
+      org.sifwright.plan="c01540533266124499694e2d8de9c9a060df80d2feacbde4c42164806af17130" \
+      org.sifwright.step.base-cuda="23e94fa46da123d10598253f8b21fcb22538b0ec48d1bacbf72880019ac17c9a" \
+      org.sifwright.step.python-venv="f23f0f676e257c44607998d1577f327057c75c76b08112a20b1ccf183224e90a" \
+      org.sifwright.step.build-tools="487caecc42abac2fa1f82728012a6b9eb5a72cd8481f09c6ea490f77228d49c1" \
+      org.sifwright.step.pytorch-wheel="0e2c2af6441208fc3c14086c8290e92f3a5fe4bd83100ec6c7ba1f97f0f44ad7" \
+      org.sifwright.step.torch-extras="7daf44b323ddaf73fad59d6b75775496f7e3f9faf1b241b9b99102078abac273" \
+      org.sifwright.step.openmpi="70848d2af421a9d5609df95a8660752736b8bb98b2d50a3ac1f090ebf33c0f35" \
+      org.sifwright.step.mpi4py="c1dfc4a46ae4ce2752f94b68b1dc49f2d794d3f2a346d894de1cc66fdbeab043" \
+      org.sifwright.step.horovod="7aaeb54a315ce26684d4f487bb6c2802b5cfb8afc3de7763f429a74656523d35" \
+      org.sifwright.step.run-scripts="c01540533266124499694e2d8de9c9a060df80d2feacbde4c42164806af17130" \
       org.sifwright.option.base-cuda.cuda="12.1.1" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.3.1" \
       org.sifwright.option.pytorch-wheel.variant="cu121" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step e9d95221e70cc6425863e2e468906e1ec9e62f58b1bc2ade932846078f57cb58
+# step 23e94fa46da123d10598253f8b21fcb22538b0ec48d1bacbf72880019ac17c9a
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.1.1", \
      "OPT_IMAGE=nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 42e84e294be49449e2a49f1f28fb6c568f7f8106682d395adb07619d3ceabca8
+# step f23f0f676e257c44607998d1577f327057c75c76b08112a20b1ccf183224e90a
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step f31687415e480bf33122ddcd82eb5b45d1984f3052093a3b762f25d0cb4b5015
+# step 487caecc42abac2fa1f82728012a6b9eb5a72cd8481f09c6ea490f77228d49c1
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # openmpi: Open MPI from source, over UCX where the nodes have InfiniBand
-# step 35f25b48ee1fa11f45434737a3bc09498a507e71b8385603404d57b1431d6e8c
+# step 112d1bba4b3246a5e6169b7ee3702891c25681abd9d07aceb5211f541f502121
 COPY layers/openmpi/ /.sifwright/layers/openmpi/
 RUN ["env", \
      "OPT_VERSION=5.0.10", \
@@ -47,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 34b3001a8c3e87dae943f826d4e9434fe0af835127d49a911ca1adab2a7c7803
+# step 2d834db866c124765db00eed9f84c773ed9f8f1b3fcd8fe55b8164f956bdacd0
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -62,7 +63,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 6b531dc49c64c8bd992438399e4affc839bc46bcbb2a1876c2642fab9b834c07
+# step ab01f5515b351ce4362c1e15fcdb9e73ec9f354a525937fe601a515f571208e1
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.18.1", \
@@ -72,7 +73,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 2f79fbdb1d0a88e8457b62fb6246d771c35d24c980b6f11beb185de99f02d250
+# step 615aca9c9157c8497fe252ea5008ec86625adea98083779b90eac44f286cc731
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -81,7 +82,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 262bd7a6ce7c702781aab3a31924594fb9ab6aef7b27b8bb3edd1e3732cb29f4
+# step c74374ab477cb155d2ba08d27c499e86347253bc61a713d045fd06dd6a7f636c
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -97,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step b18358d00973679e1dcc8caa7efc1c3e8cd01b16dfc24b12dbc00adf8a81cd63
+# step 505acf33927f886970da20b76f1620fb0d8d363c74f036d3af455286a1a674ab
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,18 +111,19 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="b18358d00973679e1dcc8caa7efc1c3e8cd01b16dfc24b12dbc00adf8a81cd63" \
-      org.sifwright.step.base-cuda="e9d95221e70cc6425863e2e468906e1ec9e62f58b1bc2ade932846078f57cb58" \
-      org.sifwright.step.python-venv="42e84e294be49449e2a49f1f28fb6c568f7f8106682d395adb07619d3ceabca8" \
-      org.sifwright.step.build-tools="f31687415e480bf33122ddcd82eb5b45d1984f3052093a3b762f25d0cb4b5015" \
-      org.sifwright.step.openmpi="35f25b48ee1fa11f45434737a3bc09498a507e71b8385603404d57b1431d6e8c" \
-      org.sifwright.step.pytorch-source="34b3001a8c3e87dae943f826d4e9434fe0af835127d49a911ca1adab2a7c7803" \
-      org.sifwright.step.torchvision-source="6b531dc49c64c8bd992438399e4affc839bc46bcbb2a1876c2642fab9b834c07" \
-      org.sifwright.step.mpi4py="2f79fbdb1d0a88e8457b62fb6246d771c35d24c980b6f11beb185de99f02d250" \
-      org.sifwright.step.torch-extras="262bd7a6ce7c702781aab3a31924594fb9ab6aef7b27b8bb3edd1e3732cb29f4" \
-      org.sifwright.step.run-scripts="b18358d00973679e1dcc8caa7efc1c3e8cd01b16dfc24b12dbc00adf8a81cd63" \
+      org.sifwright.plan="505acf33927f886970da20b76f1620fb0d8d363c74f036d3af455286a1a674ab" \
+      org.sifwright.step.base-cuda="23e94fa46da123d10598253f8b21fcb22538b0ec48d1bacbf72880019ac17c9a" \
+      org.sifwright.step.python-venv="f23f0f676e257c44607998d1577f327057c75c76b08112a20b1ccf183224e90a" \
+      org.sifwright.step.build-tools="487caecc42abac2fa1f82728012a6b9eb5a72cd8481f09c6ea490f77228d49c1" \
+      org.sifwright.step.openmpi="112d1bba4b3246a5e6169b7ee3702891c25681abd9d07aceb5211f541f502121" \
+      org.sifwright.step.pytorch-source="2d834db866c124765db00eed9f84c773ed9f8f1b3fcd8fe55b8164f956bdacd0" \
+      org.sifwright.step.torchvision-source="ab01f5515b351ce4362c1e15fcdb9e73ec9f354a525937fe601a515f571208e1" \
+      org.sifwright.step.mpi4py="615aca9c9157c8497fe252ea5008ec86625adea98083779b90eac44f286cc731" \
+      org.sifwright.step.torch-extras="c74374ab477cb155d2ba08d27c499e86347253bc61a713d045fd06dd6a7f636c" \
+      org.sifwright.step.run-scripts="505acf33927f886970da20b76f1620fb0d8d363c74f036d3af455286a1a674ab" \
       org.sifwright.option.base-cuda.cuda="12.1.1" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.openmpi.version="5.0.10" \
       org.sifwright.option.openmpi.fabric="infiniband" \

@@ -14,17 +14,19 @@ ENV PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPY runner/ /.sifwright/
 
 # base-debian: A small Debian system, made with debootstrap
-# step 0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f
+# step 82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2
 COPY layers/base-debian/ /.sifwright/layers/base-debian/
 RUN ["env", \
      "OPT_SUITE=bookworm", \
      "OPT_MIRROR=", \
+     "OPT_UPDATES=true", \
+     "OPT_SECURITY_MIRROR=", \
      "OPT_IMAGE_MIRROR=", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-debian"]
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04
+# step 3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -34,13 +36,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29
+# step 9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 0c8e2c0bae34f0c3c9903be9fbe553e411931142c165775dfda7aeb65e1359d3
+# step 2f7e6a3e1ed776e8e02756c7bebc81e92ac06224e9b8868090d13054e0f1a5b8
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -50,7 +52,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 1c9aa8a290faf9d079190ee3bd94ff07afaaeb61b34b793363c36228ba1a6a02
+# step 7fd11cfa9dd1c56bdae1e6d0179a74135bf90b4dd43f269af2bdd97dc7bc595b
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.18.1", \
@@ -66,7 +68,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c20b8ad5b77f14ba312b19f40fb72a8658a926ffbb92d5154e0f3f7466745259
+# step dd1a6a013cd8a7cace36fd6bccfd0fb1d3161ee58c44e558c4af48f412eaca0c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -79,14 +81,15 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="c20b8ad5b77f14ba312b19f40fb72a8658a926ffbb92d5154e0f3f7466745259" \
-      org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
-      org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
-      org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
-      org.sifwright.step.pytorch-wheel="0c8e2c0bae34f0c3c9903be9fbe553e411931142c165775dfda7aeb65e1359d3" \
-      org.sifwright.step.torch-extras="1c9aa8a290faf9d079190ee3bd94ff07afaaeb61b34b793363c36228ba1a6a02" \
-      org.sifwright.step.run-scripts="c20b8ad5b77f14ba312b19f40fb72a8658a926ffbb92d5154e0f3f7466745259" \
+      org.sifwright.plan="dd1a6a013cd8a7cace36fd6bccfd0fb1d3161ee58c44e558c4af48f412eaca0c" \
+      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
+      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
+      org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
+      org.sifwright.step.pytorch-wheel="2f7e6a3e1ed776e8e02756c7bebc81e92ac06224e9b8868090d13054e0f1a5b8" \
+      org.sifwright.step.torch-extras="7fd11cfa9dd1c56bdae1e6d0179a74135bf90b4dd43f269af2bdd97dc7bc595b" \
+      org.sifwright.step.run-scripts="dd1a6a013cd8a7cace36fd6bccfd0fb1d3161ee58c44e558c4af48f412eaca0c" \
       org.sifwright.option.base-debian.suite="bookworm" \
+      org.sifwright.option.base-debian.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.3.1" \
       org.sifwright.option.pytorch-wheel.variant="cu121" \

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973
+# step 9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -21,19 +21,20 @@ RUN ["env", \
      "OPT_PROGRAM=", \
      "OPT_PLUGINS=/opt/amazon/ofi-nccl /opt/amazon/aws-ofi-nccl /opt/hpcx/nccl_rdma_sharp_plugin /opt/hpcx/hcoll /opt/hpcx/sharp", \
      "OPT_UNSET=NCCL_NET_PLUGIN PIP_CONSTRAINT", \
+     "OPT_UPDATES=false", \
      "bash", "/.sifwright/run", "base-image"]
 ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     WITH_CONDA="source /opt/base-image/activate" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43
+# step fcdd026cbe21b841af181f5fdb5db68b2a1b2ea9592fb14fc1a9b95549b7ff2b
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7e12cbfab181350498b5c502dcec67a4784cc96f12cc9dc94af923103667f30f
+# step aea2b38d9e24f445f11e277fb84daaafa5ec7ab0d15e759bacb1c30da3916acf
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -47,8 +48,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step f1bf834de4186bef50f7e215e473547180b197c98efba856cef23afc189b2bfa
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step b38ae8909f7d2bf6cf35e5efea9866de13e71bb2e1616da3f91ae5f08a482d1e
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -59,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f8dafe69e6b1bebd1d19af0baade5a8d00477a634c430d3c059c45fd191ac176
+# step fdc1d91823b2441b01c597c78880071a62cf2ac281e31149cd4813985dc341f0
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,16 +73,17 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="f8dafe69e6b1bebd1d19af0baade5a8d00477a634c430d3c059c45fd191ac176" \
-      org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
-      org.sifwright.step.build-tools="f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43" \
-      org.sifwright.step.libfabric="7e12cbfab181350498b5c502dcec67a4784cc96f12cc9dc94af923103667f30f" \
-      org.sifwright.step.aws-ofi-nccl="f1bf834de4186bef50f7e215e473547180b197c98efba856cef23afc189b2bfa" \
-      org.sifwright.step.run-scripts="f8dafe69e6b1bebd1d19af0baade5a8d00477a634c430d3c059c45fd191ac176" \
+      org.sifwright.plan="fdc1d91823b2441b01c597c78880071a62cf2ac281e31149cd4813985dc341f0" \
+      org.sifwright.step.base-image="9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9" \
+      org.sifwright.step.build-tools="fcdd026cbe21b841af181f5fdb5db68b2a1b2ea9592fb14fc1a9b95549b7ff2b" \
+      org.sifwright.step.libfabric="aea2b38d9e24f445f11e277fb84daaafa5ec7ab0d15e759bacb1c30da3916acf" \
+      org.sifwright.step.aws-ofi-nccl="b38ae8909f7d2bf6cf35e5efea9866de13e71bb2e1616da3f91ae5f08a482d1e" \
+      org.sifwright.step.run-scripts="fdc1d91823b2441b01c597c78880071a62cf2ac281e31149cd4813985dc341f0" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \
       org.sifwright.option.base-image.cuda="13.0" \
+      org.sifwright.option.base-image.updates="false" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \
       org.sifwright.option.libfabric.shs="13.1.0" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac
+# step 5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step c01083794d0d78c33fb4ba331cc79d05f99c4c2d08e7327cb481685d9ae819a8
+# step 8005e3aa454efb87a99f46f8b6468b93b9883318e912ec9ac7be4296b2fed6f0
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 1b62c4a9640b0bfef7806b3e9c85afc1556ab3c3e9843db3df87d51bbfe0054f
+# step 92b4ba81420de173c37cb9435e7bd892fba5bbb6b25d9a265334d970aad97f13
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.8.0", \
@@ -70,8 +71,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step a1d559fc5e6267d49e227052f3fa88c3da6045dfb47f4504b5d17086b66a0ed7
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step b10eee77ddf9036ea2c70bdea4eb8a321a46ef0aac1a8fbe871268a313094deb
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 60a6c66969d20193e3d8c8f170a4d68f1572920b3a11436a0af37f814026427f
+# step 38e5e3730aff7ac88f540f521a579ff6c6cca63341c5873e9cb77c74c818d4d0
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.23.0", \
@@ -98,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 1cfff2a52e33b4f9d7872f895774bbb28b51ee78d574d2217d98e3cb75d92fe1
+# step 6a485abf5b1d1c4a238587f8c7629158d6e569da531a3b40ee62ac88abf701a1
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 2c7807018a8ab968c4622f8c927883e1a556baf56ea2ab80c7ae01c15596848b
+# step 528cb123b3a52599b855af30d67c8663ebba36d4cf7225a1aa091b23acd776d2
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -117,21 +118,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step e540de6a0807d4e4e904baff601d5bcdc49b5c0be7861d0168ba76a3fd646dd2
+# step bea2fb34a71b1c3c4e22001455ce427635687dbd3a67b02bd25939c9daf9131f
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step f5e40df0a991e7abe3cebe34b84999243dfe85964d57e5ca073b5212a3ae3062
+# step ebc257196f5748277f8935c0b60d8f5b4d4842affdd671b25e865e24a6251b2e
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c055b1da6c56b988149e1f40013854dbeb63154992c72b8a71b4b6cf0b01c505
+# step 78947ed787a5fa173ce4d0f5a9562e65217628a7504c4cd8e8f63b7dd87518ea
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,22 +145,23 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="c055b1da6c56b988149e1f40013854dbeb63154992c72b8a71b4b6cf0b01c505" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac" \
-      org.sifwright.step.mpich="c01083794d0d78c33fb4ba331cc79d05f99c4c2d08e7327cb481685d9ae819a8" \
-      org.sifwright.step.pytorch-wheel="1b62c4a9640b0bfef7806b3e9c85afc1556ab3c3e9843db3df87d51bbfe0054f" \
-      org.sifwright.step.aws-ofi-nccl="a1d559fc5e6267d49e227052f3fa88c3da6045dfb47f4504b5d17086b66a0ed7" \
-      org.sifwright.step.torch-extras="60a6c66969d20193e3d8c8f170a4d68f1572920b3a11436a0af37f814026427f" \
-      org.sifwright.step.mpi4py="1cfff2a52e33b4f9d7872f895774bbb28b51ee78d574d2217d98e3cb75d92fe1" \
-      org.sifwright.step.deepspeed="2c7807018a8ab968c4622f8c927883e1a556baf56ea2ab80c7ae01c15596848b" \
-      org.sifwright.step.accelerate="e540de6a0807d4e4e904baff601d5bcdc49b5c0be7861d0168ba76a3fd646dd2" \
-      org.sifwright.step.transformers="f5e40df0a991e7abe3cebe34b84999243dfe85964d57e5ca073b5212a3ae3062" \
-      org.sifwright.step.run-scripts="c055b1da6c56b988149e1f40013854dbeb63154992c72b8a71b4b6cf0b01c505" \
+      org.sifwright.plan="78947ed787a5fa173ce4d0f5a9562e65217628a7504c4cd8e8f63b7dd87518ea" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f" \
+      org.sifwright.step.mpich="8005e3aa454efb87a99f46f8b6468b93b9883318e912ec9ac7be4296b2fed6f0" \
+      org.sifwright.step.pytorch-wheel="92b4ba81420de173c37cb9435e7bd892fba5bbb6b25d9a265334d970aad97f13" \
+      org.sifwright.step.aws-ofi-nccl="b10eee77ddf9036ea2c70bdea4eb8a321a46ef0aac1a8fbe871268a313094deb" \
+      org.sifwright.step.torch-extras="38e5e3730aff7ac88f540f521a579ff6c6cca63341c5873e9cb77c74c818d4d0" \
+      org.sifwright.step.mpi4py="6a485abf5b1d1c4a238587f8c7629158d6e569da531a3b40ee62ac88abf701a1" \
+      org.sifwright.step.deepspeed="528cb123b3a52599b855af30d67c8663ebba36d4cf7225a1aa091b23acd776d2" \
+      org.sifwright.step.accelerate="bea2fb34a71b1c3c4e22001455ce427635687dbd3a67b02bd25939c9daf9131f" \
+      org.sifwright.step.transformers="ebc257196f5748277f8935c0b60d8f5b4d4842affdd671b25e865e24a6251b2e" \
+      org.sifwright.step.run-scripts="78947ed787a5fa173ce4d0f5a9562e65217628a7504c4cd8e8f63b7dd87518ea" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 34756b57032f0cca8522c27cd95e873f56164110753126d02aee20f698c6ff49
+# step b2acf7f6e0145b173a543ad239568d25340faf36c6cf1cb99b915bfdd9e7fb40
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.8.0", \
@@ -47,7 +48,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step daad7cb4e5d94caa7dee784ea1f9b3243e2307c5387f5293af9aa3103dd57d16
+# step b0ceeaa36fa8b6301c5d0ab86447acb002b5872d548efd27d8da74eb84f2743f
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.23.0", \
@@ -63,7 +64,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 5d89ba8f59b805a7dede37009933114afa4f097e8188b2bae77c7fd49e58a162
+# step edbcd9d38c47156fde3f29dfbf6a541fc1a2d552a4f0dfb586ec5d9c0934a32b
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -77,8 +78,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 3b04cf5b400f1cf9722a50d7d5eff57ba81fe83f613ed797bc8109d3dde270cf
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 0b80db1f500b0eea2aed318373b0c2febb938eb50448d11551a54235aef9c790
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 40092ae73099ccff3d8f0522fd32a69031dc118a72c2187a3acd3fe29ecb1755
+# step a556ed30f1b8ce24c4abe50cfbd46a1e15c09bbf059bd8bc655086bd032e2243
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -98,7 +99,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 4417a13a21754fabd55b343c5997710410e2ace5b936d4b93df29e0b87834e14
+# step de59cba55f5944dcf300c2153b5b8ac58ecc8caab487cdbc35fb9bd918b304be
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step 18bdd220c1aa5e77aadbfca177540603b189fea895c30d2a82cb062fb6dd5a5f
+# step 0118f380787169c31f7549e26925efba36c0ea3ae17ae8cd56710bfc61806c48
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -121,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d32dd47085b36c26e9a8e05338099db253729962a0e6365b1e69fc4229ca31a2
+# step 0c1128de4573cf888faa06d5211c2dd85f39f3566580753e133b61d1306c9257
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -134,20 +135,21 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="d32dd47085b36c26e9a8e05338099db253729962a0e6365b1e69fc4229ca31a2" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.pytorch-wheel="34756b57032f0cca8522c27cd95e873f56164110753126d02aee20f698c6ff49" \
-      org.sifwright.step.torch-extras="daad7cb4e5d94caa7dee784ea1f9b3243e2307c5387f5293af9aa3103dd57d16" \
-      org.sifwright.step.libfabric="5d89ba8f59b805a7dede37009933114afa4f097e8188b2bae77c7fd49e58a162" \
-      org.sifwright.step.aws-ofi-nccl="3b04cf5b400f1cf9722a50d7d5eff57ba81fe83f613ed797bc8109d3dde270cf" \
-      org.sifwright.step.mpich="40092ae73099ccff3d8f0522fd32a69031dc118a72c2187a3acd3fe29ecb1755" \
-      org.sifwright.step.mpi4py="4417a13a21754fabd55b343c5997710410e2ace5b936d4b93df29e0b87834e14" \
-      org.sifwright.step.horovod="18bdd220c1aa5e77aadbfca177540603b189fea895c30d2a82cb062fb6dd5a5f" \
-      org.sifwright.step.run-scripts="d32dd47085b36c26e9a8e05338099db253729962a0e6365b1e69fc4229ca31a2" \
+      org.sifwright.plan="0c1128de4573cf888faa06d5211c2dd85f39f3566580753e133b61d1306c9257" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.pytorch-wheel="b2acf7f6e0145b173a543ad239568d25340faf36c6cf1cb99b915bfdd9e7fb40" \
+      org.sifwright.step.torch-extras="b0ceeaa36fa8b6301c5d0ab86447acb002b5872d548efd27d8da74eb84f2743f" \
+      org.sifwright.step.libfabric="edbcd9d38c47156fde3f29dfbf6a541fc1a2d552a4f0dfb586ec5d9c0934a32b" \
+      org.sifwright.step.aws-ofi-nccl="0b80db1f500b0eea2aed318373b0c2febb938eb50448d11551a54235aef9c790" \
+      org.sifwright.step.mpich="a556ed30f1b8ce24c4abe50cfbd46a1e15c09bbf059bd8bc655086bd032e2243" \
+      org.sifwright.step.mpi4py="de59cba55f5944dcf300c2153b5b8ac58ecc8caab487cdbc35fb9bd918b304be" \
+      org.sifwright.step.horovod="0118f380787169c31f7549e26925efba36c0ea3ae17ae8cd56710bfc61806c48" \
+      org.sifwright.step.run-scripts="0c1128de4573cf888faa06d5211c2dd85f39f3566580753e133b61d1306c9257" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.8.0" \
       org.sifwright.option.pytorch-wheel.variant="cu126" \

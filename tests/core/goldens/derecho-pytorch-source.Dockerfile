@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac
+# step 5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step c01083794d0d78c33fb4ba331cc79d05f99c4c2d08e7327cb481685d9ae819a8
+# step 8005e3aa454efb87a99f46f8b6468b93b9883318e912ec9ac7be4296b2fed6f0
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 9583883b3f3aad1c402b51bfb3acfe828459a3f4311bca20ae208e5734f7932b
+# step 706d3538a4a9241c65981a833132f00556809a61da00130fb89328059f01412c
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -76,7 +77,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 5426b1221d3444c377762134ba3999901d54ed08c8cdfe48af12a3a79883a72e
+# step c6774ab5c7befda82fc3b5ed102f477d8dc788587e75fea68b5fdb4185abe06f
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -85,8 +86,8 @@ RUN ["env", \
      "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.25.0.tar.gz 0.25.0 a7ac1b3ab489d71f6e27edfad1e27616e4b8a9b1517e60fce4a950600d3510e8", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 3f2ec5c5a7d1c02402a97842a7a956c4fa17b267f13714eba5cdff06bf402651
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 056663490c2f3f8a56e030f8b5ac224eb3d0d29ee1353253ed003344d3a5fdb7
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -97,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 7dfd6923ffd71ecf461bee8f3fcc77f99f2bdfee302a8020d831e09295e47292
+# step 063678cef7b4c5277b7836169c8b78107166c8034ca27f7aabdbe63879d08522
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -106,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step ba5922f398ae0784b1a465369297d6fada6450778edc6b941353be69de4faab9
+# step 5d271b4256deef57cff42ef9f220dfb66059c2b8704099aeee665ca1bf0ca30f
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -122,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d4dbe4c02613814fe347eb428e3c9d1d18e4567b8d379701e0ebf77118f8abd9
+# step 922b40a2f04065bf74afef30aaf051fabdbccd1d9d1e0c43715a7345fe69ae8c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,20 +136,21 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="d4dbe4c02613814fe347eb428e3c9d1d18e4567b8d379701e0ebf77118f8abd9" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac" \
-      org.sifwright.step.mpich="c01083794d0d78c33fb4ba331cc79d05f99c4c2d08e7327cb481685d9ae819a8" \
-      org.sifwright.step.pytorch-source="9583883b3f3aad1c402b51bfb3acfe828459a3f4311bca20ae208e5734f7932b" \
-      org.sifwright.step.torchvision-source="5426b1221d3444c377762134ba3999901d54ed08c8cdfe48af12a3a79883a72e" \
-      org.sifwright.step.aws-ofi-nccl="3f2ec5c5a7d1c02402a97842a7a956c4fa17b267f13714eba5cdff06bf402651" \
-      org.sifwright.step.mpi4py="7dfd6923ffd71ecf461bee8f3fcc77f99f2bdfee302a8020d831e09295e47292" \
-      org.sifwright.step.torch-extras="ba5922f398ae0784b1a465369297d6fada6450778edc6b941353be69de4faab9" \
-      org.sifwright.step.run-scripts="d4dbe4c02613814fe347eb428e3c9d1d18e4567b8d379701e0ebf77118f8abd9" \
+      org.sifwright.plan="922b40a2f04065bf74afef30aaf051fabdbccd1d9d1e0c43715a7345fe69ae8c" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f" \
+      org.sifwright.step.mpich="8005e3aa454efb87a99f46f8b6468b93b9883318e912ec9ac7be4296b2fed6f0" \
+      org.sifwright.step.pytorch-source="706d3538a4a9241c65981a833132f00556809a61da00130fb89328059f01412c" \
+      org.sifwright.step.torchvision-source="c6774ab5c7befda82fc3b5ed102f477d8dc788587e75fea68b5fdb4185abe06f" \
+      org.sifwright.step.aws-ofi-nccl="056663490c2f3f8a56e030f8b5ac224eb3d0d29ee1353253ed003344d3a5fdb7" \
+      org.sifwright.step.mpi4py="063678cef7b4c5277b7836169c8b78107166c8034ca27f7aabdbe63879d08522" \
+      org.sifwright.step.torch-extras="5d271b4256deef57cff42ef9f220dfb66059c2b8704099aeee665ca1bf0ca30f" \
+      org.sifwright.step.run-scripts="922b40a2f04065bf74afef30aaf051fabdbccd1d9d1e0c43715a7345fe69ae8c" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \

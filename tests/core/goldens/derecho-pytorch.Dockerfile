@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac
+# step 5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 5d8c7759a0093e97f8c9e1f786345e3f9cd0be3b833f3f0616ea13940477aa12
+# step eed305022b19f418cd1d389311e03946f9a6f3c75efb6d9888efb3395003f386
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.8.0", \
@@ -61,8 +62,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step ec35e78059d7a7175d821447fe02dd6f5b2b13d9306e88051eb4935c762d10eb
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 560d78c5c1943f99e30b97b90efe8cd27be93fd9b1aab2c580202a6100066b4f
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -73,7 +74,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 4312d5394463a7f3074c42d3ad13353e225a1cb8e0cbc27dd4f90de04bc61fe0
+# step 50fa401b080b0602376c88cd0f8d73bdefe8e2600f397f75b121484513fca59f
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.23.0", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f9adc57ddff372985f65124f6c01213a88872bef01df9a0f48db780af1452d23
+# step b02a0634f913d63f495bd7407ec80fe48a3e7b6ecb775776ed03a6409d148ac4
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,17 +103,18 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="f9adc57ddff372985f65124f6c01213a88872bef01df9a0f48db780af1452d23" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac" \
-      org.sifwright.step.pytorch-wheel="5d8c7759a0093e97f8c9e1f786345e3f9cd0be3b833f3f0616ea13940477aa12" \
-      org.sifwright.step.aws-ofi-nccl="ec35e78059d7a7175d821447fe02dd6f5b2b13d9306e88051eb4935c762d10eb" \
-      org.sifwright.step.torch-extras="4312d5394463a7f3074c42d3ad13353e225a1cb8e0cbc27dd4f90de04bc61fe0" \
-      org.sifwright.step.run-scripts="f9adc57ddff372985f65124f6c01213a88872bef01df9a0f48db780af1452d23" \
+      org.sifwright.plan="b02a0634f913d63f495bd7407ec80fe48a3e7b6ecb775776ed03a6409d148ac4" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f" \
+      org.sifwright.step.pytorch-wheel="eed305022b19f418cd1d389311e03946f9a6f3c75efb6d9888efb3395003f386" \
+      org.sifwright.step.aws-ofi-nccl="560d78c5c1943f99e30b97b90efe8cd27be93fd9b1aab2c580202a6100066b4f" \
+      org.sifwright.step.torch-extras="50fa401b080b0602376c88cd0f8d73bdefe8e2600f397f75b121484513fca59f" \
+      org.sifwright.step.run-scripts="b02a0634f913d63f495bd7407ec80fe48a3e7b6ecb775776ed03a6409d148ac4" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \

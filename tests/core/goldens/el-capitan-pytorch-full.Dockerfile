@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4
+# step 9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=7.1.1", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.1.1-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364
+# step 725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f
+# step ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8
+# step 058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step d7c6ee59ac8f4ff76f1f306eacab41b0aed1271f6a0c8fbf1d47b3162054d065
+# step c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 153f83bc468d1c828e612ba014d9eba0b22f24eda2f625300884f7dabc0cbdad
+# step afbb3935fe9a5997215e0ef54ddd084aa53ee75f08ac6aff336881455ee76c62
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -70,8 +71,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 1793eb3b480a32faab8d83ac606ba377a3140f46c35999ea6f959d596740e214
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 58d56796ae3893e59af42093d64d278bee313b20da6c58f2e53870e21625c72a
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 4c06844e5f783a425bc9837cf4cc1db807f9795be40022810bf9d7b67d9265e1
+# step 9bec397b2834df0fb0ae2a7123b1e57a2f3e29faf0984e0d8e74c1cbf6fc0439
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -98,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 0026296d64a71df005fd8e0b31c14172ed5d8da250e75168ae9765343b16f269
+# step fad1f245df0e45ac79e7b92af74ee0b19976a67fe5ee83c564344941b702edab
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 0a545ebe34d1b39f959493dfacfa4129c3dc3b74737e5ba766d2ad802c5e756f
+# step 2b717c716f2bb2e90ee4f6a35fc051de0b9652b79792e4a467bdc92d8021275a
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -117,21 +118,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step 068f94aa96d8c8120c21d9172f817a928f63746e6aad38f2d7c08916b82c39b5
+# step 3ddaeff46d458be106c018f32d6914a6d3ef5fc96031965fccc0343048efdf89
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 8bd5b8b58ab2daee5216a4b298b3d64f7a6ccedb66558b0d0056868daf694585
+# step f4d7690d7c543cde3d051bcee6fd8c693183d0144a174490fb602a28c054e654
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d17e4b52e550f5e944a01d1eaa3ae2a95873c7d4e49eff7393a47c0eed6eb6cb
+# step ca12953b9ccc54b43d83d06973cb9deaa8af82cf3ef86db9b2b7a9fa6bb55880
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,22 +145,23 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="d17e4b52e550f5e944a01d1eaa3ae2a95873c7d4e49eff7393a47c0eed6eb6cb" \
-      org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
-      org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
-      org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
-      org.sifwright.step.libfabric="7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8" \
-      org.sifwright.step.mpich="d7c6ee59ac8f4ff76f1f306eacab41b0aed1271f6a0c8fbf1d47b3162054d065" \
-      org.sifwright.step.pytorch-wheel="153f83bc468d1c828e612ba014d9eba0b22f24eda2f625300884f7dabc0cbdad" \
-      org.sifwright.step.aws-ofi-nccl="1793eb3b480a32faab8d83ac606ba377a3140f46c35999ea6f959d596740e214" \
-      org.sifwright.step.torch-extras="4c06844e5f783a425bc9837cf4cc1db807f9795be40022810bf9d7b67d9265e1" \
-      org.sifwright.step.mpi4py="0026296d64a71df005fd8e0b31c14172ed5d8da250e75168ae9765343b16f269" \
-      org.sifwright.step.deepspeed="0a545ebe34d1b39f959493dfacfa4129c3dc3b74737e5ba766d2ad802c5e756f" \
-      org.sifwright.step.accelerate="068f94aa96d8c8120c21d9172f817a928f63746e6aad38f2d7c08916b82c39b5" \
-      org.sifwright.step.transformers="8bd5b8b58ab2daee5216a4b298b3d64f7a6ccedb66558b0d0056868daf694585" \
-      org.sifwright.step.run-scripts="d17e4b52e550f5e944a01d1eaa3ae2a95873c7d4e49eff7393a47c0eed6eb6cb" \
+      org.sifwright.plan="ca12953b9ccc54b43d83d06973cb9deaa8af82cf3ef86db9b2b7a9fa6bb55880" \
+      org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
+      org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
+      org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
+      org.sifwright.step.libfabric="058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67" \
+      org.sifwright.step.mpich="c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6" \
+      org.sifwright.step.pytorch-wheel="afbb3935fe9a5997215e0ef54ddd084aa53ee75f08ac6aff336881455ee76c62" \
+      org.sifwright.step.aws-ofi-nccl="58d56796ae3893e59af42093d64d278bee313b20da6c58f2e53870e21625c72a" \
+      org.sifwright.step.torch-extras="9bec397b2834df0fb0ae2a7123b1e57a2f3e29faf0984e0d8e74c1cbf6fc0439" \
+      org.sifwright.step.mpi4py="fad1f245df0e45ac79e7b92af74ee0b19976a67fe5ee83c564344941b702edab" \
+      org.sifwright.step.deepspeed="2b717c716f2bb2e90ee4f6a35fc051de0b9652b79792e4a467bdc92d8021275a" \
+      org.sifwright.step.accelerate="3ddaeff46d458be106c018f32d6914a6d3ef5fc96031965fccc0343048efdf89" \
+      org.sifwright.step.transformers="f4d7690d7c543cde3d051bcee6fd8c693183d0144a174490fb602a28c054e654" \
+      org.sifwright.step.run-scripts="ca12953b9ccc54b43d83d06973cb9deaa8af82cf3ef86db9b2b7a9fa6bb55880" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.3.1" \
       org.sifwright.option.libfabric.provider="cxi" \

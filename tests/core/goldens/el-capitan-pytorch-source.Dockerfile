@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4
+# step 9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=7.1.1", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.1.1-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364
+# step 725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f
+# step ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8
+# step 058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step d7c6ee59ac8f4ff76f1f306eacab41b0aed1271f6a0c8fbf1d47b3162054d065
+# step c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step cc863d3a447f0ae8fc731534d9bd88d077b0ddecd47415ce4f3872ad957ac2a2
+# step a973547713530164dd315dc8f570ffaed8a44b805944832ac55b397308282801
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -76,7 +77,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 0a4bf7791a93d0023fb3fd463954b4e6a57cafd5421cf0e2033deae0ab6d9d2e
+# step b42db66eaf8bc6d3036b2f136137fc29e436aa0ce3e378dbde3475ef7f4ca2db
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -85,8 +86,8 @@ RUN ["env", \
      "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.25.0.tar.gz 0.25.0 a7ac1b3ab489d71f6e27edfad1e27616e4b8a9b1517e60fce4a950600d3510e8", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 10f0ff66341677339dea0384b55a099c327174ab64288af7f42c4925aa8d615c
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step d81412458bad3e2949bc9c3c84d82e61a017d6bd1a3f569676fd43efea844a7a
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -97,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step e3def24c3768ca419f77f7eb8e5a15e1dba23ba74ffc08854137d21fcbb70186
+# step a4dce9327a80c638db8b97665ad2497ac563b4604046eed937bc5d08630decf6
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -106,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step dde8262f40905b407d080952b2dc7e6db8c9f3603c0ad45fd6747e08d263cbf3
+# step d0aa9b50bcf525132cb3f54d5fb1886d7808d6f92a56393cef0278826e07b724
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -122,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 3c6f51c5ffc38d2bfc58b299de45c5f9679434aaed3b81d40734bc006219bb94
+# step faba20e47ecfbfe3830bac21a77f5e73cd3f7de6530c6fc7b139c92171e42615
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,20 +136,21 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="3c6f51c5ffc38d2bfc58b299de45c5f9679434aaed3b81d40734bc006219bb94" \
-      org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
-      org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
-      org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
-      org.sifwright.step.libfabric="7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8" \
-      org.sifwright.step.mpich="d7c6ee59ac8f4ff76f1f306eacab41b0aed1271f6a0c8fbf1d47b3162054d065" \
-      org.sifwright.step.pytorch-source="cc863d3a447f0ae8fc731534d9bd88d077b0ddecd47415ce4f3872ad957ac2a2" \
-      org.sifwright.step.torchvision-source="0a4bf7791a93d0023fb3fd463954b4e6a57cafd5421cf0e2033deae0ab6d9d2e" \
-      org.sifwright.step.aws-ofi-nccl="10f0ff66341677339dea0384b55a099c327174ab64288af7f42c4925aa8d615c" \
-      org.sifwright.step.mpi4py="e3def24c3768ca419f77f7eb8e5a15e1dba23ba74ffc08854137d21fcbb70186" \
-      org.sifwright.step.torch-extras="dde8262f40905b407d080952b2dc7e6db8c9f3603c0ad45fd6747e08d263cbf3" \
-      org.sifwright.step.run-scripts="3c6f51c5ffc38d2bfc58b299de45c5f9679434aaed3b81d40734bc006219bb94" \
+      org.sifwright.plan="faba20e47ecfbfe3830bac21a77f5e73cd3f7de6530c6fc7b139c92171e42615" \
+      org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
+      org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
+      org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
+      org.sifwright.step.libfabric="058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67" \
+      org.sifwright.step.mpich="c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6" \
+      org.sifwright.step.pytorch-source="a973547713530164dd315dc8f570ffaed8a44b805944832ac55b397308282801" \
+      org.sifwright.step.torchvision-source="b42db66eaf8bc6d3036b2f136137fc29e436aa0ce3e378dbde3475ef7f4ca2db" \
+      org.sifwright.step.aws-ofi-nccl="d81412458bad3e2949bc9c3c84d82e61a017d6bd1a3f569676fd43efea844a7a" \
+      org.sifwright.step.mpi4py="a4dce9327a80c638db8b97665ad2497ac563b4604046eed937bc5d08630decf6" \
+      org.sifwright.step.torch-extras="d0aa9b50bcf525132cb3f54d5fb1886d7808d6f92a56393cef0278826e07b724" \
+      org.sifwright.step.run-scripts="faba20e47ecfbfe3830bac21a77f5e73cd3f7de6530c6fc7b139c92171e42615" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.3.1" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5
+# step ed21ac7649afd3ad462d1388694a874e66656634cc83c68979dc1f19590328eb
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0", \
@@ -21,19 +21,20 @@ RUN ["env", \
      "OPT_PROGRAM=", \
      "OPT_PLUGINS=", \
      "OPT_UNSET=", \
+     "OPT_UPDATES=false", \
      "bash", "/.sifwright/run", "base-image"]
 ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     WITH_CONDA="source /opt/base-image/activate" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5
+# step 588e5970d0e34f76381fc05c6dd0394325a744df3e73ca5c166c0e1203ce443b
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 0319a1cb1b53f6bb13261269cd47aa46e519d05dd855c45ae3f2acf037778854
+# step e0262ff11ee4de108359235ddeef1dc7f0d03734ad8ea8ecc0d2b19aeb7d5cd7
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -47,8 +48,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 1cf574a899cf476c1b30cd4eee2127d0d9373fcbf6001f5c38da2f2a0cbaf5c2
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 9e82495fe6f81661b924bae493cd12d2fd58b93fda67856f2988ada2d6c6e87a
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -59,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step b2181b2982c4591f280da15b717d1c9b22671b7cf2c00fc6f76bf29b99e3ed05
+# step a7285e45a9187a650d27fd4544cbd71bd0d0e896678569fae75d7a4ccb642987
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,16 +73,17 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="b2181b2982c4591f280da15b717d1c9b22671b7cf2c00fc6f76bf29b99e3ed05" \
-      org.sifwright.step.base-image="1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5" \
-      org.sifwright.step.build-tools="936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5" \
-      org.sifwright.step.libfabric="0319a1cb1b53f6bb13261269cd47aa46e519d05dd855c45ae3f2acf037778854" \
-      org.sifwright.step.aws-ofi-nccl="1cf574a899cf476c1b30cd4eee2127d0d9373fcbf6001f5c38da2f2a0cbaf5c2" \
-      org.sifwright.step.run-scripts="b2181b2982c4591f280da15b717d1c9b22671b7cf2c00fc6f76bf29b99e3ed05" \
+      org.sifwright.plan="a7285e45a9187a650d27fd4544cbd71bd0d0e896678569fae75d7a4ccb642987" \
+      org.sifwright.step.base-image="ed21ac7649afd3ad462d1388694a874e66656634cc83c68979dc1f19590328eb" \
+      org.sifwright.step.build-tools="588e5970d0e34f76381fc05c6dd0394325a744df3e73ca5c166c0e1203ce443b" \
+      org.sifwright.step.libfabric="e0262ff11ee4de108359235ddeef1dc7f0d03734ad8ea8ecc0d2b19aeb7d5cd7" \
+      org.sifwright.step.aws-ofi-nccl="9e82495fe6f81661b924bae493cd12d2fd58b93fda67856f2988ada2d6c6e87a" \
+      org.sifwright.step.run-scripts="a7285e45a9187a650d27fd4544cbd71bd0d0e896678569fae75d7a4ccb642987" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \
       org.sifwright.option.base-image.rocm="6.4" \
+      org.sifwright.option.base-image.updates="false" \
       org.sifwright.option.libfabric.version="2.3.1" \
       org.sifwright.option.libfabric.provider="cxi" \
       org.sifwright.option.libfabric.shs="13.1.0" \

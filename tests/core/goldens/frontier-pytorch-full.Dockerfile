@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4
+# step 9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=7.1.1", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.1.1-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364
+# step 725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f
+# step ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8
+# step 058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step d7c6ee59ac8f4ff76f1f306eacab41b0aed1271f6a0c8fbf1d47b3162054d065
+# step c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 153f83bc468d1c828e612ba014d9eba0b22f24eda2f625300884f7dabc0cbdad
+# step afbb3935fe9a5997215e0ef54ddd084aa53ee75f08ac6aff336881455ee76c62
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -70,8 +71,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 1793eb3b480a32faab8d83ac606ba377a3140f46c35999ea6f959d596740e214
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 58d56796ae3893e59af42093d64d278bee313b20da6c58f2e53870e21625c72a
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 4c06844e5f783a425bc9837cf4cc1db807f9795be40022810bf9d7b67d9265e1
+# step 9bec397b2834df0fb0ae2a7123b1e57a2f3e29faf0984e0d8e74c1cbf6fc0439
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -98,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 0026296d64a71df005fd8e0b31c14172ed5d8da250e75168ae9765343b16f269
+# step fad1f245df0e45ac79e7b92af74ee0b19976a67fe5ee83c564344941b702edab
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 6d0a67d3aebb5681f22d6c65c3b846dd7cac2e22d6e5e2cd49ccbb74ff75607a
+# step b63450c0eb91c521ff78b01126f9bcdaebe7ede0f5820a85d6902d1d365607b4
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -117,21 +118,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step 1127794ed02d27d42d1dc253b001793ae679a45c1e5f3c798f08a5db31b1b274
+# step 7a03c46b638b7390fd60cba638e05ee71586e18c5373585e914fc41385f43fce
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 13d309203df2610bf14511d8ac639d9571f164b9dc91fe3a86a3ebe05e5caf31
+# step 41977773e91fd4ec4f7dca2b9bb6aab3f2c6989d30a79543f574a71e40577ab2
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f5d52352bb0dae319ce19b0c3802f515752c942c34d9b1939158414f73c897c4
+# step 7b0843f9b2f34b4b5b50ab6f9bf63d66a47af56b081a7e282550f43c5986e60a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,22 +145,23 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="f5d52352bb0dae319ce19b0c3802f515752c942c34d9b1939158414f73c897c4" \
-      org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
-      org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
-      org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
-      org.sifwright.step.libfabric="7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8" \
-      org.sifwright.step.mpich="d7c6ee59ac8f4ff76f1f306eacab41b0aed1271f6a0c8fbf1d47b3162054d065" \
-      org.sifwright.step.pytorch-wheel="153f83bc468d1c828e612ba014d9eba0b22f24eda2f625300884f7dabc0cbdad" \
-      org.sifwright.step.aws-ofi-nccl="1793eb3b480a32faab8d83ac606ba377a3140f46c35999ea6f959d596740e214" \
-      org.sifwright.step.torch-extras="4c06844e5f783a425bc9837cf4cc1db807f9795be40022810bf9d7b67d9265e1" \
-      org.sifwright.step.mpi4py="0026296d64a71df005fd8e0b31c14172ed5d8da250e75168ae9765343b16f269" \
-      org.sifwright.step.deepspeed="6d0a67d3aebb5681f22d6c65c3b846dd7cac2e22d6e5e2cd49ccbb74ff75607a" \
-      org.sifwright.step.accelerate="1127794ed02d27d42d1dc253b001793ae679a45c1e5f3c798f08a5db31b1b274" \
-      org.sifwright.step.transformers="13d309203df2610bf14511d8ac639d9571f164b9dc91fe3a86a3ebe05e5caf31" \
-      org.sifwright.step.run-scripts="f5d52352bb0dae319ce19b0c3802f515752c942c34d9b1939158414f73c897c4" \
+      org.sifwright.plan="7b0843f9b2f34b4b5b50ab6f9bf63d66a47af56b081a7e282550f43c5986e60a" \
+      org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
+      org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
+      org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
+      org.sifwright.step.libfabric="058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67" \
+      org.sifwright.step.mpich="c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6" \
+      org.sifwright.step.pytorch-wheel="afbb3935fe9a5997215e0ef54ddd084aa53ee75f08ac6aff336881455ee76c62" \
+      org.sifwright.step.aws-ofi-nccl="58d56796ae3893e59af42093d64d278bee313b20da6c58f2e53870e21625c72a" \
+      org.sifwright.step.torch-extras="9bec397b2834df0fb0ae2a7123b1e57a2f3e29faf0984e0d8e74c1cbf6fc0439" \
+      org.sifwright.step.mpi4py="fad1f245df0e45ac79e7b92af74ee0b19976a67fe5ee83c564344941b702edab" \
+      org.sifwright.step.deepspeed="b63450c0eb91c521ff78b01126f9bcdaebe7ede0f5820a85d6902d1d365607b4" \
+      org.sifwright.step.accelerate="7a03c46b638b7390fd60cba638e05ee71586e18c5373585e914fc41385f43fce" \
+      org.sifwright.step.transformers="41977773e91fd4ec4f7dca2b9bb6aab3f2c6989d30a79543f574a71e40577ab2" \
+      org.sifwright.step.run-scripts="7b0843f9b2f34b4b5b50ab6f9bf63d66a47af56b081a7e282550f43c5986e60a" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.3.1" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4
+# step 9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=7.1.1", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.1.1-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364
+# step 725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f
+# step ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8
+# step 058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step d7c6ee59ac8f4ff76f1f306eacab41b0aed1271f6a0c8fbf1d47b3162054d065
+# step c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 3de558615654f7760f7dc6f7a3d766738f7ec328e71410947e23a0566873839d
+# step 7d0543fdd66c20d669cb243e649a90eace5913d9d5919c3aa9e6d25b33fa7471
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -76,7 +77,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 35180c679b0768130b4a0fc58e3749822f451fee89fe27ca7c908767122f68b8
+# step a20ff6d64ac5195a2e75ba303411c86400b2c4d33fc6c2cd61b9c42411820a8c
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -85,8 +86,8 @@ RUN ["env", \
      "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.25.0.tar.gz 0.25.0 a7ac1b3ab489d71f6e27edfad1e27616e4b8a9b1517e60fce4a950600d3510e8", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 8eadcc1f2c2bedcea85615c0b2a7b27cded9405057ae9fe486ac1caa1e564de8
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step c7a322cde22f8a1fb2a8e953060fc3fe71d436b81f9eee59ba5582eca65ea533
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -97,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 5182664505c7b8e50f3510bdf47186867cf0bea973cb675fa5cb856af8acabd6
+# step ca2e57e6cc50ef96609a4e76c2aceddfcb471718596ee59dc3db505db7052ea0
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -106,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 5d7056ca059eb7315663304501e08c5904af925a7dded549598f6e14c9465416
+# step d09a22e8adef54fa566e248a0faa71a57bb4da24ccd1422e1241f6b4f0953dd8
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -122,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 0c24d98574ee5c1003da058f056d9ff8e35ba6265c2052a6e3e365478c701e54
+# step 81a7daed150862a583d0e1e9c0e1b2287eb9e9d396c2290d193af62996c3ff0b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,20 +136,21 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="0c24d98574ee5c1003da058f056d9ff8e35ba6265c2052a6e3e365478c701e54" \
-      org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
-      org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
-      org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
-      org.sifwright.step.libfabric="7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8" \
-      org.sifwright.step.mpich="d7c6ee59ac8f4ff76f1f306eacab41b0aed1271f6a0c8fbf1d47b3162054d065" \
-      org.sifwright.step.pytorch-source="3de558615654f7760f7dc6f7a3d766738f7ec328e71410947e23a0566873839d" \
-      org.sifwright.step.torchvision-source="35180c679b0768130b4a0fc58e3749822f451fee89fe27ca7c908767122f68b8" \
-      org.sifwright.step.aws-ofi-nccl="8eadcc1f2c2bedcea85615c0b2a7b27cded9405057ae9fe486ac1caa1e564de8" \
-      org.sifwright.step.mpi4py="5182664505c7b8e50f3510bdf47186867cf0bea973cb675fa5cb856af8acabd6" \
-      org.sifwright.step.torch-extras="5d7056ca059eb7315663304501e08c5904af925a7dded549598f6e14c9465416" \
-      org.sifwright.step.run-scripts="0c24d98574ee5c1003da058f056d9ff8e35ba6265c2052a6e3e365478c701e54" \
+      org.sifwright.plan="81a7daed150862a583d0e1e9c0e1b2287eb9e9d396c2290d193af62996c3ff0b" \
+      org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
+      org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
+      org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
+      org.sifwright.step.libfabric="058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67" \
+      org.sifwright.step.mpich="c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6" \
+      org.sifwright.step.pytorch-source="7d0543fdd66c20d669cb243e649a90eace5913d9d5919c3aa9e6d25b33fa7471" \
+      org.sifwright.step.torchvision-source="a20ff6d64ac5195a2e75ba303411c86400b2c4d33fc6c2cd61b9c42411820a8c" \
+      org.sifwright.step.aws-ofi-nccl="c7a322cde22f8a1fb2a8e953060fc3fe71d436b81f9eee59ba5582eca65ea533" \
+      org.sifwright.step.mpi4py="ca2e57e6cc50ef96609a4e76c2aceddfcb471718596ee59dc3db505db7052ea0" \
+      org.sifwright.step.torch-extras="d09a22e8adef54fa566e248a0faa71a57bb4da24ccd1422e1241f6b4f0953dd8" \
+      org.sifwright.step.run-scripts="81a7daed150862a583d0e1e9c0e1b2287eb9e9d396c2290d193af62996c3ff0b" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.3.1" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4
+# step 9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=7.1.1", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.1.1-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364
+# step 725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f
+# step ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8
+# step 058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 21f02defbb85a5edcbf420442fbf66276ff1cc6963e19fb5140038288fb0387c
+# step 691bcd854b7d62eee4367521d2ae465cac88433a9038b3ec78d6627c5dc8402f
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -61,8 +62,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 4bc43ef89da3829789b783843faed49b7949b2f3d5f989a1b4f97c900568819a
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 419fd6a0ea752d29adc0fe8edd5635064078a96d24cafc0e8c17eb0e0b85c707
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -73,7 +74,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step a87d70c3a5dd2cd87c05b4ca66f2f0f73ff26630a622449c5560b02a3799de68
+# step 10d14bd6d601caf1190356496f1d8796d95cd3d45e4652d8330d60ad47e1832b
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step bc83d30b4d0816213211174b427fa5cf16510ddac7c593eff1c0783e8f97bfee
+# step 1907e49bab25a94d22ed8951f7e5aef218623f16e8e77abc727390505e08ac60
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,17 +103,18 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="bc83d30b4d0816213211174b427fa5cf16510ddac7c593eff1c0783e8f97bfee" \
-      org.sifwright.step.base-rocm="8c03cc67a51fdaf3c9eb1b53ed579fbf51061f3577d056ab40cce3eb1b0e54a4" \
-      org.sifwright.step.python-venv="faf7c2d407ccfb6f3c5c75d08e6e1252c7f67fadc78a13dd7f9fcf0182c97364" \
-      org.sifwright.step.build-tools="a1013bc650ecb3c31bdbde3d161c80adab5ce63dfba05d9f6823da4cdd93805f" \
-      org.sifwright.step.libfabric="7b3005b9b27303c49bfed34fc3b4a6874737b05da7da1af01f82ccd8a73662f8" \
-      org.sifwright.step.pytorch-wheel="21f02defbb85a5edcbf420442fbf66276ff1cc6963e19fb5140038288fb0387c" \
-      org.sifwright.step.aws-ofi-nccl="4bc43ef89da3829789b783843faed49b7949b2f3d5f989a1b4f97c900568819a" \
-      org.sifwright.step.torch-extras="a87d70c3a5dd2cd87c05b4ca66f2f0f73ff26630a622449c5560b02a3799de68" \
-      org.sifwright.step.run-scripts="bc83d30b4d0816213211174b427fa5cf16510ddac7c593eff1c0783e8f97bfee" \
+      org.sifwright.plan="1907e49bab25a94d22ed8951f7e5aef218623f16e8e77abc727390505e08ac60" \
+      org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
+      org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
+      org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
+      org.sifwright.step.libfabric="058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67" \
+      org.sifwright.step.pytorch-wheel="691bcd854b7d62eee4367521d2ae465cac88433a9038b3ec78d6627c5dc8402f" \
+      org.sifwright.step.aws-ofi-nccl="419fd6a0ea752d29adc0fe8edd5635064078a96d24cafc0e8c17eb0e0b85c707" \
+      org.sifwright.step.torch-extras="10d14bd6d601caf1190356496f1d8796d95cd3d45e4652d8330d60ad47e1832b" \
+      org.sifwright.step.run-scripts="1907e49bab25a94d22ed8951f7e5aef218623f16e8e77abc727390505e08ac60" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.3.1" \
       org.sifwright.option.libfabric.provider="cxi" \

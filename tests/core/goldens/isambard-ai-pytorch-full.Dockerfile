@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac
+# step 5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step c01083794d0d78c33fb4ba331cc79d05f99c4c2d08e7327cb481685d9ae819a8
+# step 8005e3aa454efb87a99f46f8b6468b93b9883318e912ec9ac7be4296b2fed6f0
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 197b586941da9a310f6dc2bdfd1c524ffc6a9a8f20bc6ed6a800bd6ae80e7583
+# step 65daf931dd651e54ef9a51d82c53784789c7e2bb60d50a3a1f477f23561c0137
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.9.1", \
@@ -70,8 +71,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 07b6f5ec24fbd3199da938da1b4c2ed7299a4c58e1df22c34f24ad10a3ed1a7e
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 5ea61242d6a571be3f8cf92aa300df92ac9e5faa22ec3a36feead2ee2822b254
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 0ef84a09b7b609d23975e0385886de1c7d76db2a3c7910e03b032077b491e07b
+# step 8ac2fa7f62428aa677b0bf71cb5b17fdc5805d8058db95f4843b4f4f96063453
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.24.1", \
@@ -98,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 68f9dbde9171062552701f03697c8e244b3ea738a97d6c840e4deb5ab7f8cbd2
+# step 625f04a9a02a34a0d187f83215c78e73f0b84e7980e43927b8529805f4976800
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 111ff5b0bde005d5187bfc4cb53cd8caf8b23ed70302c324db419b112e78a54f
+# step 3ed525319a15a993429f6ba061459be2a97c4e521e638e6e73844584e6f79d6a
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -117,21 +118,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step 3a161804f273e4c5a664d6487282d7c76a5d642c813f799127cba79da1a5f8fa
+# step 75bf1c0d470df5f698751044fde103734f9eaeaa1922551be433aece6dbcd108
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step d8a57bca24a7c6c148ca5d44e9660c9b2b95924e1864549cebe8841050abb44f
+# step 41edb698676b23599607cf6e4f8b3ee73cee8e004bd38e1652f808a79c74170e
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 09f573882654940c0bb225c0c2803a1c177ca70cb08849c199ee998e62c36c41
+# step 18b53a8bfb3e726d2c62b707fec99f1fb6c01f4bc64b9e21df4fd4707cb55d8d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,22 +145,23 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="09f573882654940c0bb225c0c2803a1c177ca70cb08849c199ee998e62c36c41" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac" \
-      org.sifwright.step.mpich="c01083794d0d78c33fb4ba331cc79d05f99c4c2d08e7327cb481685d9ae819a8" \
-      org.sifwright.step.pytorch-wheel="197b586941da9a310f6dc2bdfd1c524ffc6a9a8f20bc6ed6a800bd6ae80e7583" \
-      org.sifwright.step.aws-ofi-nccl="07b6f5ec24fbd3199da938da1b4c2ed7299a4c58e1df22c34f24ad10a3ed1a7e" \
-      org.sifwright.step.torch-extras="0ef84a09b7b609d23975e0385886de1c7d76db2a3c7910e03b032077b491e07b" \
-      org.sifwright.step.mpi4py="68f9dbde9171062552701f03697c8e244b3ea738a97d6c840e4deb5ab7f8cbd2" \
-      org.sifwright.step.deepspeed="111ff5b0bde005d5187bfc4cb53cd8caf8b23ed70302c324db419b112e78a54f" \
-      org.sifwright.step.accelerate="3a161804f273e4c5a664d6487282d7c76a5d642c813f799127cba79da1a5f8fa" \
-      org.sifwright.step.transformers="d8a57bca24a7c6c148ca5d44e9660c9b2b95924e1864549cebe8841050abb44f" \
-      org.sifwright.step.run-scripts="09f573882654940c0bb225c0c2803a1c177ca70cb08849c199ee998e62c36c41" \
+      org.sifwright.plan="18b53a8bfb3e726d2c62b707fec99f1fb6c01f4bc64b9e21df4fd4707cb55d8d" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f" \
+      org.sifwright.step.mpich="8005e3aa454efb87a99f46f8b6468b93b9883318e912ec9ac7be4296b2fed6f0" \
+      org.sifwright.step.pytorch-wheel="65daf931dd651e54ef9a51d82c53784789c7e2bb60d50a3a1f477f23561c0137" \
+      org.sifwright.step.aws-ofi-nccl="5ea61242d6a571be3f8cf92aa300df92ac9e5faa22ec3a36feead2ee2822b254" \
+      org.sifwright.step.torch-extras="8ac2fa7f62428aa677b0bf71cb5b17fdc5805d8058db95f4843b4f4f96063453" \
+      org.sifwright.step.mpi4py="625f04a9a02a34a0d187f83215c78e73f0b84e7980e43927b8529805f4976800" \
+      org.sifwright.step.deepspeed="3ed525319a15a993429f6ba061459be2a97c4e521e638e6e73844584e6f79d6a" \
+      org.sifwright.step.accelerate="75bf1c0d470df5f698751044fde103734f9eaeaa1922551be433aece6dbcd108" \
+      org.sifwright.step.transformers="41edb698676b23599607cf6e4f8b3ee73cee8e004bd38e1652f808a79c74170e" \
+      org.sifwright.step.run-scripts="18b53a8bfb3e726d2c62b707fec99f1fb6c01f4bc64b9e21df4fd4707cb55d8d" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step e55f4f1c5179bf2b6872db10b8d33169b2282f43373bc6c4fce9101032b8bf23
+# step a3652aae1abef0e71cebadbe741e21a6dea3786c84baf9d3cddf97379a314db0
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.9.1", \
@@ -47,7 +48,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 7ecd4fec3757901ab1fdf5917c6840e4c540a26f50c441dbd7f53964d40eeb68
+# step 483b84fd44fa674f34706d8f0372cc63d1c3bba193dacf0953e3db97860a76c4
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.24.1", \
@@ -63,7 +64,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 636e976f6765bb7a77fe32e940456c6f4c43c576e742ce1cc7f5afbe5093ebd8
+# step d85b028027862cc708b9f27d2090662426af155e4cf145ad01cada3e64562cdf
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -77,8 +78,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 9a26650cb4c5556110f1cbc8c98f77c5b639273eaf3dbe370f036b5211a68893
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step bf5f1e1ed7faa92d4c63a87404e38ae26d659e3d56f30a156ec147ee870b0c9c
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step cfe5e25c5186e157343c2a0b54ed1dfb322230ff02513360680f454011f5aacf
+# step 94baf5e099f41c1c550390c84750d73fdfb36d4ceb59b3417fb8b89075f956dc
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -98,7 +99,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 5b15996d2ecb673f537a5e6f53be6b5afb6437d82259f28489fd122e879e31e0
+# step fd5e3d4623d0eae8513b6980eb7fea93cae0176c2f52b99d23f750519a56f207
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step 151df3a16fe9fa03dc2da1d5a61008d28f5a5773fc177bdbdcc73f2e0a937d6c
+# step 0b5b3dc2081cce7c3798394a7dd2678339f1b6db9ee065d5371cf235846afed9
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -121,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 48eca424eafccfe5e2c6a5e9fa0fc3855d2351f779b5f98ef10c3129e5431361
+# step d460e8fcf82070cfece7c734c1803a8a9125f63d481e457a1662476820fbe36a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -134,20 +135,21 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="48eca424eafccfe5e2c6a5e9fa0fc3855d2351f779b5f98ef10c3129e5431361" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.pytorch-wheel="e55f4f1c5179bf2b6872db10b8d33169b2282f43373bc6c4fce9101032b8bf23" \
-      org.sifwright.step.torch-extras="7ecd4fec3757901ab1fdf5917c6840e4c540a26f50c441dbd7f53964d40eeb68" \
-      org.sifwright.step.libfabric="636e976f6765bb7a77fe32e940456c6f4c43c576e742ce1cc7f5afbe5093ebd8" \
-      org.sifwright.step.aws-ofi-nccl="9a26650cb4c5556110f1cbc8c98f77c5b639273eaf3dbe370f036b5211a68893" \
-      org.sifwright.step.mpich="cfe5e25c5186e157343c2a0b54ed1dfb322230ff02513360680f454011f5aacf" \
-      org.sifwright.step.mpi4py="5b15996d2ecb673f537a5e6f53be6b5afb6437d82259f28489fd122e879e31e0" \
-      org.sifwright.step.horovod="151df3a16fe9fa03dc2da1d5a61008d28f5a5773fc177bdbdcc73f2e0a937d6c" \
-      org.sifwright.step.run-scripts="48eca424eafccfe5e2c6a5e9fa0fc3855d2351f779b5f98ef10c3129e5431361" \
+      org.sifwright.plan="d460e8fcf82070cfece7c734c1803a8a9125f63d481e457a1662476820fbe36a" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.pytorch-wheel="a3652aae1abef0e71cebadbe741e21a6dea3786c84baf9d3cddf97379a314db0" \
+      org.sifwright.step.torch-extras="483b84fd44fa674f34706d8f0372cc63d1c3bba193dacf0953e3db97860a76c4" \
+      org.sifwright.step.libfabric="d85b028027862cc708b9f27d2090662426af155e4cf145ad01cada3e64562cdf" \
+      org.sifwright.step.aws-ofi-nccl="bf5f1e1ed7faa92d4c63a87404e38ae26d659e3d56f30a156ec147ee870b0c9c" \
+      org.sifwright.step.mpich="94baf5e099f41c1c550390c84750d73fdfb36d4ceb59b3417fb8b89075f956dc" \
+      org.sifwright.step.mpi4py="fd5e3d4623d0eae8513b6980eb7fea93cae0176c2f52b99d23f750519a56f207" \
+      org.sifwright.step.horovod="0b5b3dc2081cce7c3798394a7dd2678339f1b6db9ee065d5371cf235846afed9" \
+      org.sifwright.step.run-scripts="d460e8fcf82070cfece7c734c1803a8a9125f63d481e457a1662476820fbe36a" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.9.1" \
       org.sifwright.option.pytorch-wheel.variant="cu126" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac
+# step 5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step c01083794d0d78c33fb4ba331cc79d05f99c4c2d08e7327cb481685d9ae819a8
+# step 8005e3aa454efb87a99f46f8b6468b93b9883318e912ec9ac7be4296b2fed6f0
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step def69d328466a21078612ebd113414aa06e1e06b6df6c8a0b0966898eff08edb
+# step 9e9bc880ed039a8abd19d0b8d63527e3006a0d879b64445ebecc8ff36a384a68
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -76,7 +77,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step ce460294970ad7f9deadc0e3c1183b06324b453f1ecb987ed117862742cb6f39
+# step 1f2fc5ce9dd57ad769b8bfed36862aa3301b0abb2e658e2fe601933130a4c840
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -85,8 +86,8 @@ RUN ["env", \
      "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.25.0.tar.gz 0.25.0 a7ac1b3ab489d71f6e27edfad1e27616e4b8a9b1517e60fce4a950600d3510e8", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step ac8a2ed3fa7bb956c03bd5b282370cbc6830f806580145f2b7b0492936384af4
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 4fb86462167f303a47d84a2d74829094e75f633e689b68a1ecbdbe054919265f
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -97,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step da962b79aea7eec020e18fbccd8511dbb943fbe26354344957e157b307030ef4
+# step faf60cbd0479ab65ac5ab9ae9128a2f37b3bd428b018a770a37f09236c59c658
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -106,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 73791ea5b733e1e36c12712913455c7a4c0c2541335a09fd4545caf4b797f163
+# step aef46b094ac7191b9516e83888d369621e1301399fea402d449e4063ff63209b
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -122,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 50c84a2d2ad628e67c2dc46264142193b8eefbb8caaa3a4355176d8300b54a1a
+# step db742c4069f4e90eb4ad75f1bdabeb348eca1c0c291073a034aef946636468a7
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,20 +136,21 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="50c84a2d2ad628e67c2dc46264142193b8eefbb8caaa3a4355176d8300b54a1a" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac" \
-      org.sifwright.step.mpich="c01083794d0d78c33fb4ba331cc79d05f99c4c2d08e7327cb481685d9ae819a8" \
-      org.sifwright.step.pytorch-source="def69d328466a21078612ebd113414aa06e1e06b6df6c8a0b0966898eff08edb" \
-      org.sifwright.step.torchvision-source="ce460294970ad7f9deadc0e3c1183b06324b453f1ecb987ed117862742cb6f39" \
-      org.sifwright.step.aws-ofi-nccl="ac8a2ed3fa7bb956c03bd5b282370cbc6830f806580145f2b7b0492936384af4" \
-      org.sifwright.step.mpi4py="da962b79aea7eec020e18fbccd8511dbb943fbe26354344957e157b307030ef4" \
-      org.sifwright.step.torch-extras="73791ea5b733e1e36c12712913455c7a4c0c2541335a09fd4545caf4b797f163" \
-      org.sifwright.step.run-scripts="50c84a2d2ad628e67c2dc46264142193b8eefbb8caaa3a4355176d8300b54a1a" \
+      org.sifwright.plan="db742c4069f4e90eb4ad75f1bdabeb348eca1c0c291073a034aef946636468a7" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f" \
+      org.sifwright.step.mpich="8005e3aa454efb87a99f46f8b6468b93b9883318e912ec9ac7be4296b2fed6f0" \
+      org.sifwright.step.pytorch-source="9e9bc880ed039a8abd19d0b8d63527e3006a0d879b64445ebecc8ff36a384a68" \
+      org.sifwright.step.torchvision-source="1f2fc5ce9dd57ad769b8bfed36862aa3301b0abb2e658e2fe601933130a4c840" \
+      org.sifwright.step.aws-ofi-nccl="4fb86462167f303a47d84a2d74829094e75f633e689b68a1ecbdbe054919265f" \
+      org.sifwright.step.mpi4py="faf60cbd0479ab65ac5ab9ae9128a2f37b3bd428b018a770a37f09236c59c658" \
+      org.sifwright.step.torch-extras="aef46b094ac7191b9516e83888d369621e1301399fea402d449e4063ff63209b" \
+      org.sifwright.step.run-scripts="db742c4069f4e90eb4ad75f1bdabeb348eca1c0c291073a034aef946636468a7" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \

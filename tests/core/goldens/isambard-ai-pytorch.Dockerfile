@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac
+# step 5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step a60906994092960f8b8f8e40431c9b6f2854814f34a96877ac06ff491933ebd8
+# step 7faa4370a06587752069582ec7f335db1b4b7cecfa5b7c1c071ca66735dabe4d
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.9.1", \
@@ -61,8 +62,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 797b1829daab23fd9e0de72dca4020bf72bd05a9bb29f98fc57a42b4b344d9d2
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 5058ff4822376e20161c0aee99cb9838b4fd402a3026519525514e02258d6172
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -73,7 +74,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 96c1a8647e8c7da2c0a87bd0b443183f8afb8232889f2cbc0b666d83693d4e18
+# step 269fa87bbe9e9c336c06d654ac6bb746cc822ee606f770474f10bb2029f2d19d
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.24.1", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 5ca35c512daaf32a6a0dd21f2957af65c9c18600f6545689a4421b59f05828dd
+# step fcf58f624178bd802c5868623f0448f3e644afd403898bac392f28dd4ec22845
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,17 +103,18 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="5ca35c512daaf32a6a0dd21f2957af65c9c18600f6545689a4421b59f05828dd" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="43f8482c7ac28f7d112478669f95b66e5003d90d68fb638c1fa445d98c48e3ac" \
-      org.sifwright.step.pytorch-wheel="a60906994092960f8b8f8e40431c9b6f2854814f34a96877ac06ff491933ebd8" \
-      org.sifwright.step.aws-ofi-nccl="797b1829daab23fd9e0de72dca4020bf72bd05a9bb29f98fc57a42b4b344d9d2" \
-      org.sifwright.step.torch-extras="96c1a8647e8c7da2c0a87bd0b443183f8afb8232889f2cbc0b666d83693d4e18" \
-      org.sifwright.step.run-scripts="5ca35c512daaf32a6a0dd21f2957af65c9c18600f6545689a4421b59f05828dd" \
+      org.sifwright.plan="fcf58f624178bd802c5868623f0448f3e644afd403898bac392f28dd4ec22845" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f" \
+      org.sifwright.step.pytorch-wheel="7faa4370a06587752069582ec7f335db1b4b7cecfa5b7c1c071ca66735dabe4d" \
+      org.sifwright.step.aws-ofi-nccl="5058ff4822376e20161c0aee99cb9838b4fd402a3026519525514e02258d6172" \
+      org.sifwright.step.torch-extras="269fa87bbe9e9c336c06d654ac6bb746cc822ee606f770474f10bb2029f2d19d" \
+      org.sifwright.step.run-scripts="fcf58f624178bd802c5868623f0448f3e644afd403898bac392f28dd4ec22845" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \

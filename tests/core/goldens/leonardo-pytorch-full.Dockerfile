@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # openmpi: Open MPI from source, over UCX where the nodes have InfiniBand
-# step 1fbf1b6a567bab90a7be1c596377b2c9ecc1d0d6c1feb05801a83f944cb18cde
+# step ec3a88e7c0db8543849841c37fee081a976061d17711612dad8f8e329a628ee6
 COPY layers/openmpi/ /.sifwright/layers/openmpi/
 RUN ["env", \
      "OPT_VERSION=5.0.10", \
@@ -47,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 4bd7893bf4c54390d8786f9677d711f4d9d4471e5d4441c7bf6ef2e278df42de
+# step 7e977baf77ac118e8d73a06766a8f0e54fc2966f2b196598bdfe5b864ef6a24d
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -57,7 +58,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step cb0a49de5621a451c20d91236d7592b5552b6c52f94f9f1a1cfe3872539a157e
+# step fd0bad620349f84dc249e1e8341c91af8991acee27db7207d93e01e6c74ac1c9
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -73,7 +74,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 0df7f9bda69631f7587f7e2b999d23b71958f0cd2d7bea55bdfcdbd00f941c87
+# step 2b123a282314315d482e09af410df41c80b5b2c5772d157dfbb934f4d294a68b
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 6c491343c8ad779856f53fe2af2733dcef555fb7a33ac23dd52603f583a9332e
+# step b5c5f1932088306c45cf1257e1c190043bb952741467fb2bcdc309e99a4219e4
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -92,21 +93,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step f901ac8a6433ea697d57bcc9c002167c250bdb784809cdb08675105f61416bb0
+# step 3f3b1f7cdd03ab9b650be75106e1c3b1d53268a7c314a3d97d70604527e2f1be
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 1f84a6880e0915b1d66f971dfb01d97b31f7137fb867eb86431e29f0c8822e41
+# step adbdbac30cd9b5fcdf6debf17aa608657a4cb6b6cc0e4f265104224211064ee0
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step b47b0edcda49f290c78ade2aa8c61e9da69605bee167fd5d7ea809e2b28f99f8
+# step ee693d3ceecbaab3670a811495a47efcef1c6aea3698e8cce861df78d4ff3b4e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -119,20 +120,21 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="b47b0edcda49f290c78ade2aa8c61e9da69605bee167fd5d7ea809e2b28f99f8" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.openmpi="1fbf1b6a567bab90a7be1c596377b2c9ecc1d0d6c1feb05801a83f944cb18cde" \
-      org.sifwright.step.pytorch-wheel="4bd7893bf4c54390d8786f9677d711f4d9d4471e5d4441c7bf6ef2e278df42de" \
-      org.sifwright.step.torch-extras="cb0a49de5621a451c20d91236d7592b5552b6c52f94f9f1a1cfe3872539a157e" \
-      org.sifwright.step.mpi4py="0df7f9bda69631f7587f7e2b999d23b71958f0cd2d7bea55bdfcdbd00f941c87" \
-      org.sifwright.step.deepspeed="6c491343c8ad779856f53fe2af2733dcef555fb7a33ac23dd52603f583a9332e" \
-      org.sifwright.step.accelerate="f901ac8a6433ea697d57bcc9c002167c250bdb784809cdb08675105f61416bb0" \
-      org.sifwright.step.transformers="1f84a6880e0915b1d66f971dfb01d97b31f7137fb867eb86431e29f0c8822e41" \
-      org.sifwright.step.run-scripts="b47b0edcda49f290c78ade2aa8c61e9da69605bee167fd5d7ea809e2b28f99f8" \
+      org.sifwright.plan="ee693d3ceecbaab3670a811495a47efcef1c6aea3698e8cce861df78d4ff3b4e" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.openmpi="ec3a88e7c0db8543849841c37fee081a976061d17711612dad8f8e329a628ee6" \
+      org.sifwright.step.pytorch-wheel="7e977baf77ac118e8d73a06766a8f0e54fc2966f2b196598bdfe5b864ef6a24d" \
+      org.sifwright.step.torch-extras="fd0bad620349f84dc249e1e8341c91af8991acee27db7207d93e01e6c74ac1c9" \
+      org.sifwright.step.mpi4py="2b123a282314315d482e09af410df41c80b5b2c5772d157dfbb934f4d294a68b" \
+      org.sifwright.step.deepspeed="b5c5f1932088306c45cf1257e1c190043bb952741467fb2bcdc309e99a4219e4" \
+      org.sifwright.step.accelerate="3f3b1f7cdd03ab9b650be75106e1c3b1d53268a7c314a3d97d70604527e2f1be" \
+      org.sifwright.step.transformers="adbdbac30cd9b5fcdf6debf17aa608657a4cb6b6cc0e4f265104224211064ee0" \
+      org.sifwright.step.run-scripts="ee693d3ceecbaab3670a811495a47efcef1c6aea3698e8cce861df78d4ff3b4e" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.openmpi.version="5.0.10" \
       org.sifwright.option.openmpi.fabric="infiniband" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step d357dfb91862186cd859d1f07830502642bf75c79fa61401881b003e365d8622
+# step 9b5f6aff921188af4896ff8ca1ee9a4f0c54146b52a36f9f724cd7a246d535d8
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -47,7 +48,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 8bd1791a43c024bfc334b77702c6b59c18597ae9c4b7670dc1b7d4e1c1abcaf7
+# step 7e808380d7848dc6d706403f69f3e784f5d62879bf525c910d28bcbb6a753226
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -63,7 +64,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # openmpi: Open MPI from source, over UCX where the nodes have InfiniBand
-# step e00a3d2f49f7e82514a15528c7e18a0e3358d143358c31cd73781b13a2a1e671
+# step 776898ae9effb1ef4df91d4c84dd748ee8777cdf9c3507c5155f75358bed436b
 COPY layers/openmpi/ /.sifwright/layers/openmpi/
 RUN ["env", \
      "OPT_VERSION=5.0.10", \
@@ -73,7 +74,7 @@ RUN ["env", \
 ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 67ef50c81df3446263465295d62a3b6b6ab12e7e58b7ccfd658e1e6214a77bd8
+# step a6d27e18ae0cec0f63b128cfb2ed4b1a5438d7d3b60653c3cc627145e14df35b
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step 610c0ea02e7d525d7e9a51f68f6a023e12de5d406de70c29e0cddd94ab7e5fd1
+# step 35be9fcf53640454eeeab0113a9234f422adcda41dd6728af4478ffa14198a23
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -96,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 385b6cad6993f3aecd497cae493a0255c06fa6d9bf2dedbb78ff6817e7e8a532
+# step aa451817458f9f43d097a5ebed4d1208266f298ec26d774ec82b6c737163b153
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -109,18 +110,19 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="385b6cad6993f3aecd497cae493a0255c06fa6d9bf2dedbb78ff6817e7e8a532" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.pytorch-wheel="d357dfb91862186cd859d1f07830502642bf75c79fa61401881b003e365d8622" \
-      org.sifwright.step.torch-extras="8bd1791a43c024bfc334b77702c6b59c18597ae9c4b7670dc1b7d4e1c1abcaf7" \
-      org.sifwright.step.openmpi="e00a3d2f49f7e82514a15528c7e18a0e3358d143358c31cd73781b13a2a1e671" \
-      org.sifwright.step.mpi4py="67ef50c81df3446263465295d62a3b6b6ab12e7e58b7ccfd658e1e6214a77bd8" \
-      org.sifwright.step.horovod="610c0ea02e7d525d7e9a51f68f6a023e12de5d406de70c29e0cddd94ab7e5fd1" \
-      org.sifwright.step.run-scripts="385b6cad6993f3aecd497cae493a0255c06fa6d9bf2dedbb78ff6817e7e8a532" \
+      org.sifwright.plan="aa451817458f9f43d097a5ebed4d1208266f298ec26d774ec82b6c737163b153" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.pytorch-wheel="9b5f6aff921188af4896ff8ca1ee9a4f0c54146b52a36f9f724cd7a246d535d8" \
+      org.sifwright.step.torch-extras="7e808380d7848dc6d706403f69f3e784f5d62879bf525c910d28bcbb6a753226" \
+      org.sifwright.step.openmpi="776898ae9effb1ef4df91d4c84dd748ee8777cdf9c3507c5155f75358bed436b" \
+      org.sifwright.step.mpi4py="a6d27e18ae0cec0f63b128cfb2ed4b1a5438d7d3b60653c3cc627145e14df35b" \
+      org.sifwright.step.horovod="35be9fcf53640454eeeab0113a9234f422adcda41dd6728af4478ffa14198a23" \
+      org.sifwright.step.run-scripts="aa451817458f9f43d097a5ebed4d1208266f298ec26d774ec82b6c737163b153" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.10.0" \
       org.sifwright.option.pytorch-wheel.variant="cu126" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # openmpi: Open MPI from source, over UCX where the nodes have InfiniBand
-# step 1fbf1b6a567bab90a7be1c596377b2c9ecc1d0d6c1feb05801a83f944cb18cde
+# step ec3a88e7c0db8543849841c37fee081a976061d17711612dad8f8e329a628ee6
 COPY layers/openmpi/ /.sifwright/layers/openmpi/
 RUN ["env", \
      "OPT_VERSION=5.0.10", \
@@ -47,7 +48,7 @@ RUN ["env", \
 ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 400c49daeac0aaf82046bceeeb1bf8080e2e784e60a29f07de2ffed7b02ed26b
+# step 6d307d029aa8433b9a771bb7b455aaaaf852105e8b5a81bc27f63c0da900f202
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -62,7 +63,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 2f6b549a89242f4a811c9ba37e307a00c9f813ee55d0792898506b36d1d49233
+# step 3b1dc8c3c6b73e8ceb3789f809cb00ac2dfbf4c6b459aec72265f71135cfa781
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -72,7 +73,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 29e9e5a5ba7b92373d31fbc4c95902044bcae3d580012518f62d0c312fad710c
+# step 8b40048b80cded848aa60325a0aa5b6b9f0c2ee5d4e5f55efd56ef46a09207a5
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -81,7 +82,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 71828ff74b9631021191ec6451cda22841da8ddc75f3f8a4299390d73d102bed
+# step fd0ac99b4372a40a6f11cf0f573b0f6a5d35213d44a92ee98f7e4c7f7b3ef78e
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -97,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e1f92477f85d4ba7887a008d2f90a473ce48bf816b88244b6e6cf97d02ce7b13
+# step 26ac9218944ecf61a5b75322b4b1b37dc11ac1fc0a471526b4c6a7ca8941bfa8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,18 +111,19 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="e1f92477f85d4ba7887a008d2f90a473ce48bf816b88244b6e6cf97d02ce7b13" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.openmpi="1fbf1b6a567bab90a7be1c596377b2c9ecc1d0d6c1feb05801a83f944cb18cde" \
-      org.sifwright.step.pytorch-source="400c49daeac0aaf82046bceeeb1bf8080e2e784e60a29f07de2ffed7b02ed26b" \
-      org.sifwright.step.torchvision-source="2f6b549a89242f4a811c9ba37e307a00c9f813ee55d0792898506b36d1d49233" \
-      org.sifwright.step.mpi4py="29e9e5a5ba7b92373d31fbc4c95902044bcae3d580012518f62d0c312fad710c" \
-      org.sifwright.step.torch-extras="71828ff74b9631021191ec6451cda22841da8ddc75f3f8a4299390d73d102bed" \
-      org.sifwright.step.run-scripts="e1f92477f85d4ba7887a008d2f90a473ce48bf816b88244b6e6cf97d02ce7b13" \
+      org.sifwright.plan="26ac9218944ecf61a5b75322b4b1b37dc11ac1fc0a471526b4c6a7ca8941bfa8" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.openmpi="ec3a88e7c0db8543849841c37fee081a976061d17711612dad8f8e329a628ee6" \
+      org.sifwright.step.pytorch-source="6d307d029aa8433b9a771bb7b455aaaaf852105e8b5a81bc27f63c0da900f202" \
+      org.sifwright.step.torchvision-source="3b1dc8c3c6b73e8ceb3789f809cb00ac2dfbf4c6b459aec72265f71135cfa781" \
+      org.sifwright.step.mpi4py="8b40048b80cded848aa60325a0aa5b6b9f0c2ee5d4e5f55efd56ef46a09207a5" \
+      org.sifwright.step.torch-extras="fd0ac99b4372a40a6f11cf0f573b0f6a5d35213d44a92ee98f7e4c7f7b3ef78e" \
+      org.sifwright.step.run-scripts="26ac9218944ecf61a5b75322b4b1b37dc11ac1fc0a471526b4c6a7ca8941bfa8" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.openmpi.version="5.0.10" \
       org.sifwright.option.openmpi.fabric="infiniband" \

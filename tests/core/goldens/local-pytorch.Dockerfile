@@ -14,17 +14,19 @@ ENV PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPY runner/ /.sifwright/
 
 # base-debian: A small Debian system, made with debootstrap
-# step 0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f
+# step 82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2
 COPY layers/base-debian/ /.sifwright/layers/base-debian/
 RUN ["env", \
      "OPT_SUITE=bookworm", \
      "OPT_MIRROR=", \
+     "OPT_UPDATES=true", \
+     "OPT_SECURITY_MIRROR=", \
      "OPT_IMAGE_MIRROR=", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-debian"]
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04
+# step 3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -34,7 +36,7 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step e838136cc3104c3d8aaa2ea6358faae13b32d563e52d0f5f4abd5273a3577457
+# step 2c7cd8a2d59cea76a9cf4b247670ae884bc0e68fdbbdc8be32ef80d56093042d
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.13.0", \
@@ -44,7 +46,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 76bdd286319df9751194be911f2b73b251df468b8495d36ed0315e44b218f150
+# step 9f92557a44f1426ce63c72c788699e11ba83c7b8436bffde84f960401c95e0f8
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -60,7 +62,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 809e3fbeff010e66c82b50133b8e1effda9baaa47351cce80ce3f19f2b9acad3
+# step 3e6f9ddad9ed05e1800e36232df1f5b1f2d6aee0d1e6656a7dddc99a26f51ebb
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,13 +75,14 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="809e3fbeff010e66c82b50133b8e1effda9baaa47351cce80ce3f19f2b9acad3" \
-      org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
-      org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
-      org.sifwright.step.pytorch-wheel="e838136cc3104c3d8aaa2ea6358faae13b32d563e52d0f5f4abd5273a3577457" \
-      org.sifwright.step.torch-extras="76bdd286319df9751194be911f2b73b251df468b8495d36ed0315e44b218f150" \
-      org.sifwright.step.run-scripts="809e3fbeff010e66c82b50133b8e1effda9baaa47351cce80ce3f19f2b9acad3" \
+      org.sifwright.plan="3e6f9ddad9ed05e1800e36232df1f5b1f2d6aee0d1e6656a7dddc99a26f51ebb" \
+      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
+      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
+      org.sifwright.step.pytorch-wheel="2c7cd8a2d59cea76a9cf4b247670ae884bc0e68fdbbdc8be32ef80d56093042d" \
+      org.sifwright.step.torch-extras="9f92557a44f1426ce63c72c788699e11ba83c7b8436bffde84f960401c95e0f8" \
+      org.sifwright.step.run-scripts="3e6f9ddad9ed05e1800e36232df1f5b1f2d6aee0d1e6656a7dddc99a26f51ebb" \
       org.sifwright.option.base-debian.suite="bookworm" \
+      org.sifwright.option.base-debian.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.13.0" \
       org.sifwright.option.pytorch-wheel.variant="cpu" \

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5
+# step ed21ac7649afd3ad462d1388694a874e66656634cc83c68979dc1f19590328eb
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0", \
@@ -21,19 +21,20 @@ RUN ["env", \
      "OPT_PROGRAM=", \
      "OPT_PLUGINS=", \
      "OPT_UNSET=", \
+     "OPT_UPDATES=false", \
      "bash", "/.sifwright/run", "base-image"]
 ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     WITH_CONDA="source /opt/base-image/activate" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5
+# step 588e5970d0e34f76381fc05c6dd0394325a744df3e73ca5c166c0e1203ce443b
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7922bfa83d45728bbc9fca5c22ee0be3cb10fe8cabc5e8bb00cce443addec3cf
+# step 54799c05f1b4a603d437900ecf4e0e27be4d1e81444aa73080d05615b7b0e7b9
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.1.0", \
@@ -47,8 +48,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 4d384504979b0fa2e40eda6df00768678c8f621a1d6392a319d827f14d8803be
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 200ea52f15b1e02cce52c814d1b8417dcda9f0ae9f8eb70afd2b921de30dc4e3
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -59,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 402684f7bba0a29d36c4d7d120f6f79ac6f3ce5a86cac876881aa42f61716f9d
+# step 6acd77688f6498427756d33a970de71355f7fb8b6465733e69c10c437b786425
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,16 +73,17 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="402684f7bba0a29d36c4d7d120f6f79ac6f3ce5a86cac876881aa42f61716f9d" \
-      org.sifwright.step.base-image="1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5" \
-      org.sifwright.step.build-tools="936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5" \
-      org.sifwright.step.libfabric="7922bfa83d45728bbc9fca5c22ee0be3cb10fe8cabc5e8bb00cce443addec3cf" \
-      org.sifwright.step.aws-ofi-nccl="4d384504979b0fa2e40eda6df00768678c8f621a1d6392a319d827f14d8803be" \
-      org.sifwright.step.run-scripts="402684f7bba0a29d36c4d7d120f6f79ac6f3ce5a86cac876881aa42f61716f9d" \
+      org.sifwright.plan="6acd77688f6498427756d33a970de71355f7fb8b6465733e69c10c437b786425" \
+      org.sifwright.step.base-image="ed21ac7649afd3ad462d1388694a874e66656634cc83c68979dc1f19590328eb" \
+      org.sifwright.step.build-tools="588e5970d0e34f76381fc05c6dd0394325a744df3e73ca5c166c0e1203ce443b" \
+      org.sifwright.step.libfabric="54799c05f1b4a603d437900ecf4e0e27be4d1e81444aa73080d05615b7b0e7b9" \
+      org.sifwright.step.aws-ofi-nccl="200ea52f15b1e02cce52c814d1b8417dcda9f0ae9f8eb70afd2b921de30dc4e3" \
+      org.sifwright.step.run-scripts="6acd77688f6498427756d33a970de71355f7fb8b6465733e69c10c437b786425" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \
       org.sifwright.option.base-image.rocm="6.4" \
+      org.sifwright.option.base-image.updates="false" \
       org.sifwright.option.libfabric.version="2.1.0" \
       org.sifwright.option.libfabric.provider="cxi" \
       org.sifwright.option.libfabric.shs="13.1.0" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 4b97379bd15ed644cf6353328f6b948eda9f1f933f6847d9afe2cd8862d5ebd9
+# step e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=7.0.2", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.0.2-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step cb5f7465974a35f3b5d5f77038c34142a97b24fcdd4969a9930c9d62a4f3145c
+# step 06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 43d754860d3247affe091440a418b1e91e81cecc6b9f508cf16ffbac23eac9d0
+# step 57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step aa9c8fd73ca172c8349268db3dd623e2fa9a3e893d618f8d350ca0a5492a861c
+# step bed4d12936bc1675aa67b974239a8c8acabfa00af6b336b9ff006b12322dba16
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.1.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 107b91ebd9e175e96aade68e520410f699fe31564e5e9fa560c349a859eef901
+# step 6df62f82c72e9d3030672cdb6fe79b44f154bc8c6d9a83461dc44dc808365650
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step d60280b18941a7c2f316cb5067dea865bc764847540ddf485908c5e2e8934100
+# step f1e417bfaa6e0c217b04f5d732117eb4b8b88a5786299d0f030528a92c265a03
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -70,8 +71,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 20d1373cf86f88e300cc5e959ef646dd3aa407666d22dcc3189a0542f3f83717
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step ac6f32c210735f7328bc5134017e5139cf84d57c60943981465e935ad45957eb
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 979c1a3305c304529aac251b7c8337fc7967c57f7001e0dbec4cea2cb2ee7bf8
+# step 5cc5a000293ce6f738399ae09c9e933fab542a0d50bd65f28449cecc093786ca
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -98,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 8ac49f4cba876b40aadc06e8e732c1cb937d3ea7d4098cb03b917ad6e568c5c2
+# step 6f0dc57b44d474212df29a1d7a5d78c49064ff428affc74ea8d27d2a849590a3
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step b73707b5f27ba618642859a4795d292fe165b88f30a3d72ba390133a7481d18a
+# step 755d99cd384fe0da1276327bd10cce85904f9a2d027dd59505821498b4eda8f0
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -117,21 +118,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step 67284e81705ba9cd52bd3e63d42f648501c36357b9a0e4ef5f8c530949458549
+# step 99d4213116341acc45c952f09c495c84a81bb97958d970ebcd312990381830fd
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step be2b206e9d3a5d7f0a6b4171f42dd6e4411f352dc9ae14efaa50a13e4550fa7d
+# step 20774c87977c74530990f5ab6f1042677cb4b34d0951218c67f9d4beaa48e12f
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f5f252efab2d28ad52ec68438899960049bc488b5f068f7d9c69fc8db60b82f8
+# step 8ce83aa331546e0eba12f180a4a68e67994486a7f096da97fe28a2a2527ebfc5
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,22 +145,23 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="f5f252efab2d28ad52ec68438899960049bc488b5f068f7d9c69fc8db60b82f8" \
-      org.sifwright.step.base-rocm="4b97379bd15ed644cf6353328f6b948eda9f1f933f6847d9afe2cd8862d5ebd9" \
-      org.sifwright.step.python-venv="cb5f7465974a35f3b5d5f77038c34142a97b24fcdd4969a9930c9d62a4f3145c" \
-      org.sifwright.step.build-tools="43d754860d3247affe091440a418b1e91e81cecc6b9f508cf16ffbac23eac9d0" \
-      org.sifwright.step.libfabric="aa9c8fd73ca172c8349268db3dd623e2fa9a3e893d618f8d350ca0a5492a861c" \
-      org.sifwright.step.mpich="107b91ebd9e175e96aade68e520410f699fe31564e5e9fa560c349a859eef901" \
-      org.sifwright.step.pytorch-wheel="d60280b18941a7c2f316cb5067dea865bc764847540ddf485908c5e2e8934100" \
-      org.sifwright.step.aws-ofi-nccl="20d1373cf86f88e300cc5e959ef646dd3aa407666d22dcc3189a0542f3f83717" \
-      org.sifwright.step.torch-extras="979c1a3305c304529aac251b7c8337fc7967c57f7001e0dbec4cea2cb2ee7bf8" \
-      org.sifwright.step.mpi4py="8ac49f4cba876b40aadc06e8e732c1cb937d3ea7d4098cb03b917ad6e568c5c2" \
-      org.sifwright.step.deepspeed="b73707b5f27ba618642859a4795d292fe165b88f30a3d72ba390133a7481d18a" \
-      org.sifwright.step.accelerate="67284e81705ba9cd52bd3e63d42f648501c36357b9a0e4ef5f8c530949458549" \
-      org.sifwright.step.transformers="be2b206e9d3a5d7f0a6b4171f42dd6e4411f352dc9ae14efaa50a13e4550fa7d" \
-      org.sifwright.step.run-scripts="f5f252efab2d28ad52ec68438899960049bc488b5f068f7d9c69fc8db60b82f8" \
+      org.sifwright.plan="8ce83aa331546e0eba12f180a4a68e67994486a7f096da97fe28a2a2527ebfc5" \
+      org.sifwright.step.base-rocm="e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf" \
+      org.sifwright.step.python-venv="06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111" \
+      org.sifwright.step.build-tools="57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727" \
+      org.sifwright.step.libfabric="bed4d12936bc1675aa67b974239a8c8acabfa00af6b336b9ff006b12322dba16" \
+      org.sifwright.step.mpich="6df62f82c72e9d3030672cdb6fe79b44f154bc8c6d9a83461dc44dc808365650" \
+      org.sifwright.step.pytorch-wheel="f1e417bfaa6e0c217b04f5d732117eb4b8b88a5786299d0f030528a92c265a03" \
+      org.sifwright.step.aws-ofi-nccl="ac6f32c210735f7328bc5134017e5139cf84d57c60943981465e935ad45957eb" \
+      org.sifwright.step.torch-extras="5cc5a000293ce6f738399ae09c9e933fab542a0d50bd65f28449cecc093786ca" \
+      org.sifwright.step.mpi4py="6f0dc57b44d474212df29a1d7a5d78c49064ff428affc74ea8d27d2a849590a3" \
+      org.sifwright.step.deepspeed="755d99cd384fe0da1276327bd10cce85904f9a2d027dd59505821498b4eda8f0" \
+      org.sifwright.step.accelerate="99d4213116341acc45c952f09c495c84a81bb97958d970ebcd312990381830fd" \
+      org.sifwright.step.transformers="20774c87977c74530990f5ab6f1042677cb4b34d0951218c67f9d4beaa48e12f" \
+      org.sifwright.step.run-scripts="8ce83aa331546e0eba12f180a4a68e67994486a7f096da97fe28a2a2527ebfc5" \
       org.sifwright.option.base-rocm.rocm="7.0.2" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.1.0" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 4b97379bd15ed644cf6353328f6b948eda9f1f933f6847d9afe2cd8862d5ebd9
+# step e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=7.0.2", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.0.2-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step cb5f7465974a35f3b5d5f77038c34142a97b24fcdd4969a9930c9d62a4f3145c
+# step 06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 43d754860d3247affe091440a418b1e91e81cecc6b9f508cf16ffbac23eac9d0
+# step 57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step aa9c8fd73ca172c8349268db3dd623e2fa9a3e893d618f8d350ca0a5492a861c
+# step bed4d12936bc1675aa67b974239a8c8acabfa00af6b336b9ff006b12322dba16
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.1.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 107b91ebd9e175e96aade68e520410f699fe31564e5e9fa560c349a859eef901
+# step 6df62f82c72e9d3030672cdb6fe79b44f154bc8c6d9a83461dc44dc808365650
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step e0b1ffd7ceae3fada32ed2f1006b11c560f479b165b9803c375b9130109b5c50
+# step 609d89a188a40c298d3b4516c4eecf9043b6e360d91e76e2455b480913ca720a
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -76,7 +77,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 8bb0c78b5e1db99567081d14cdd7e82285f50fea8356b699c632c4e5d72a21df
+# step 8b9b3922af48181b23bb15c9abf0953ac224598dbfc03799775c933fe722fdfe
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -85,8 +86,8 @@ RUN ["env", \
      "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.25.0.tar.gz 0.25.0 a7ac1b3ab489d71f6e27edfad1e27616e4b8a9b1517e60fce4a950600d3510e8", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step d3389a0d2bd41c200b12781c4a80aaddcac638484b5307cc356c1fd469cb630d
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step dc97b0c18e31c6c7462f0b789767dc03ee9330474376c2eb28d141155d9c35d8
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -97,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 1117cbb194edc251289740f301e62987658f8f6ec282184ee08d825a50530ae4
+# step cd3c48edbad138684e0fa696db0b5f271c0daa84a624adb28cb6aa7e4e248318
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -106,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 3141353e53e4b9c731a67eafcbcdbbfa6db6de8727605f754c418ac621dabfa1
+# step db7982d4dcb6ac5bbc21859ee8b4d8d07b79f03c9983bc6e5e1ed1a98a1c84c6
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -122,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d4ed62c741ff0fc176e3b2bc6650de85bfd67f6b3c93fa2a15da51ce9cde400b
+# step 378fe07603cf6c42951404e254ce9a0d4a1c1fc02d86be914ca1280fd51e81c0
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,20 +136,21 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="d4ed62c741ff0fc176e3b2bc6650de85bfd67f6b3c93fa2a15da51ce9cde400b" \
-      org.sifwright.step.base-rocm="4b97379bd15ed644cf6353328f6b948eda9f1f933f6847d9afe2cd8862d5ebd9" \
-      org.sifwright.step.python-venv="cb5f7465974a35f3b5d5f77038c34142a97b24fcdd4969a9930c9d62a4f3145c" \
-      org.sifwright.step.build-tools="43d754860d3247affe091440a418b1e91e81cecc6b9f508cf16ffbac23eac9d0" \
-      org.sifwright.step.libfabric="aa9c8fd73ca172c8349268db3dd623e2fa9a3e893d618f8d350ca0a5492a861c" \
-      org.sifwright.step.mpich="107b91ebd9e175e96aade68e520410f699fe31564e5e9fa560c349a859eef901" \
-      org.sifwright.step.pytorch-source="e0b1ffd7ceae3fada32ed2f1006b11c560f479b165b9803c375b9130109b5c50" \
-      org.sifwright.step.torchvision-source="8bb0c78b5e1db99567081d14cdd7e82285f50fea8356b699c632c4e5d72a21df" \
-      org.sifwright.step.aws-ofi-nccl="d3389a0d2bd41c200b12781c4a80aaddcac638484b5307cc356c1fd469cb630d" \
-      org.sifwright.step.mpi4py="1117cbb194edc251289740f301e62987658f8f6ec282184ee08d825a50530ae4" \
-      org.sifwright.step.torch-extras="3141353e53e4b9c731a67eafcbcdbbfa6db6de8727605f754c418ac621dabfa1" \
-      org.sifwright.step.run-scripts="d4ed62c741ff0fc176e3b2bc6650de85bfd67f6b3c93fa2a15da51ce9cde400b" \
+      org.sifwright.plan="378fe07603cf6c42951404e254ce9a0d4a1c1fc02d86be914ca1280fd51e81c0" \
+      org.sifwright.step.base-rocm="e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf" \
+      org.sifwright.step.python-venv="06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111" \
+      org.sifwright.step.build-tools="57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727" \
+      org.sifwright.step.libfabric="bed4d12936bc1675aa67b974239a8c8acabfa00af6b336b9ff006b12322dba16" \
+      org.sifwright.step.mpich="6df62f82c72e9d3030672cdb6fe79b44f154bc8c6d9a83461dc44dc808365650" \
+      org.sifwright.step.pytorch-source="609d89a188a40c298d3b4516c4eecf9043b6e360d91e76e2455b480913ca720a" \
+      org.sifwright.step.torchvision-source="8b9b3922af48181b23bb15c9abf0953ac224598dbfc03799775c933fe722fdfe" \
+      org.sifwright.step.aws-ofi-nccl="dc97b0c18e31c6c7462f0b789767dc03ee9330474376c2eb28d141155d9c35d8" \
+      org.sifwright.step.mpi4py="cd3c48edbad138684e0fa696db0b5f271c0daa84a624adb28cb6aa7e4e248318" \
+      org.sifwright.step.torch-extras="db7982d4dcb6ac5bbc21859ee8b4d8d07b79f03c9983bc6e5e1ed1a98a1c84c6" \
+      org.sifwright.step.run-scripts="378fe07603cf6c42951404e254ce9a0d4a1c1fc02d86be914ca1280fd51e81c0" \
       org.sifwright.option.base-rocm.rocm="7.0.2" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.1.0" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 4b97379bd15ed644cf6353328f6b948eda9f1f933f6847d9afe2cd8862d5ebd9
+# step e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=7.0.2", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:7.0.2-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step cb5f7465974a35f3b5d5f77038c34142a97b24fcdd4969a9930c9d62a4f3145c
+# step 06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 43d754860d3247affe091440a418b1e91e81cecc6b9f508cf16ffbac23eac9d0
+# step 57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step aa9c8fd73ca172c8349268db3dd623e2fa9a3e893d618f8d350ca0a5492a861c
+# step bed4d12936bc1675aa67b974239a8c8acabfa00af6b336b9ff006b12322dba16
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.1.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step b83749b42c4d2d6db1b71c752d64c4a38b36e2760cdf690ffe92c8f96352ba84
+# step f110aa7144d78475668dd66a22b4d26c49766e9e8b14c464a3aa8d038e0f128c
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -61,8 +62,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 472f1f8da61c2204a62d157728b84f498e65871455266cb41882c0f9887f868d
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 2fe2914358cba40f1238e49041da1cf75bc084f15efd22d10a7bc9c8e45c97ea
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -73,7 +74,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step e55c743592d0e17dcc8453aa432fe57b51290a69e1417f5dba103fcf8e17af08
+# step fe98dab00e559bd8873ed8ef3486b920d109bf373544827e518a6beed284d149
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 32a222770944305b4d8e521242973bb5049ccf5c417e1b6102fdf3e842ce37d6
+# step 3fb032f77d0301c074e9e819d84dd8fb4f5d7dba83beeb552280503908278763
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,17 +103,18 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="32a222770944305b4d8e521242973bb5049ccf5c417e1b6102fdf3e842ce37d6" \
-      org.sifwright.step.base-rocm="4b97379bd15ed644cf6353328f6b948eda9f1f933f6847d9afe2cd8862d5ebd9" \
-      org.sifwright.step.python-venv="cb5f7465974a35f3b5d5f77038c34142a97b24fcdd4969a9930c9d62a4f3145c" \
-      org.sifwright.step.build-tools="43d754860d3247affe091440a418b1e91e81cecc6b9f508cf16ffbac23eac9d0" \
-      org.sifwright.step.libfabric="aa9c8fd73ca172c8349268db3dd623e2fa9a3e893d618f8d350ca0a5492a861c" \
-      org.sifwright.step.pytorch-wheel="b83749b42c4d2d6db1b71c752d64c4a38b36e2760cdf690ffe92c8f96352ba84" \
-      org.sifwright.step.aws-ofi-nccl="472f1f8da61c2204a62d157728b84f498e65871455266cb41882c0f9887f868d" \
-      org.sifwright.step.torch-extras="e55c743592d0e17dcc8453aa432fe57b51290a69e1417f5dba103fcf8e17af08" \
-      org.sifwright.step.run-scripts="32a222770944305b4d8e521242973bb5049ccf5c417e1b6102fdf3e842ce37d6" \
+      org.sifwright.plan="3fb032f77d0301c074e9e819d84dd8fb4f5d7dba83beeb552280503908278763" \
+      org.sifwright.step.base-rocm="e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf" \
+      org.sifwright.step.python-venv="06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111" \
+      org.sifwright.step.build-tools="57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727" \
+      org.sifwright.step.libfabric="bed4d12936bc1675aa67b974239a8c8acabfa00af6b336b9ff006b12322dba16" \
+      org.sifwright.step.pytorch-wheel="f110aa7144d78475668dd66a22b4d26c49766e9e8b14c464a3aa8d038e0f128c" \
+      org.sifwright.step.aws-ofi-nccl="2fe2914358cba40f1238e49041da1cf75bc084f15efd22d10a7bc9c8e45c97ea" \
+      org.sifwright.step.torch-extras="fe98dab00e559bd8873ed8ef3486b920d109bf373544827e518a6beed284d149" \
+      org.sifwright.step.run-scripts="3fb032f77d0301c074e9e819d84dd8fb4f5d7dba83beeb552280503908278763" \
       org.sifwright.option.base-rocm.rocm="7.0.2" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.1.0" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973
+# step 9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -21,19 +21,20 @@ RUN ["env", \
      "OPT_PROGRAM=", \
      "OPT_PLUGINS=/opt/amazon/ofi-nccl /opt/amazon/aws-ofi-nccl /opt/hpcx/nccl_rdma_sharp_plugin /opt/hpcx/hcoll /opt/hpcx/sharp", \
      "OPT_UNSET=NCCL_NET_PLUGIN PIP_CONSTRAINT", \
+     "OPT_UPDATES=false", \
      "bash", "/.sifwright/run", "base-image"]
 ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     WITH_CONDA="source /opt/base-image/activate" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43
+# step fcdd026cbe21b841af181f5fdb5db68b2a1b2ea9592fb14fc1a9b95549b7ff2b
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step ff6604537a046aa6b6828e3cb2e48f1df7b9cef845733d924e5dfbdf226e217a
+# step dc041255f3d1d4bfdf9916f75491659a9c1679ba388dbf125b2aad71025e9077
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -47,8 +48,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step f3ecdd338354917f80b283c3a509c4f35565facfdf0dcb38aabd02feb4a5decb
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step b23eb811e32fd23a072ba6e17dd95d31602250469659ca34a4f64269f44f1e01
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -59,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 071927251c554009e6ea8e3a1ee4c8cfa62571fdb3aa581d7395f63f7c24edf7
+# step 33f5d77a976c7860d2e02826f69bf709a18633d53afc428f6b510c7fad012baa
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,16 +73,17 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="071927251c554009e6ea8e3a1ee4c8cfa62571fdb3aa581d7395f63f7c24edf7" \
-      org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
-      org.sifwright.step.build-tools="f5e407a5336a0fe34dcf25d72cfd01de58249f7fa292b4a8da4e4069f0f42e43" \
-      org.sifwright.step.libfabric="ff6604537a046aa6b6828e3cb2e48f1df7b9cef845733d924e5dfbdf226e217a" \
-      org.sifwright.step.aws-ofi-nccl="f3ecdd338354917f80b283c3a509c4f35565facfdf0dcb38aabd02feb4a5decb" \
-      org.sifwright.step.run-scripts="071927251c554009e6ea8e3a1ee4c8cfa62571fdb3aa581d7395f63f7c24edf7" \
+      org.sifwright.plan="33f5d77a976c7860d2e02826f69bf709a18633d53afc428f6b510c7fad012baa" \
+      org.sifwright.step.base-image="9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9" \
+      org.sifwright.step.build-tools="fcdd026cbe21b841af181f5fdb5db68b2a1b2ea9592fb14fc1a9b95549b7ff2b" \
+      org.sifwright.step.libfabric="dc041255f3d1d4bfdf9916f75491659a9c1679ba388dbf125b2aad71025e9077" \
+      org.sifwright.step.aws-ofi-nccl="b23eb811e32fd23a072ba6e17dd95d31602250469659ca34a4f64269f44f1e01" \
+      org.sifwright.step.run-scripts="33f5d77a976c7860d2e02826f69bf709a18633d53afc428f6b510c7fad012baa" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \
       org.sifwright.option.base-image.cuda="13.0" \
+      org.sifwright.option.base-image.updates="false" \
       org.sifwright.option.libfabric.version="2.3.1" \
       org.sifwright.option.libfabric.provider="cxi" \
       org.sifwright.option.libfabric.shs="13.1.0" \

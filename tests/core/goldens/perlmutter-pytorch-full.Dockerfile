@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 42e5634146b8d4b1f7351c2bca15f0c396921d0811ff1d437f7caf71120fea3b
+# step c2d51e4c6e76c13db5b4d910ed1ef35483c1e4c1d52ae9392e615a85b0b8ed82
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step c7365609f49e95be4426ee1a9b23ba75f6edd1f3a35bdf8519b63851b7076552
+# step 6dc72772506bfe2b8a8e4c692a947b331a69648d376f99417cace80f4df1da00
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step e35c452563825a015072c1b6beb8d87c7e4478d91a984e8564c6343d0dd3d63a
+# step 1ae89342bba0b7bffb590819ad709fdf7ab81b21e806e7082a1858edef565a42
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -70,8 +71,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step a0a471311c4ac624a846b7428d6210748cc65414fbb072e64ca52ad217239e0b
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step bf622cf4268e9ea57ee2dc9a6023770a561e592533e451cbc5eff83df6b5b7a4
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 6464215df3fb250bbe2253efcdeea18f209d0002087703fa03fa58857182e588
+# step 38c6c170d452a092a2cf595b26f0d2835f4e7b206e0b3922d24c3a620a275481
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -98,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 93c6e0d06f74264530667d4f9553b98d10d328c9b1bfd9379e58dfbcd76ed5da
+# step ed8b13b493f6fde3f63652f0207bce4d2eca9e18a115def56343d988c43ca0af
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step f7570bff0e611340b48099f33b3aebc01e9617143a4454a65c2406bb98d9a555
+# step e579c3662e9b2e719cc543d6c113a9273331da7c11d4511b2f2b17b8c8ef57e1
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -117,21 +118,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step 2d2b708372fcf61add7a00dfbecda9d801e217d9270f90658d868b2dc802049b
+# step f24e97db3a1eb92274caad8b798459684673af2e25069d726909208b6369ffea
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 9aaa251cce27188df3b07671d6af399c18b86442c163d2f1669b15284c0990eb
+# step 83ab73868d3c2cd51567209dd32810e496ea61c7be1f29565163c4f295a6e0de
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 1a341c36bdf83768fc870c3f2018c01eef629a6c897a53a6302572f96b4f4e12
+# step 48b8d73975f5e61c63f727e5ac0296e37bfa8dae065fb0d1a249047967455727
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,22 +145,23 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="1a341c36bdf83768fc870c3f2018c01eef629a6c897a53a6302572f96b4f4e12" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="42e5634146b8d4b1f7351c2bca15f0c396921d0811ff1d437f7caf71120fea3b" \
-      org.sifwright.step.mpich="c7365609f49e95be4426ee1a9b23ba75f6edd1f3a35bdf8519b63851b7076552" \
-      org.sifwright.step.pytorch-wheel="e35c452563825a015072c1b6beb8d87c7e4478d91a984e8564c6343d0dd3d63a" \
-      org.sifwright.step.aws-ofi-nccl="a0a471311c4ac624a846b7428d6210748cc65414fbb072e64ca52ad217239e0b" \
-      org.sifwright.step.torch-extras="6464215df3fb250bbe2253efcdeea18f209d0002087703fa03fa58857182e588" \
-      org.sifwright.step.mpi4py="93c6e0d06f74264530667d4f9553b98d10d328c9b1bfd9379e58dfbcd76ed5da" \
-      org.sifwright.step.deepspeed="f7570bff0e611340b48099f33b3aebc01e9617143a4454a65c2406bb98d9a555" \
-      org.sifwright.step.accelerate="2d2b708372fcf61add7a00dfbecda9d801e217d9270f90658d868b2dc802049b" \
-      org.sifwright.step.transformers="9aaa251cce27188df3b07671d6af399c18b86442c163d2f1669b15284c0990eb" \
-      org.sifwright.step.run-scripts="1a341c36bdf83768fc870c3f2018c01eef629a6c897a53a6302572f96b4f4e12" \
+      org.sifwright.plan="48b8d73975f5e61c63f727e5ac0296e37bfa8dae065fb0d1a249047967455727" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="c2d51e4c6e76c13db5b4d910ed1ef35483c1e4c1d52ae9392e615a85b0b8ed82" \
+      org.sifwright.step.mpich="6dc72772506bfe2b8a8e4c692a947b331a69648d376f99417cace80f4df1da00" \
+      org.sifwright.step.pytorch-wheel="1ae89342bba0b7bffb590819ad709fdf7ab81b21e806e7082a1858edef565a42" \
+      org.sifwright.step.aws-ofi-nccl="bf622cf4268e9ea57ee2dc9a6023770a561e592533e451cbc5eff83df6b5b7a4" \
+      org.sifwright.step.torch-extras="38c6c170d452a092a2cf595b26f0d2835f4e7b206e0b3922d24c3a620a275481" \
+      org.sifwright.step.mpi4py="ed8b13b493f6fde3f63652f0207bce4d2eca9e18a115def56343d988c43ca0af" \
+      org.sifwright.step.deepspeed="e579c3662e9b2e719cc543d6c113a9273331da7c11d4511b2f2b17b8c8ef57e1" \
+      org.sifwright.step.accelerate="f24e97db3a1eb92274caad8b798459684673af2e25069d726909208b6369ffea" \
+      org.sifwright.step.transformers="83ab73868d3c2cd51567209dd32810e496ea61c7be1f29565163c4f295a6e0de" \
+      org.sifwright.step.run-scripts="48b8d73975f5e61c63f727e5ac0296e37bfa8dae065fb0d1a249047967455727" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.3.1" \
       org.sifwright.option.libfabric.provider="cxi" \

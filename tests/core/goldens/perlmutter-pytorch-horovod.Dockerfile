@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step d357dfb91862186cd859d1f07830502642bf75c79fa61401881b003e365d8622
+# step 9b5f6aff921188af4896ff8ca1ee9a4f0c54146b52a36f9f724cd7a246d535d8
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -47,7 +48,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 8bd1791a43c024bfc334b77702c6b59c18597ae9c4b7670dc1b7d4e1c1abcaf7
+# step 7e808380d7848dc6d706403f69f3e784f5d62879bf525c910d28bcbb6a753226
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -63,7 +64,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 4bce82b1752f54b91c9ae1cb283c1b3a3aa8baf97b05bcca2dde9bfe161d610e
+# step 912b516ec17385c71a95be5503982e9fe14c1583226c85e9d6ef7c06792bc419
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -77,8 +78,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step b8c05dcf659309cde39b3790423170e53230c40fcbb2cb55940095f70e7b9fcc
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 07eee95d3515a1a5385cdda8656aba09394bab1911b758e44ecfcde84bdb30f8
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 4a323d852a4eac8dfcd0046482230782a804ca457c9b412cead459b0d4b83a7f
+# step cab40b523ba1ed0e3ea80ac6d3f8de6e48f1a4738cb2273210f3b58b60df0520
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -98,7 +99,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 199421ea14dd979a19665ec3d3c7679e2396003b92738e13054de6303606c33e
+# step 92a080fe887e721fa17277deaba24ffbf2e132fb9a4af56c798dca4689dc5167
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step 3b267bfafd008ee982f762b3a2b54825bfa421bdd2be9b55de293ca21d714371
+# step c209b6cea4f9bb4f2eee425309d04cf5baa8b319c334f8c24c173db3d92f7464
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -121,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 89dc2c7ebf9ec2de40857367cbfb7d5709bf9f3f89f2eba8a95e31a80fe75c59
+# step a015e72993a5ee01639fcc4a99a6f74bf4297fb30abb09c0d61e3469920b42f3
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -134,20 +135,21 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="89dc2c7ebf9ec2de40857367cbfb7d5709bf9f3f89f2eba8a95e31a80fe75c59" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.pytorch-wheel="d357dfb91862186cd859d1f07830502642bf75c79fa61401881b003e365d8622" \
-      org.sifwright.step.torch-extras="8bd1791a43c024bfc334b77702c6b59c18597ae9c4b7670dc1b7d4e1c1abcaf7" \
-      org.sifwright.step.libfabric="4bce82b1752f54b91c9ae1cb283c1b3a3aa8baf97b05bcca2dde9bfe161d610e" \
-      org.sifwright.step.aws-ofi-nccl="b8c05dcf659309cde39b3790423170e53230c40fcbb2cb55940095f70e7b9fcc" \
-      org.sifwright.step.mpich="4a323d852a4eac8dfcd0046482230782a804ca457c9b412cead459b0d4b83a7f" \
-      org.sifwright.step.mpi4py="199421ea14dd979a19665ec3d3c7679e2396003b92738e13054de6303606c33e" \
-      org.sifwright.step.horovod="3b267bfafd008ee982f762b3a2b54825bfa421bdd2be9b55de293ca21d714371" \
-      org.sifwright.step.run-scripts="89dc2c7ebf9ec2de40857367cbfb7d5709bf9f3f89f2eba8a95e31a80fe75c59" \
+      org.sifwright.plan="a015e72993a5ee01639fcc4a99a6f74bf4297fb30abb09c0d61e3469920b42f3" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.pytorch-wheel="9b5f6aff921188af4896ff8ca1ee9a4f0c54146b52a36f9f724cd7a246d535d8" \
+      org.sifwright.step.torch-extras="7e808380d7848dc6d706403f69f3e784f5d62879bf525c910d28bcbb6a753226" \
+      org.sifwright.step.libfabric="912b516ec17385c71a95be5503982e9fe14c1583226c85e9d6ef7c06792bc419" \
+      org.sifwright.step.aws-ofi-nccl="07eee95d3515a1a5385cdda8656aba09394bab1911b758e44ecfcde84bdb30f8" \
+      org.sifwright.step.mpich="cab40b523ba1ed0e3ea80ac6d3f8de6e48f1a4738cb2273210f3b58b60df0520" \
+      org.sifwright.step.mpi4py="92a080fe887e721fa17277deaba24ffbf2e132fb9a4af56c798dca4689dc5167" \
+      org.sifwright.step.horovod="c209b6cea4f9bb4f2eee425309d04cf5baa8b319c334f8c24c173db3d92f7464" \
+      org.sifwright.step.run-scripts="a015e72993a5ee01639fcc4a99a6f74bf4297fb30abb09c0d61e3469920b42f3" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.10.0" \
       org.sifwright.option.pytorch-wheel.variant="cu126" \

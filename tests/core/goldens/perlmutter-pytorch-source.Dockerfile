@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 42e5634146b8d4b1f7351c2bca15f0c396921d0811ff1d437f7caf71120fea3b
+# step c2d51e4c6e76c13db5b4d910ed1ef35483c1e4c1d52ae9392e615a85b0b8ed82
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step c7365609f49e95be4426ee1a9b23ba75f6edd1f3a35bdf8519b63851b7076552
+# step 6dc72772506bfe2b8a8e4c692a947b331a69648d376f99417cace80f4df1da00
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 4cec8fa1057287b496dcf32ebf31099e12af8274b2d4137ea20f77f9981ecec2
+# step fd75f093a14fc47eeb4ac31282c09ebfc90853506fbbdec0ea11d9bb5487927c
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -76,7 +77,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step dbbfd5059bb4b9a3015ee8ed90286cebeb5fe862157d1b518d4e519506cfae59
+# step 72f6d841ea128fac2994ef08bb6076754c39ffc0a584e426ce8d398e0686be1f
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -85,8 +86,8 @@ RUN ["env", \
      "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.25.0.tar.gz 0.25.0 a7ac1b3ab489d71f6e27edfad1e27616e4b8a9b1517e60fce4a950600d3510e8", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step d1874dcf06f5dbd34485901024633206a5d445f7c1f0399775154bf767aaaaac
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 0033097a6f012d40adca5fce7b6114ab92d50033ce96d43165a0dd9a23e1aa79
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -97,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step dafce0de811770d90d784fe4084f8d166d93fd8b0773d7bd3fdd147fcebcc3a6
+# step 9dfbea8ebf8c91026da354aecef3d68efc3009880290c91e289139e8030ba520
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -106,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step eebd503f0dd0c939b2b845853ae47ce1172a85f210e27661db9aed80dde794f6
+# step 5360ba7b8e2a05e7e70b33e4a694c89edd056b2b2d931c24bcb5b4228205129a
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -122,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ae15f2015b9c703a715b79f3bb09e5b0959e7026764828b032639a9bae1aa5cf
+# step 069ba7045be5ab50b1c783fc57476bbf02ec3d3ad338f1839a0bb80720071b9d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,20 +136,21 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="ae15f2015b9c703a715b79f3bb09e5b0959e7026764828b032639a9bae1aa5cf" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="42e5634146b8d4b1f7351c2bca15f0c396921d0811ff1d437f7caf71120fea3b" \
-      org.sifwright.step.mpich="c7365609f49e95be4426ee1a9b23ba75f6edd1f3a35bdf8519b63851b7076552" \
-      org.sifwright.step.pytorch-source="4cec8fa1057287b496dcf32ebf31099e12af8274b2d4137ea20f77f9981ecec2" \
-      org.sifwright.step.torchvision-source="dbbfd5059bb4b9a3015ee8ed90286cebeb5fe862157d1b518d4e519506cfae59" \
-      org.sifwright.step.aws-ofi-nccl="d1874dcf06f5dbd34485901024633206a5d445f7c1f0399775154bf767aaaaac" \
-      org.sifwright.step.mpi4py="dafce0de811770d90d784fe4084f8d166d93fd8b0773d7bd3fdd147fcebcc3a6" \
-      org.sifwright.step.torch-extras="eebd503f0dd0c939b2b845853ae47ce1172a85f210e27661db9aed80dde794f6" \
-      org.sifwright.step.run-scripts="ae15f2015b9c703a715b79f3bb09e5b0959e7026764828b032639a9bae1aa5cf" \
+      org.sifwright.plan="069ba7045be5ab50b1c783fc57476bbf02ec3d3ad338f1839a0bb80720071b9d" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="c2d51e4c6e76c13db5b4d910ed1ef35483c1e4c1d52ae9392e615a85b0b8ed82" \
+      org.sifwright.step.mpich="6dc72772506bfe2b8a8e4c692a947b331a69648d376f99417cace80f4df1da00" \
+      org.sifwright.step.pytorch-source="fd75f093a14fc47eeb4ac31282c09ebfc90853506fbbdec0ea11d9bb5487927c" \
+      org.sifwright.step.torchvision-source="72f6d841ea128fac2994ef08bb6076754c39ffc0a584e426ce8d398e0686be1f" \
+      org.sifwright.step.aws-ofi-nccl="0033097a6f012d40adca5fce7b6114ab92d50033ce96d43165a0dd9a23e1aa79" \
+      org.sifwright.step.mpi4py="9dfbea8ebf8c91026da354aecef3d68efc3009880290c91e289139e8030ba520" \
+      org.sifwright.step.torch-extras="5360ba7b8e2a05e7e70b33e4a694c89edd056b2b2d931c24bcb5b4228205129a" \
+      org.sifwright.step.run-scripts="069ba7045be5ab50b1c783fc57476bbf02ec3d3ad338f1839a0bb80720071b9d" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.3.1" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 42e5634146b8d4b1f7351c2bca15f0c396921d0811ff1d437f7caf71120fea3b
+# step c2d51e4c6e76c13db5b4d910ed1ef35483c1e4c1d52ae9392e615a85b0b8ed82
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 19c903ab31449a913f7ff9a59c5016d7bd66b24c4ea01ca97d28e3b880d1cb1b
+# step 42b79650327870e9f9945d722039ee1dcbe3141ffda5aaad365043a17bf41326
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -61,8 +62,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step ab75031994c98f05c52d7c5544041c994f31a54d7ae2bbefb50d74f22eb83a0d
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 1bf6072469f4ff49d69c933deb42fde44b03cd1846b4c034ac4f70d21f7766d2
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -73,7 +74,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step aaaefac1d99d9e96302d489d33ecf7df975f9dceb4c788eaab0f7bc116483dd3
+# step 3636cf1592446171879f4a1ef89cb1c2ec1e85ca23bf682c0b2800694ced9bcb
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f1e60753c5cf1521470b2f84233273b98eb8acd15264d9e0b3d461dd2e4fea95
+# step 8cf35493f6c9f485deddd9c09ac87f3b0e5d0b300f6caf0a0a4f6a33cb28a256
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,17 +103,18 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="f1e60753c5cf1521470b2f84233273b98eb8acd15264d9e0b3d461dd2e4fea95" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.libfabric="42e5634146b8d4b1f7351c2bca15f0c396921d0811ff1d437f7caf71120fea3b" \
-      org.sifwright.step.pytorch-wheel="19c903ab31449a913f7ff9a59c5016d7bd66b24c4ea01ca97d28e3b880d1cb1b" \
-      org.sifwright.step.aws-ofi-nccl="ab75031994c98f05c52d7c5544041c994f31a54d7ae2bbefb50d74f22eb83a0d" \
-      org.sifwright.step.torch-extras="aaaefac1d99d9e96302d489d33ecf7df975f9dceb4c788eaab0f7bc116483dd3" \
-      org.sifwright.step.run-scripts="f1e60753c5cf1521470b2f84233273b98eb8acd15264d9e0b3d461dd2e4fea95" \
+      org.sifwright.plan="8cf35493f6c9f485deddd9c09ac87f3b0e5d0b300f6caf0a0a4f6a33cb28a256" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.libfabric="c2d51e4c6e76c13db5b4d910ed1ef35483c1e4c1d52ae9392e615a85b0b8ed82" \
+      org.sifwright.step.pytorch-wheel="42b79650327870e9f9945d722039ee1dcbe3141ffda5aaad365043a17bf41326" \
+      org.sifwright.step.aws-ofi-nccl="1bf6072469f4ff49d69c933deb42fde44b03cd1846b4c034ac4f70d21f7766d2" \
+      org.sifwright.step.torch-extras="3636cf1592446171879f4a1ef89cb1c2ec1e85ca23bf682c0b2800694ced9bcb" \
+      org.sifwright.step.run-scripts="8cf35493f6c9f485deddd9c09ac87f3b0e5d0b300f6caf0a0a4f6a33cb28a256" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="2.3.1" \
       org.sifwright.option.libfabric.provider="cxi" \

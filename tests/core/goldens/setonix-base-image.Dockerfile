@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5
+# step ed21ac7649afd3ad462d1388694a874e66656634cc83c68979dc1f19590328eb
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0", \
@@ -21,19 +21,20 @@ RUN ["env", \
      "OPT_PROGRAM=", \
      "OPT_PLUGINS=", \
      "OPT_UNSET=", \
+     "OPT_UPDATES=false", \
      "bash", "/.sifwright/run", "base-image"]
 ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     WITH_CONDA="source /opt/base-image/activate" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5
+# step 588e5970d0e34f76381fc05c6dd0394325a744df3e73ca5c166c0e1203ce443b
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step e9f88d9cff837d606e1ba703c6609695b4052bf9f37d3142f32569bd673068fc
+# step 985424c7349e2dfc31ee98e8174dd26eac28cd3795d4f30d24a6e6d5f16efd85
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -47,8 +48,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step dcd4b059dd8c2e8f9aa66b0ff907b27fe976b086c5ab49551bb587cf95ac52cd
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step f3ef21338eaa40a9482f8274ddbb66ff470290fadc29d16277798f9a66bce949
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -59,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step bf6a9e1c7f6ba4fe475d3c09b154293d3e8dc0cd6c3488580a062f34c3a75221
+# step d0519f64f04a770ef3ebf0a634702f56049f7c6f1b358eddc1424f0bb9c935e9
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,16 +73,17 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="bf6a9e1c7f6ba4fe475d3c09b154293d3e8dc0cd6c3488580a062f34c3a75221" \
-      org.sifwright.step.base-image="1e34e79ac04ddc8663409597b3140b16ad3edcc17a51dce58f493640732b99f5" \
-      org.sifwright.step.build-tools="936068957061a8ce083a24cad2b1437d369cc827e690c9af270f03ef7df447f5" \
-      org.sifwright.step.libfabric="e9f88d9cff837d606e1ba703c6609695b4052bf9f37d3142f32569bd673068fc" \
-      org.sifwright.step.aws-ofi-nccl="dcd4b059dd8c2e8f9aa66b0ff907b27fe976b086c5ab49551bb587cf95ac52cd" \
-      org.sifwright.step.run-scripts="bf6a9e1c7f6ba4fe475d3c09b154293d3e8dc0cd6c3488580a062f34c3a75221" \
+      org.sifwright.plan="d0519f64f04a770ef3ebf0a634702f56049f7c6f1b358eddc1424f0bb9c935e9" \
+      org.sifwright.step.base-image="ed21ac7649afd3ad462d1388694a874e66656634cc83c68979dc1f19590328eb" \
+      org.sifwright.step.build-tools="588e5970d0e34f76381fc05c6dd0394325a744df3e73ca5c166c0e1203ce443b" \
+      org.sifwright.step.libfabric="985424c7349e2dfc31ee98e8174dd26eac28cd3795d4f30d24a6e6d5f16efd85" \
+      org.sifwright.step.aws-ofi-nccl="f3ef21338eaa40a9482f8274ddbb66ff470290fadc29d16277798f9a66bce949" \
+      org.sifwright.step.run-scripts="d0519f64f04a770ef3ebf0a634702f56049f7c6f1b358eddc1424f0bb9c935e9" \
       org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.6.0" \
       org.sifwright.option.base-image.rocm="6.4" \
+      org.sifwright.option.base-image.updates="false" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \
       org.sifwright.option.libfabric.shs="13.1.0" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982
+# step 9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=6.3.4", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:6.3.4-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f
+# step 2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9
+# step 6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7f7a7a7da40318aa4c5f568ef84ca938b11f4969c0c176dec04445c05cd22b75
+# step 005e11730a3c444536f68e90aac56fa8916191b311cd5251d903699b3ceae713
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 315a14e3de7d77b650651f62d8a6f41a828e4ed7461222eb647d8a6623f9c76a
+# step 08d272ad2eb4e2696d78b80d869ff205b2715d473b126b7e773eefcc9d986bad
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step fe10bed3b0287a62334cde29f14bec2744b96c6856174050d237145969583908
+# step e6067a56350821b1ca0ca6a8307970dad6c068220cdb10bcc1b792558b56b644
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.7.1", \
@@ -70,8 +71,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step c6c5b1e3d9336fb85562d394122451710d0cb66c6833d5fb4bc2b81fb1247497
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 4c0dc6cd9d9956497e079cc96a83b7a97f7c8396ac1b7a15e16f5db684a4152d
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -82,7 +83,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step d8027f3cdb9d38498665f0e274e917b41e3ed80fd18e5e80de0e58835700cdbe
+# step 1af439708a579ca0129a844fef143db0f5128e371a30148f8236fa48a73712a4
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.22.1", \
@@ -98,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step c1f92caff18f980c130d33de3a6dda64131e8926b4e1709e13a4404f186675f8
+# step 476b9d600deae0859b42b8b93d08c79506084d01d3169cd8ce896a91e505c952
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +108,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 29c5a210171811feb1355eeb438d9df29b0c0ecb3e4666fa09e4f6d28a28c47e
+# step 03d2d36bad6094abc401d676e9f605022ece26c89f9de5a1a491fb388014948b
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -117,21 +118,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step c8a8488ae80818832def2a8331b66ce9960ea22699b3f9c6866b5bde19cbdc41
+# step bcab08da1b94dc4f6453f546c596791f4a28cb3e7263158abc6739f70993b0b7
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step b6cef8d7cedd0e2eed66aefe42b4ad000f94b54e8a555f33e72562f5795b0240
+# step 83a6d0a9cf86c6cb826a8799bf1f81333579cc6bfdab93d27d39393cbd169881
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a342db2b5c9b165f574d5b07f902275174c453d339eacbbf0ca420303546014c
+# step d59d80fde9607ee873bcce1de5329b2485ec219659694aba45739b4f029f2b4f
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,22 +145,23 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="a342db2b5c9b165f574d5b07f902275174c453d339eacbbf0ca420303546014c" \
-      org.sifwright.step.base-rocm="74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982" \
-      org.sifwright.step.python-venv="2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f" \
-      org.sifwright.step.build-tools="a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9" \
-      org.sifwright.step.libfabric="7f7a7a7da40318aa4c5f568ef84ca938b11f4969c0c176dec04445c05cd22b75" \
-      org.sifwright.step.mpich="315a14e3de7d77b650651f62d8a6f41a828e4ed7461222eb647d8a6623f9c76a" \
-      org.sifwright.step.pytorch-wheel="fe10bed3b0287a62334cde29f14bec2744b96c6856174050d237145969583908" \
-      org.sifwright.step.aws-ofi-nccl="c6c5b1e3d9336fb85562d394122451710d0cb66c6833d5fb4bc2b81fb1247497" \
-      org.sifwright.step.torch-extras="d8027f3cdb9d38498665f0e274e917b41e3ed80fd18e5e80de0e58835700cdbe" \
-      org.sifwright.step.mpi4py="c1f92caff18f980c130d33de3a6dda64131e8926b4e1709e13a4404f186675f8" \
-      org.sifwright.step.deepspeed="29c5a210171811feb1355eeb438d9df29b0c0ecb3e4666fa09e4f6d28a28c47e" \
-      org.sifwright.step.accelerate="c8a8488ae80818832def2a8331b66ce9960ea22699b3f9c6866b5bde19cbdc41" \
-      org.sifwright.step.transformers="b6cef8d7cedd0e2eed66aefe42b4ad000f94b54e8a555f33e72562f5795b0240" \
-      org.sifwright.step.run-scripts="a342db2b5c9b165f574d5b07f902275174c453d339eacbbf0ca420303546014c" \
+      org.sifwright.plan="d59d80fde9607ee873bcce1de5329b2485ec219659694aba45739b4f029f2b4f" \
+      org.sifwright.step.base-rocm="9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9" \
+      org.sifwright.step.python-venv="2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9" \
+      org.sifwright.step.build-tools="6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9" \
+      org.sifwright.step.libfabric="005e11730a3c444536f68e90aac56fa8916191b311cd5251d903699b3ceae713" \
+      org.sifwright.step.mpich="08d272ad2eb4e2696d78b80d869ff205b2715d473b126b7e773eefcc9d986bad" \
+      org.sifwright.step.pytorch-wheel="e6067a56350821b1ca0ca6a8307970dad6c068220cdb10bcc1b792558b56b644" \
+      org.sifwright.step.aws-ofi-nccl="4c0dc6cd9d9956497e079cc96a83b7a97f7c8396ac1b7a15e16f5db684a4152d" \
+      org.sifwright.step.torch-extras="1af439708a579ca0129a844fef143db0f5128e371a30148f8236fa48a73712a4" \
+      org.sifwright.step.mpi4py="476b9d600deae0859b42b8b93d08c79506084d01d3169cd8ce896a91e505c952" \
+      org.sifwright.step.deepspeed="03d2d36bad6094abc401d676e9f605022ece26c89f9de5a1a491fb388014948b" \
+      org.sifwright.step.accelerate="bcab08da1b94dc4f6453f546c596791f4a28cb3e7263158abc6739f70993b0b7" \
+      org.sifwright.step.transformers="83a6d0a9cf86c6cb826a8799bf1f81333579cc6bfdab93d27d39393cbd169881" \
+      org.sifwright.step.run-scripts="d59d80fde9607ee873bcce1de5329b2485ec219659694aba45739b4f029f2b4f" \
       org.sifwright.option.base-rocm.rocm="6.3.4" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \

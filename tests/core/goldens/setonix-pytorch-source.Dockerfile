@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982
+# step 9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=6.3.4", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:6.3.4-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f
+# step 2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9
+# step 6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7f7a7a7da40318aa4c5f568ef84ca938b11f4969c0c176dec04445c05cd22b75
+# step 005e11730a3c444536f68e90aac56fa8916191b311cd5251d903699b3ceae713
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 315a14e3de7d77b650651f62d8a6f41a828e4ed7461222eb647d8a6623f9c76a
+# step 08d272ad2eb4e2696d78b80d869ff205b2715d473b126b7e773eefcc9d986bad
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -61,7 +62,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step eb3b5642385ed15f8f0792d1db83be25fc11d20129183eab5ee01da298ba3eba
+# step 300995bbf7e3e02a8b1e57f94322df60ec745af7b0415c44c3a0cae276ff94d1
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.7.1", \
@@ -76,7 +77,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 8d899f94b9e224cdf76d813205204755d3a0f1d1d30264c53b5b9d87e5ee44ab
+# step 4c3d467e105335652e6415c720141ee62ef70c01177c16303e135e1bb86a79b2
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.22.1", \
@@ -85,8 +86,8 @@ RUN ["env", \
      "SOURCE_TORCHVISION=archive https://github.com/pytorch/vision/archive/v0.22.1.tar.gz 0.22.1 fa1b0a58e13c08329bcff8d52607b4e25944fd074c01dee1b501c8158fadcdec", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 968fc9e42ac5a0f5ca5d07bce2b6cd34f750c8311d6ef7427f827775695bfdd0
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 0769f5ede7c3a2f5c13b7ad0d47e032ace9b6ca5b37929ad2451f6ea63ab9fd6
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -97,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step d122c5e43056e4232015d670ff49b405a5e92ae519479cbe035f742173f68df1
+# step bea3c660a3f64e201f5a7998eb1f2d802dc14463829387059e0faa9f58803b3a
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -106,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 811389ab31c6df47ff9c884d732da4176e63c076266389d17eab4c1f642d734f
+# step 5e9cac3120a7aa1d372e1404ba0a24419e182fcea10c1ba0bf6a11063ac58d24
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -122,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 3b54817cfe7cd91a1b54b5869ce21c28dd96c33d5622e82f1602bbf8d9c82d87
+# step 8fabea26a7cacacc5271d46046e12043ae487b9a2bfc94e678cdf74f08eb4ebc
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,20 +136,21 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="3b54817cfe7cd91a1b54b5869ce21c28dd96c33d5622e82f1602bbf8d9c82d87" \
-      org.sifwright.step.base-rocm="74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982" \
-      org.sifwright.step.python-venv="2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f" \
-      org.sifwright.step.build-tools="a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9" \
-      org.sifwright.step.libfabric="7f7a7a7da40318aa4c5f568ef84ca938b11f4969c0c176dec04445c05cd22b75" \
-      org.sifwright.step.mpich="315a14e3de7d77b650651f62d8a6f41a828e4ed7461222eb647d8a6623f9c76a" \
-      org.sifwright.step.pytorch-source="eb3b5642385ed15f8f0792d1db83be25fc11d20129183eab5ee01da298ba3eba" \
-      org.sifwright.step.torchvision-source="8d899f94b9e224cdf76d813205204755d3a0f1d1d30264c53b5b9d87e5ee44ab" \
-      org.sifwright.step.aws-ofi-nccl="968fc9e42ac5a0f5ca5d07bce2b6cd34f750c8311d6ef7427f827775695bfdd0" \
-      org.sifwright.step.mpi4py="d122c5e43056e4232015d670ff49b405a5e92ae519479cbe035f742173f68df1" \
-      org.sifwright.step.torch-extras="811389ab31c6df47ff9c884d732da4176e63c076266389d17eab4c1f642d734f" \
-      org.sifwright.step.run-scripts="3b54817cfe7cd91a1b54b5869ce21c28dd96c33d5622e82f1602bbf8d9c82d87" \
+      org.sifwright.plan="8fabea26a7cacacc5271d46046e12043ae487b9a2bfc94e678cdf74f08eb4ebc" \
+      org.sifwright.step.base-rocm="9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9" \
+      org.sifwright.step.python-venv="2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9" \
+      org.sifwright.step.build-tools="6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9" \
+      org.sifwright.step.libfabric="005e11730a3c444536f68e90aac56fa8916191b311cd5251d903699b3ceae713" \
+      org.sifwright.step.mpich="08d272ad2eb4e2696d78b80d869ff205b2715d473b126b7e773eefcc9d986bad" \
+      org.sifwright.step.pytorch-source="300995bbf7e3e02a8b1e57f94322df60ec745af7b0415c44c3a0cae276ff94d1" \
+      org.sifwright.step.torchvision-source="4c3d467e105335652e6415c720141ee62ef70c01177c16303e135e1bb86a79b2" \
+      org.sifwright.step.aws-ofi-nccl="0769f5ede7c3a2f5c13b7ad0d47e032ace9b6ca5b37929ad2451f6ea63ab9fd6" \
+      org.sifwright.step.mpi4py="bea3c660a3f64e201f5a7998eb1f2d802dc14463829387059e0faa9f58803b3a" \
+      org.sifwright.step.torch-extras="5e9cac3120a7aa1d372e1404ba0a24419e182fcea10c1ba0bf6a11063ac58d24" \
+      org.sifwright.step.run-scripts="8fabea26a7cacacc5271d46046e12043ae487b9a2bfc94e678cdf74f08eb4ebc" \
       org.sifwright.option.base-rocm.rocm="6.3.4" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982
+# step 9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=6.3.4", \
      "OPT_IMAGE=rocm/dev-ubuntu-24.04:6.3.4-complete", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-rocm"]
 ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f
+# step 2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9
+# step 6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 7f7a7a7da40318aa4c5f568ef84ca938b11f4969c0c176dec04445c05cd22b75
+# step 005e11730a3c444536f68e90aac56fa8916191b311cd5251d903699b3ceae713
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -52,7 +53,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step fa9492097aec8ec21b6fbafbf327d9b86ba52a4411fff5bc5c21f48afa9ebd82
+# step 96992160043771153c17162bdc1a6ba5a2f7a54d8624cdf3eaed7613c3db0762
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.7.1", \
@@ -61,8 +62,8 @@ RUN ["env", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
-# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric, proved to load (aws/aws-ofi-nccl)
-# step 9bb025361a91e54b9c937152f809a0247d04b6778e22fb0e270e4d2165dd52c6
+# aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
+# step 3e8937913d87b112c4820dc0552129ab39af32690e9bf56424b9665475668100
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -73,7 +74,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 41d6a7bad50761d65529858729d944a0fa7c0a8da56efc03f2c7ae282a19f2bc
+# step dcd0f78e04777f31e51a5d605dbd70bd1de2d195dbbb55b36087625c1bb3db0e
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.22.1", \
@@ -89,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 2735cdaab14682b596690b2328da6d2810c9d27331a15e32899201565e72ec1a
+# step d6811e4e4011d505f48e6ccabc7b9cf466fb7bb5a0134adcaea2b86446e20505
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,17 +103,18 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="2735cdaab14682b596690b2328da6d2810c9d27331a15e32899201565e72ec1a" \
-      org.sifwright.step.base-rocm="74982e7b1f62162c38eb262ed0f7b032719104c03fc68efce1c658616c501982" \
-      org.sifwright.step.python-venv="2bc047a1b92d138a546de01fd5c919e6918217c9299d9278bc93cb0c6f79398f" \
-      org.sifwright.step.build-tools="a296e37eacc2dc21fd42decb96ead50712b342cb8a6fdd42c90e2428a8f6aba9" \
-      org.sifwright.step.libfabric="7f7a7a7da40318aa4c5f568ef84ca938b11f4969c0c176dec04445c05cd22b75" \
-      org.sifwright.step.pytorch-wheel="fa9492097aec8ec21b6fbafbf327d9b86ba52a4411fff5bc5c21f48afa9ebd82" \
-      org.sifwright.step.aws-ofi-nccl="9bb025361a91e54b9c937152f809a0247d04b6778e22fb0e270e4d2165dd52c6" \
-      org.sifwright.step.torch-extras="41d6a7bad50761d65529858729d944a0fa7c0a8da56efc03f2c7ae282a19f2bc" \
-      org.sifwright.step.run-scripts="2735cdaab14682b596690b2328da6d2810c9d27331a15e32899201565e72ec1a" \
+      org.sifwright.plan="d6811e4e4011d505f48e6ccabc7b9cf466fb7bb5a0134adcaea2b86446e20505" \
+      org.sifwright.step.base-rocm="9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9" \
+      org.sifwright.step.python-venv="2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9" \
+      org.sifwright.step.build-tools="6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9" \
+      org.sifwright.step.libfabric="005e11730a3c444536f68e90aac56fa8916191b311cd5251d903699b3ceae713" \
+      org.sifwright.step.pytorch-wheel="96992160043771153c17162bdc1a6ba5a2f7a54d8624cdf3eaed7613c3db0762" \
+      org.sifwright.step.aws-ofi-nccl="3e8937913d87b112c4820dc0552129ab39af32690e9bf56424b9665475668100" \
+      org.sifwright.step.torch-extras="dcd0f78e04777f31e51a5d605dbd70bd1de2d195dbbb55b36087625c1bb3db0e" \
+      org.sifwright.step.run-scripts="d6811e4e4011d505f48e6ccabc7b9cf466fb7bb5a0134adcaea2b86446e20505" \
       org.sifwright.option.base-rocm.rocm="6.3.4" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
+      org.sifwright.option.base-rocm.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.libfabric.version="1.22.0" \
       org.sifwright.option.libfabric.provider="cxi" \

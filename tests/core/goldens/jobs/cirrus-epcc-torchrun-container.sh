@@ -13,6 +13,10 @@ set -euo pipefail
 
 # Modules; their code may read variables that are not set.
 set +u
+for init in "${LMOD_PKG:-}/init/bash" "${MODULESHOME:-}/init/bash" /etc/profile.d/{lmod,modules,z00_lmod,zz_modules}.sh; do
+  # shellcheck source=/dev/null
+  command -v module >/dev/null || [[ ! -r $init ]] || source "$init"
+done
 module load singularity
 set -u
 
@@ -22,7 +26,6 @@ mkdir -p "$cache"
 export XDG_CACHE_HOME="${XDG_CACHE_HOME:-$cache}"
 export TORCH_HOME="${TORCH_HOME:-$cache/torch}"
 export HF_HOME="${HF_HOME:-$cache/huggingface}"
-export TRITON_CACHE_DIR="${TRITON_CACHE_DIR:-$cache/triton}"
 export APPTAINER_CACHEDIR="${APPTAINER_CACHEDIR:-${SINGULARITY_CACHEDIR:-$cache/apptainer}}"
 export SINGULARITY_CACHEDIR="${SINGULARITY_CACHEDIR:-$APPTAINER_CACHEDIR}"
 

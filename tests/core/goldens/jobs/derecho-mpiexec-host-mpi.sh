@@ -17,8 +17,10 @@ export SIFWRIGHT_MASTER_HOST
 set +u
 # shellcheck source=/dev/null
 command -v module >/dev/null || source "/etc/profile.d/z00_modules.sh"
+image_module=${SIFWRIGHT_MODULE:-} # it would be unloaded with its image and binds
 module --force purge
-module load ncarenv/24.12 gcc/12.4.0 cray-mpich/8.1.29 apptainer/1.3.4
+module load ncarenv/24.12 gcc/12.4.0 cray-mpich/8.1.29 apptainer/1.3.4 libfabric/1.22.0
+[[ -z $image_module ]] || module load "$image_module"
 set -u
 
 # Caches, not in the home directory
@@ -27,7 +29,6 @@ mkdir -p "$cache"
 export XDG_CACHE_HOME="${XDG_CACHE_HOME:-$cache}"
 export TORCH_HOME="${TORCH_HOME:-$cache/torch}"
 export HF_HOME="${HF_HOME:-$cache/huggingface}"
-export TRITON_CACHE_DIR="${TRITON_CACHE_DIR:-$cache/triton}"
 export APPTAINER_CACHEDIR="${APPTAINER_CACHEDIR:-${SINGULARITY_CACHEDIR:-$cache/apptainer}}"
 export SINGULARITY_CACHEDIR="${SINGULARITY_CACHEDIR:-$APPTAINER_CACHEDIR}"
 

@@ -16,7 +16,6 @@ mkdir -p "$cache"
 export XDG_CACHE_HOME="${XDG_CACHE_HOME:-$cache}"
 export TORCH_HOME="${TORCH_HOME:-$cache/torch}"
 export HF_HOME="${HF_HOME:-$cache/huggingface}"
-export TRITON_CACHE_DIR="${TRITON_CACHE_DIR:-$cache/triton}"
 export APPTAINER_CACHEDIR="${APPTAINER_CACHEDIR:-${SINGULARITY_CACHEDIR:-$cache/apptainer}}"
 export SINGULARITY_CACHEDIR="${SINGULARITY_CACHEDIR:-$APPTAINER_CACHEDIR}"
 

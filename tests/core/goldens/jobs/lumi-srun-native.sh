@@ -18,16 +18,46 @@ mkdir -p "$cache"
 export XDG_CACHE_HOME="${XDG_CACHE_HOME:-$cache}"
 export TORCH_HOME="${TORCH_HOME:-$cache/torch}"
 export HF_HOME="${HF_HOME:-$cache/huggingface}"
-export TRITON_CACHE_DIR="${TRITON_CACHE_DIR:-$cache/triton}"
 
-# The run scripts and the virtual environment
+# The run scripts and the environment
 RUNSCRIPTS=${RUNSCRIPTS:-} # a module of the image sets it
 [[ -n $RUNSCRIPTS ]] || RUNSCRIPTS=/project/runscripts
+[[ -r $RUNSCRIPTS/conda-python-distributed ]] || {
+  echo "job: there is no file '$RUNSCRIPTS/conda-python-distributed'" >&2
+  exit 66
+}
 venv=/project/venv
-for file in "$RUNSCRIPTS/conda-python-distributed" "$venv/bin/activate"; do
-  [[ -r $file ]] || { echo "job: there is no file '$file'" >&2; exit 66; }
-done
-export WITH_CONDA="source $venv/bin/activate"
+if [[ -r $venv/bin/activate ]]; then
+  export WITH_CONDA="source $venv/bin/activate"
+elif [[ -d $venv/conda-meta && -x $venv/bin/python ]]; then
+  # A conda environment, activated here as `conda activate` does it: the ranks inherit it.
+  prefix=$(cd -- "$venv" >/dev/null && pwd)
+  unset VIRTUAL_ENV PYTHONHOME
+  export CONDA_PREFIX=$prefix CONDA_DEFAULT_ENV=$prefix CONDA_SHLVL=1 PATH=$prefix/bin:$PATH
+  # Variables of packages, then those of `conda env config vars set`, which come first.
+  variables=$("$prefix/bin/python" -I -c '
+import glob, json, shlex, sys
+prefix, variables = glob.escape(sys.argv[1]), {}
+for file in sorted(glob.glob(prefix + "/etc/conda/env_vars.d/*.json")):
+    variables.update(json.load(open(file)))
+for file in glob.glob(prefix + "/conda-meta/state"):
+    variables.update(json.load(open(file)).get("env_vars", {}))
+for name, value in variables.items():
+    if value != "***unset***": # what conda env config vars unset leaves
+        print("export %s=%s" % (name, shlex.quote(str(value))))
+' "$prefix")
+  set +eu # these scripts may read variables that are not set, and rely on failing commands
+  eval "$variables"
+  for file in "$prefix"/etc/conda/activate.d/*.sh; do
+    # shellcheck source=/dev/null
+    [[ ! -r $file ]] || source "$file"
+  done
+  set -eu
+  export WITH_CONDA=true
+else
+  echo "job: '$venv' has neither bin/activate nor, as conda environments, conda-meta/ and bin/python" >&2
+  exit 66
+fi
 
 # What an image of this site carries itself
 [[ -v NCCL_SOCKET_IFNAME ]] || export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3

@@ -1,0 +1,158 @@
+"""Who makes an entry: one of all builds that miss it, while the others wait.
+
+Claims save work, they do not keep the cache right: what two builds make at once under one key is
+still put in place by one rename. So a claim may be lost or taken over at any moment.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from sifwright.errors import MachineError
+from sifwright.system import cache_errors, liveness
+from sifwright.system.cache_folder import CLAIMS
+from sifwright.system.files import NO_LINKS
+from sifwright.system.liveness import Holder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
+
+    from sifwright.build.cache.store import Store
+
+__all__ = ["LIFETIME", "claim", "discard_stale", "is_claimed", "try_claim", "wait_for_prunes"]
+
+# Seconds of silence after which a holder on another machine counts as gone: twelve missed beats.
+LIFETIME = 60.0
+_SHORTEST, _LONGEST = 0.05, 0.5
+
+
+@contextmanager
+def claim(store: Store, key: str, *, on_wait: Callable[[str], None]) -> Iterator[bool]:
+    """Yield True if we are to make the entry, False once it is there.
+
+    While somebody else makes it, wait; `on_wait` is told once for whom. If they die, we take over:
+    within a second if they were on this machine, after `LIFETIME` otherwise.
+    """
+    since = time.monotonic()
+    while store.peek(key) is None:
+        with ExitStack() as stack:
+            with cache_errors.translate_errors(store.root):
+                ours = stack.enter_context(try_claim(store.root, key))
+            if ours:
+                # Again: whoever held it may have finished since the look above.
+                yield store.peek(key) is None
+                return
+        with cache_errors.translate_errors(store.root):
+            on_wait = _announce_wait(store.root / CLAIMS / key, on_wait)
+        time.sleep(_pause(time.monotonic() - since))
+    yield False
+
+
+@contextmanager
+def try_claim(root: Path, key: str, *, prunes: bool = False) -> Iterator[bool]:
+    """Hold the claim inside; yields False, at once, if somebody has it."""
+    path = root / CLAIMS / key
+    if not _is_free(root, path):
+        yield False
+        return
+    own = Holder.here(prunes=prunes)
+    # Under a name of its own first, so that nobody ever reads half of it.
+    with liveness.hold(path.with_name(f".{own.token}"), own):
+        ours = _link(path.with_name(f".{own.token}"), path)
+        try:
+            yield ours
+        finally:
+            # The work is done: a claim that cannot be removed now ends with this process.
+            with suppress(OSError):
+                _take_away(path, own.encoded())
+
+
+def is_claimed(root: Path, key: str) -> bool:
+    """Whether somebody makes the entry, or removes it."""
+    return not _is_free(root, root / CLAIMS / key)
+
+
+def discard_stale(root: Path) -> None:
+    """Remove claims that nobody holds, and what killed processes left of making theirs."""
+    for path in (root / CLAIMS).iterdir():
+        _is_free(root, path)
+
+
+def wait_for_prunes(root: Path, keys: Collection[str]) -> None:
+    """Wait until nobody is about to remove one of these entries."""
+    for key in keys:
+        while _is_pruned(root, root / CLAIMS / key):
+            time.sleep(_SHORTEST)
+
+
+def _is_pruned(root: Path, path: Path) -> bool:
+    seen = liveness.read_holder(path)
+    prunes = seen is not None and seen.holder is not None and seen.holder.prunes
+    return prunes and not _is_free(root, path)
+
+
+def _is_free(root: Path, path: Path) -> bool:
+    """Whether nobody holds the claim; a stale one is taken away."""
+    seen = liveness.read_holder(path)
+    if seen is None:
+        return True
+    if not seen.is_stale(root, LIFETIME):
+        return False
+    _take_away(path, seen.content)
+    return True
+
+
+def _link(temporary: Path, path: Path) -> bool:
+    """Give our file the claim's name, if it is free; one step also on NFS, see open(2), O_EXCL."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        what = "the step cache is on a file system without hard links"
+        fix = "Choose another folder with SIFWRIGHT_CACHE."
+        raise MachineError.of(what, where=str(path.parent), fix=fix) from error
+    # Not by the answer: NFS may repeat a request that was carried out, and report that it failed.
+    return temporary.stat().st_nlink > 1
+
+
+def _take_away(path: Path, content: bytes) -> None:
+    """Remove the claim if it still is the one with this content, and nobody else's.
+
+    Looked at under another name, where nobody can exchange it; and before, because while it is
+    there somebody else may claim.
+    """
+    seen = liveness.read_holder(path)
+    if seen is None or seen.content != content:
+        return
+    aside = path.with_name(f".{secrets.token_hex(8)}")
+    # Somebody else may be doing the same, to the claim or to what we call aside.
+    with suppress(FileNotFoundError, FileExistsError):
+        path.rename(aside)
+        if aside.read_bytes() != content:
+            os.link(aside, path)
+    aside.unlink(missing_ok=True)
+
+
+def _pause(waited: float) -> float:
+    """In proportion, so that waiting adds a tenth to a short step and asks little in a long one."""
+    return min(max(waited / 10, _SHORTEST), _LONGEST)
+
+
+def _announce_wait(path: Path, on_wait: Callable[[str], None]) -> Callable[[str], None]:
+    """Tell for whom we wait; afterwards there is nothing to tell any more."""
+    seen = liveness.read_holder(path)
+    if seen is None:
+        return on_wait
+    on_wait(str(seen.holder or "another build"))
+    return _ignore
+
+
+def _ignore(_owner: str) -> None: ...

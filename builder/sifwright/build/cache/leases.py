@@ -1,0 +1,76 @@
+"""Which entries running builds use, so that `cache prune` leaves them alone."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from sifwright.build.cache import claims
+from sifwright.system import cache_errors, liveness
+from sifwright.system.cache_folder import LEASES
+from sifwright.system.liveness import Holder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from sifwright.build.cache.store import Store
+    from sifwright.system.liveness import Seen
+
+__all__ = ["LIFETIME", "discard_stale", "find", "is_leased", "lease"]
+
+# Seconds of silence after which a build on another machine counts as gone. Longer than a claim's:
+# a claim lost too early costs time, a lease lost too early an entry that is being read.
+LIFETIME = 600.0
+
+
+@contextmanager
+def lease(store: Store, keys: Iterable[str]) -> Iterator[str]:
+    """Keep these entries from being pruned; to be entered before they are looked for.
+
+    Yields the lease's token. A prune that is about to remove one of them has done so, or has seen
+    us, when the body starts: it claims an entry before it looks at leases, we look at claims after
+    we wrote ours.
+    """
+    own = Holder.here(keys=tuple(keys))
+    with ExitStack() as stack:
+        with cache_errors.translate_errors(store.root):
+            stack.enter_context(_listed(store.root / LEASES, own))
+            claims.wait_for_prunes(store.root, own.keys)
+        yield own.token
+
+
+def is_leased(root: Path, key: str) -> bool:
+    """Whether a running build uses the entry; also if a lease cannot be read."""
+    live = (seen for seen in _all(root) if not seen.is_stale(root, LIFETIME))
+    return any(seen.holder is None or key in seen.holder.keys for seen in live)
+
+
+def find(root: Path, token: str) -> Seen | None:
+    return liveness.read_holder(root / LEASES / token)
+
+
+def discard_stale(root: Path) -> None:
+    """Remove the leases of builds that were killed."""
+    for path in (root / LEASES).iterdir():
+        seen = liveness.read_holder(path)
+        if seen is not None and seen.is_stale(root, LIFETIME):
+            path.unlink(missing_ok=True)
+
+
+def _all(root: Path) -> Iterator[Seen]:
+    for path in (root / LEASES).iterdir():
+        # Those with a dot are being written.
+        if not path.name.startswith(".") and (seen := liveness.read_holder(path)) is not None:
+            yield seen
+
+
+@contextmanager
+def _listed(folder: Path, own: Holder) -> Iterator[None]:
+    temporary, path = folder / f".{own.token}", folder / own.token
+    with liveness.hold(temporary, own):
+        temporary.rename(path)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,107 @@
+"""Make room in the cache, and reclaim what killed builds left."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.build.cache import claims, leases
+from sifwright.system import liveness, tempdirs
+from sifwright.system.cache_folder import ENTRIES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sifwright.build.cache.manifest import CacheEntry
+    from sifwright.build.cache.store import Store
+
+__all__ = ["Pruned", "prune", "reclaim"]
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pruned:
+    """What was removed, or would be; what should have been, but is in use; and what is left."""
+
+    removed: tuple[CacheEntry, ...]
+    in_use: tuple[CacheEntry, ...]
+    kept_bytes: int
+
+
+def prune(stores: Sequence[Store], keep_bytes: int, *, dry_run: bool) -> Pruned:
+    """Remove entries, those first that were not used for longest, until at most that is left.
+
+    That is the size of what all the stores hold together.
+    """
+    for store in () if dry_run else stores:
+        reclaim(store.root)
+        _remove_unreadable(store)
+    entries = [(store, entry) for store in stores for entry in store.entries()]
+    size = sum(entry.bytes for _, entry in entries)
+    removed: list[CacheEntry] = []
+    in_use: list[CacheEntry] = []
+    for store, entry in sorted(entries, key=lambda pair: pair[1].used):
+        if size <= keep_bytes:
+            break
+        gone = not _is_used(store.root, entry.key) if dry_run else _remove(store, entry.key)
+        (removed if gone else in_use).append(entry)
+        size -= entry.bytes if gone else 0
+    return Pruned(removed=tuple(removed), in_use=tuple(in_use), kept_bytes=size)
+
+
+def reclaim(root: Path) -> None:
+    """Remove the folders, claims and leases of builds that were killed."""
+    claims.discard_stale(root)
+    for path in (root / ENTRIES).glob(".*"):
+        if _is_abandoned(root, path):
+            tempdirs.remove(path)
+    # After the folders, which are told by them.
+    leases.discard_stale(root)
+
+
+def _is_abandoned(root: Path, folder: Path) -> bool:
+    """By the lease that was made before the folder; what was moved away has none, only an age."""
+    if (seen := leases.find(root, folder.name.removeprefix("."))) is not None:
+        return seen.is_stale(root, leases.LIFETIME)
+    try:
+        changed = folder.lstat().st_ctime
+    except FileNotFoundError:
+        return False
+    return liveness.clock(root) - changed > claims.LIFETIME
+
+
+def _remove_unreadable(store: Store) -> None:
+    """Nobody can say what they are, how large, or when they were used."""
+    for key in store.all_keys():
+        if store.peek(key) is None:
+            _remove(store, key)
+
+
+def _is_used(root: Path, key: str) -> bool:
+    return claims.is_claimed(root, key) or leases.is_leased(root, key)
+
+
+def _remove(store: Store, key: str) -> bool:
+    """Remove one entry; False if somebody makes or uses it."""
+    with ExitStack() as stack:
+        try:
+            free = stack.enter_context(claims.try_claim(store.root, key, prunes=True))
+        except OSError as error:
+            # On a full disk there is no room for a claim, and all the more reason to prune.
+            if error.errno not in _NO_ROOM:
+                raise
+            free = True
+        if not free or leases.is_leased(store.root, key):
+            return False
+        aside = store.move_away(key)
+        if aside is not None and leases.is_leased(store.root, key):
+            # It waits for our claim to end before it looks, unless there was no room for one.
+            store.put_back(key, aside)
+            return False
+    if aside is not None:
+        tempdirs.remove(aside)
+    return True

@@ -1,0 +1,203 @@
+"""Entries under their keys: looked up and checked, put in place, dropped if they are damaged."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from sifwright.build.cache import leases, manifest, pruning
+from sifwright.build.cache.manifest import CacheEntry, EntryDamagedError
+from sifwright.system import cache_errors, cache_folder, files, tempdirs
+from sifwright.system.cache_folder import ENTRIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from sifwright.build.cache.pruning import Pruned
+
+__all__ = ["CacheEntry", "DamagedEntry", "Store", "silent"]
+
+# rename(2) of a folder: one that is not empty, or something else, is there already.
+_TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DamagedEntry:
+    """An entry that is not what was stored."""
+
+    key: str
+    reason: str
+
+
+def silent(_text: str) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Store:
+    """The cache in one folder, `entries/<key>/` being what a step made.
+
+    Any number of processes on any number of machines may share it. `note` is told what was dropped,
+    `what` is what an entry is called then. Every method raises `MachineError` where the folder
+    cannot be used.
+    """
+
+    root: Path
+    note: Callable[[str], None] = silent
+    what: str = "step"
+
+    @classmethod
+    def open(cls, note: Callable[[str], None] = silent) -> Self:
+        """The user's cache; its folders are made if they are not there."""
+        root = cache_folder.root()
+        cache_folder.make(root)
+        return cls(root=root, note=note)
+
+    @classmethod
+    def look(cls) -> Self:
+        """Open the user's cache for reading: it may be read-only, or not there."""
+        cache_folder.look(cache_folder.root())
+        return cls(root=cache_folder.root())
+
+    def get(self, key: str) -> CacheEntry | None:
+        """The entry, every byte of it checked; None if it is not there or had to be dropped."""
+        with cache_errors.translate_errors(self.root):
+            before = _identity(self._path(key))
+            try:
+                entry = manifest.load(key, self._path(key))
+                manifest.check_digests(entry)
+            except EntryDamagedError as damage:
+                if before is not None and self._drop(key, before):
+                    self.note(f"cached {self.what} {key[:12]} was dropped: {damage}")
+                return None
+        self.touch(entry)
+        return entry
+
+    def peek(self, key: str) -> CacheEntry | None:
+        """The entry if it looks whole; no file of it is read, nothing is dropped."""
+        with cache_errors.translate_errors(self.root):
+            try:
+                return manifest.load(key, self._path(key))
+            except EntryDamagedError:
+                return None
+
+    def touch(self, entry: CacheEntry) -> None:
+        """Note that it is used, which decides what is pruned first; `get` does so by itself."""
+        with cache_errors.translate_errors(self.root), suppress(FileNotFoundError):
+            os.utime(entry.file(manifest.NAME))
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Yield a private folder on the cache's file system that is gone afterwards."""
+        with leases.lease(self, ()) as token, ExitStack() as stack:
+            # Beside the entries: some file systems (Lustre) cannot rename a folder into another.
+            made = self.root / ENTRIES / f".{token}"
+            stack.callback(tempdirs.remove, made)
+            with cache_errors.translate_errors(self.root):
+                made.mkdir(mode=0o700)
+            yield made
+
+    def put(self, key: str, made: Path, facts: Mapping[str, Any]) -> CacheEntry:
+        """Store the files in `made`, a folder of `folder()`, with a manifest that has these facts.
+
+        If somebody else was first and theirs is whole, it is theirs that is stored.
+        """
+        with cache_errors.translate_errors(self.root):
+            manifest.create(key, made, facts)
+            files.sync_folder(made)
+            while not self._place(made, key):
+                if (theirs := self.get(key)) is not None:
+                    return theirs
+            return manifest.load(key, self._path(key))
+
+    def entries(self) -> list[CacheEntry]:
+        """All entries that look whole, the one that was used last first."""
+        found = (self.peek(key) for key in self.all_keys())
+        return sorted((entry for entry in found if entry), key=lambda entry: -entry.used)
+
+    def all_keys(self) -> list[str]:
+        """The keys of all entries, whole or not."""
+        folder = self.root / ENTRIES
+        with cache_errors.translate_errors(self.root):
+            names = [path.name for path in folder.iterdir()] if folder.exists() else []
+            return sorted(name for name in names if _KEY.fullmatch(name))
+
+    def verify(self) -> list[DamagedEntry]:
+        """Check every byte of every entry, on all cores this process may use; drops nothing."""
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+            return [bad for bad in threads.map(self._judge, self.all_keys()) if bad]
+
+    def prune(self, keep_bytes: int, *, dry_run: bool = False) -> Pruned:
+        """Remove what was not used for longest until the rest fits; nothing a build uses."""
+        with cache_errors.translate_errors(self.root):
+            return pruning.prune([self], keep_bytes, dry_run=dry_run)
+
+    def reclaim(self) -> None:
+        """Remove what killed builds left."""
+        with cache_errors.translate_errors(self.root):
+            pruning.reclaim(self.root)
+
+    def move_away(self, key: str) -> Path | None:
+        """Take the entry out of everybody's sight; where it is now, None if it was not there."""
+        aside = self.root / ENTRIES / f".{secrets.token_hex(8)}"
+        try:
+            self._path(key).rename(aside)
+        except FileNotFoundError:
+            return None
+        return aside
+
+    def put_back(self, key: str, aside: Path) -> None:
+        """Undo `move_away`, unless there is a new one by now."""
+        if not self._place(aside, key):
+            tempdirs.remove(aside)
+
+    def _path(self, key: str) -> Path:
+        if not _KEY.fullmatch(key):
+            raise ValueError(f"no key of a step: {key!r}")
+        return self.root / ENTRIES / key
+
+    def _place(self, folder: Path, key: str) -> bool:
+        """Give the folder the entry's name, for good; False if the name is taken."""
+        try:
+            folder.rename(self._path(key))
+        except OSError as error:
+            if error.errno in _TAKEN:
+                return False
+            raise
+        files.sync_folder(self.root / ENTRIES)
+        return True
+
+    def _drop(self, key: str, judged: tuple[int, int]) -> bool:
+        """Remove the entry, if it still is the one that was judged."""
+        if _identity(self._path(key)) != judged or (aside := self.move_away(key)) is None:
+            return False
+        if _identity(aside) != judged:
+            self.put_back(key, aside)
+            return False
+        tempdirs.remove(aside)
+        return True
+
+    def _judge(self, key: str) -> DamagedEntry | None:
+        try:
+            with cache_errors.translate_errors(self.root):
+                manifest.check_digests(manifest.load(key, self._path(key)))
+        except EntryDamagedError as damage:
+            # Gone meanwhile is not damaged.
+            return DamagedEntry(key=key, reason=str(damage)) if _identity(self._path(key)) else None
+        return None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tells a folder from another of its name; the number alone may be given again."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns

@@ -1,0 +1,1 @@
+"""Looks at the machine before a build: engine, user ids, disk space, servers."""

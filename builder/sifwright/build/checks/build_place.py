@@ -1,0 +1,57 @@
+"""Where images for a site can be built, in one line, and before what this machine lacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.catalog.model import Site
+
+__all__ = ["ELSEWHERE", "facts", "lead", "line"]
+
+ELSEWHERE = "docs/how-to/build-elsewhere.md"
+_WHERE = {
+    "login": "users build images on login nodes",
+    "batch": "users build images in jobs",
+    "elsewhere": "users build no images there",
+}
+_IDS = {
+    "many": ", with subordinate ids",
+    "one": ", with one uid and gid",
+    "none": "",
+    "": "",
+}
+
+
+def facts(site: Site) -> Iterator[tuple[str, str]]:
+    """Yield what `show` says of it."""
+    if found := site.builds:
+        yield "builds", f"{_WHERE[found.where]}{_IDS[found.ids]}: {found.why}"
+        yield " ", f"read in {found.source}"
+
+
+def line(site: Site) -> list[str]:
+    """Return the line that `check` and `build` begin with; none if the site does not say."""
+    if not (found := site.builds):
+        return []
+    place = f"{_WHERE[found.where]}{_IDS[found.ids]}"
+    way_out = f" Build on another machine, copy, install: {ELSEWHERE}"
+    end = f".{way_out}" if found.where == "elsewhere" else ""
+    return [f"{site.name}: {place}: {found.why}{end}"]
+
+
+def lead(site: Site, lacking: list[Problem]) -> list[Problem]:
+    """Return what is missing, after the site's word on it if it allows no more.
+
+    The advice for each is an administrator's, who can be asked on a machine of one's own only.
+    """
+    found = site.builds
+    if not lacking or found is None or found.ids == "many":
+        return lacking
+    what = f"site '{site.name}' gives users no more there: {found.why}"
+    fix = f"There: build on another machine, copy, install ({ELSEWHERE}). On your own machine:"
+    return [Problem(where=found.source, what=what, fix=fix), *lacking]

@@ -1,0 +1,175 @@
+"""How much room a build needs on which disk, said and checked before it starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+from sifwright.build.checks import host_checks
+from sifwright.errors import MachineError, Problem
+from sifwright.system import cache_folder, ids
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from sifwright.build.forecast import StepForecast
+
+    # Step by step with the cache or without one, or by the engine alone.
+    Way = Literal["cached", "uncached", "engine"]
+
+__all__ = [
+    "OWN",
+    "DiskNeeds",
+    "estimate_disk_needs",
+    "problems",
+    "require_free_space",
+    "summary_line",
+]
+
+
+# What a build keeps of its own below the temporary folder while steps run: settings, programs.
+OWN = 10**6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DiskNeeds:
+    """Bytes that a build will take at its peak, beside what is there already."""
+
+    temporary: int
+    cache: int
+    output: int
+
+    def document(self) -> dict[str, int]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Volume:
+    """A folder, what stands there, how a person calls it, and how to choose another one."""
+
+    folder: Path
+    bytes: int
+    name: str
+    mend: str
+
+
+def estimate_disk_needs(
+    found: Sequence[StepForecast], first: int, way: Way = "cached", *, entered: bool = False
+) -> DiskNeeds:
+    """What the steps from the one with number `first` on take, and the image of all of them.
+
+    With nothing cached all steps run in one tree below the temporary folder; on cached steps each
+    leaves its changes there only until they are packed, unless it has to run in a tree, which all
+    those below are unpacked to. SIFs are put together where they will be. `entered`: a shell
+    is opened on all of them.
+    """
+    ahead = found[first:]
+    if first == 0 or _in_tree(found, first, entered=entered):
+        temporary = sum(one.unpacked for one in found)
+    else:
+        temporary = max((one.unpacked for one in ahead), default=0)
+    temporary += OWN if ahead or entered else 0
+    packed = sum(one.packed for one in ahead)
+    if way == "uncached":
+        temporary += packed
+    return DiskNeeds(
+        temporary=temporary,
+        cache=packed + sum(one.downloads for one in ahead) if way == "cached" else 0,
+        output=sum(one.packed for one in found),
+    )
+
+
+def _in_tree(found: Sequence[StepForecast], first: int, *, entered: bool) -> bool:
+    """Whether something runs in a tree of what is cached.
+
+    It does on files with capabilities, and with one id. The last step does at the latest.
+    """
+    below = found if entered else found[:-1] if first < len(found) else ()
+    if ids.are_one():
+        return bool(below)
+    return any(one.capabilities for one in below)
+
+
+def require_free_space(
+    folder: Path, size: int, purpose: str, fix: str = host_checks.TEMPORARY_FIX
+) -> None:
+    """Raise `MachineError` if there is not so much room now; `purpose` follows on 'are needed'."""
+    free = shutil.disk_usage(host_checks.nearest_existing_parent(folder)).free
+    if free < size:
+        what = f"{_size(size)} are needed {purpose}, {_rest(free)} are free"
+        raise MachineError.of(what, where=str(folder), fix=fix)
+
+
+def summary_line(wanted: DiskNeeds, output: Path) -> str:
+    """What is needed, in a line; empty if that is nothing."""
+    places = ", ".join(f"{_size(one.bytes)} {one.name}" for one in _places(wanted, output))
+    return f"needs {places}" if places else ""
+
+
+def problems(wanted: DiskNeeds, output: Path) -> Iterator[Problem]:
+    """Yield each file system that has too little, for all that goes there."""
+    places = sorted(_places(wanted, output), key=_device)
+    for _, group in groupby(places, key=_device):
+        together = list(group)
+        needed = sum(one.bytes for one in together)
+        folder = host_checks.nearest_existing_parent(together[0].folder)
+        free = shutil.disk_usage(folder).free
+        if free < needed:
+            parts = ", ".join(f"{_size(one.bytes)} {one.name}" for one in together)
+            mend = ", or ".join(one.mend for one in together)
+            yield Problem(
+                where=str(together[0].folder),
+                what=f"{_size(needed)} are needed ({parts}), {_rest(free)} are free",
+                fix=f"{_advice(folder)}, or {mend}.",
+            )
+
+
+def _advice(folder: Path) -> str:
+    """How to free room on the file system of a folder; pruning helps only where the cache is."""
+    cache = host_checks.nearest_existing_parent(cache_folder.root().parent)
+    is_here = cache.stat().st_dev == folder.stat().st_dev
+    return "Free some (sifwright cache prune --keep-size 50G)" if is_here else "Free some"
+
+
+def _places(wanted: DiskNeeds, output: Path) -> list[_Volume]:
+    temporary, cache = host_checks.temporary_root(), cache_folder.root().parent
+    variable = "APPTAINER_TMPDIR" if os.environ.get("APPTAINER_TMPDIR") else "TMPDIR"
+    places = [
+        _Volume(
+            folder=temporary,
+            bytes=wanted.temporary,
+            name=f"below {temporary}",
+            mend=f"set {variable} to another folder",
+        ),
+        _Volume(
+            folder=cache,
+            bytes=wanted.cache,
+            name="in the cache",
+            mend="set SIFWRIGHT_CACHE to another folder",
+        ),
+        _Volume(
+            folder=output,
+            bytes=wanted.output,
+            name="at the output",
+            mend="choose another with --output",
+        ),
+    ]
+    return [one for one in places if one.bytes]
+
+
+def _device(place: _Volume) -> int:
+    return host_checks.nearest_existing_parent(place.folder).stat().st_dev
+
+
+def _size(size: int) -> str:
+    """In GB, or MB where that says more; rounded up."""
+    return f"{-(-size // 10**8) / 10:.1f} GB" if size >= 10**8 else f"{-(-size // 10**6)} MB"
+
+
+def _rest(size: int) -> str:
+    """The same of what is free, rounded down: what is too little looks like it."""
+    return f"{size // 10**8 / 10:.1f} GB" if size >= 10**8 else f"{size // 10**6} MB"

@@ -1,0 +1,129 @@
+"""What a machine must have for building: programs, user namespaces, folders that do."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.build.checks import build_place
+from sifwright.build.layers import squashfs_tools
+from sifwright.errors import Problem
+from sifwright.system import ids, user_namespace
+from sifwright.system.search_path import search_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.catalog.model import Site
+    from sifwright.plan.model import Plan
+
+__all__ = [
+    "INSTALL",
+    "TEMPORARY_FIX",
+    "nearest_existing_parent",
+    "problems",
+    "search_path",
+    "temporary_root",
+]
+
+TEMPORARY_FIX = "Free space there, or set APPTAINER_TMPDIR to another folder."
+INSTALL = "sudo tools/install-apptainer, or ask your administrator"
+FUSE = Path("/dev/fuse")
+USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
+# Sub-ids have no meaning to these file systems' servers, so --fakeroot cannot write there
+# (Apptainer user guide, "Fakeroot feature"; docs.isambard.ac.uk and OLCF say so for Lustre).
+_SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "panfs", "ceph"}
+
+
+def problems(plan: Plan) -> Iterator[Problem]:
+    """Yield what is missing for building this plan."""
+    yield from _processor_problems(plan.site)
+    yield from _program_problems(plan)
+    if ids.needs_fakeroot():
+        yield from build_place.lead(plan.site, [*_id_problems(), *_namespace_problems()])
+    yield from _file_system_problems()
+
+
+def temporary_root() -> Path:
+    """Where Apptainer unpacks: its own variable, then the system's rule."""
+    return Path(os.environ.get("APPTAINER_TMPDIR") or tempfile.gettempdir()).absolute()
+
+
+def _processor_problems(site: Site) -> Iterator[Problem]:
+    """The programs of an image run while it is built; emulated ones would take days for PyTorch."""
+    if (found := os.uname().machine) != site.processor:
+        what = f"site '{site.name}' has {site.processor} processors, this machine {found}"
+        yield Problem(what=what, fix=f"Build on a machine with {site.processor} processors.")
+
+
+def _program_problems(plan: Plan) -> Iterator[Problem]:
+    wanted = dict.fromkeys(squashfs_tools.PROGRAMS, "packing an image")
+    for step in plan.steps:
+        wanted |= dict.fromkeys(step.layer.programs, f"layer '{step.layer.name}'")
+    for program, user in wanted.items():
+        # Administrators' programs are often not on an ordinary user's PATH.
+        if shutil.which(program, path=search_path()) is None:
+            yield Problem(what=f"'{program}' is missing; {user} needs it", fix=INSTALL)
+    found = squashfs_tools.version("mksquashfs", search_path())
+    if found is not None and found < squashfs_tools.MINIMUM:
+        what = f"mksquashfs {found} is too old: it never packs a tree into the same bytes twice"
+        yield Problem(what=what, fix=f"Install squashfs-tools {squashfs_tools.MINIMUM} or later.")
+
+
+def _id_problems() -> Iterator[Problem]:
+    """What a user namespace maps the ids of an image to; with one id, why there is none."""
+    problem = user_namespace.problem() if ids.are_one() else None
+    if problem or not ids.are_one():
+        yield from ids.problems(INSTALL)
+    if problem:
+        yield problem
+
+
+def _namespace_problems() -> Iterator[Problem]:
+    """What making a user namespace and mounting in it needs (user_namespaces(7), fuse(4))."""
+    if not os.access(FUSE, os.R_OK | os.W_OK):
+        what = "cannot be opened" if FUSE.exists() else "does not exist"
+        yield Problem(
+            where=str(FUSE), what=what, fix="sudo modprobe fuse; sudo chmod 666 /dev/fuse"
+        )
+    if USER_NAMESPACES.exists() and USER_NAMESPACES.read_text().strip() == "0":
+        fix = "sudo sysctl user.max_user_namespaces=15000"
+        what = "user namespaces are switched off"
+        yield Problem(where=str(USER_NAMESPACES), what=what, fix=fix)
+
+
+def _file_system_problems() -> Iterator[Problem]:
+    if re.search("[:,]", str(temporary_root())):
+        yield Problem(
+            where=str(temporary_root()),
+            what="its name holds ':' or ',', which Apptainer takes apart in a bind",
+            fix="Set APPTAINER_TMPDIR to a folder without.",
+        )
+    kind = _file_system(temporary_root())
+    if kind in _SHARED and ids.needs_fakeroot() and not ids.are_one():
+        yield Problem(
+            where=str(temporary_root()),
+            what=f"it is on {kind}, which does not know subordinate ids",
+            fix="Set APPTAINER_TMPDIR to a folder on a local disk.",
+        )
+
+
+def nearest_existing_parent(folder: Path) -> Path:
+    """The folder, or the next one above it that is there."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+
+
+def _file_system(folder: Path) -> str:
+    """The type of the file system a folder is on, from the longest mount point above it."""
+    best = ("", "")
+    resolved = str(nearest_existing_parent(folder).resolve())
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, place, kind, *_ = line.split()
+        inside = resolved == place or resolved.startswith(place.rstrip("/") + "/")
+        if inside and len(place) >= len(best[0]):
+            best = (place, kind)
+    return best[1]

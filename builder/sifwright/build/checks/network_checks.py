@@ -1,0 +1,177 @@
+"""Whether everything a plan downloads can be had, asked before the first minute of a build."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sifwright.build.request import base_image
+from sifwright.catalog import mirrors
+from sifwright.errors import Problem
+from sifwright.host.network import http, pip_requirements, registry, sdist, upstream
+from sifwright.system import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from sifwright.catalog.mirrors import Mirrors
+    from sifwright.catalog.model import Download
+    from sifwright.plan.model import Plan, Step, StepSource
+
+__all__ = ["problems"]
+
+_AT_ONCE = 8
+# The first words of git's own protocol; without the version, a big repository answers megabytes.
+_GIT_SERVICE = "info/refs?service=git-upload-pack"
+_GIT_HEADERS = {"Git-Protocol": "version=2"}
+_PIP = (
+    "Check the version, the network and the login of the index, or point pip at a mirror"
+    " (PIP_INDEX_URL, PIP_FIND_LINKS or pip.conf)."
+)
+
+
+def problems(plan: Plan, machine: Mapping[str, str], first: int = 0) -> Iterator[Problem]:
+    """Yield what the plan's steps download and cannot get, from the one with number `first` on."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for found in pool.map(lambda check: check(), _checks(plan, machine, first)):
+            if found is not None:
+                yield found
+    steps = plan.steps[first:]
+    wanted = [(step, item) for step in steps for item in step.layer.downloads]
+    packages = [
+        (step, item)
+        for step, item in wanted
+        if item.pip and pip_requirements.requirement(step, item)
+    ]
+    if not packages or not _ask_pip(
+        [pip_requirements.requirement(*one) for one in packages], "", plan
+    ):
+        return
+    for step, download in packages:
+        yield from _pip_problems(step, download, plan)
+
+
+def _checks(
+    plan: Plan, machine: Mapping[str, str], first: int
+) -> Iterator[Callable[[], Problem | None]]:
+    """One question each, to be asked at the same time."""
+    rules = mirrors.load()
+    if first == 0 and (image := base_image.base_image_of(plan)):
+        yield partial(_image_problem, image)
+    for step in plan.steps[first:]:
+        for download in step.layer.downloads:
+            if download.url and _is_needed(step, download):
+                yield partial(_url_problem, step, download, machine)
+        for source in step.sources:
+            yield partial(_source_problem, step, source, rules)
+
+
+def _image_problem(image: base_image.BaseImage) -> Problem | None:
+    try:
+        registry.digest(image.reference)
+    except registry.RegistryError as error:
+        found_at = f" (asked: {image.reference})" if image.is_redirected else ""
+        return Problem(
+            where=f"layer '{image.layer}'",
+            what=f"the base image {image.name} cannot be had{found_at}: {error}",
+            fix=error.fix,
+        )
+    return None
+
+
+def _source_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | None:
+    """A repository must answer, a file must be there; what is in them is checked in the build."""
+    if source.kind == "pip":
+        return _sdist_problem(step, source, rules)
+    git = source.kind == "git"
+    address = rules.redirect(source.url, *(("git",) if git else mirrors.DOWNLOADS))
+    if not address.startswith(("http://", "https://", "file://")):
+        return None
+    remote = address if address.startswith("file://") else f"{address}/{_GIT_SERVICE}"
+    answer = http.unreachable(remote, _GIT_HEADERS) if git else http.unreachable(address)
+    if not answer:
+        return None
+    asked = f" (asked: {http.redact_url(address)})" if address != source.url else ""
+    return Problem(
+        where=f"layer '{step.layer.name}'",
+        what=f"the source {source.name} cannot be had from {source.url}{asked}: {answer}",
+        fix=mirrors.NETWORK_FIX,
+    )
+
+
+def _sdist_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | None:
+    try:
+        address = upstream.sdist_of(source.url, source.version).address
+        answer = http.unreachable(rules.redirect(address, *mirrors.DOWNLOADS))
+    except upstream.LookupFailedError as error:
+        answer = str(error)
+    if not answer:
+        return None
+    what = f"the source {source.name} cannot be had from a Python package index: {answer}"
+    return Problem(where=f"layer '{step.layer.name}'", what=what, fix=_PIP)
+
+
+def _url_problem(step: Step, download: Download, machine: Mapping[str, str]) -> Problem | None:
+    given = mirrors.load().redirect(step.options[download.option].text, *mirrors.DOWNLOADS)
+    base = given or machine.get(download.machine, "")
+    address = f"{base.rstrip('/')}/{pip_requirements.fill(download.url, step)}"
+    answer = http.unreachable(address)
+    if not answer:
+        return None
+    return Problem(
+        where=f"{step.layer.name}.{download.option}",
+        what=f"{download.what} cannot be reached at {http.redact_url(address)}: {answer}",
+        fix=f"Check the network and proxies, or --set {step.layer.name}.{download.option}=…"
+        + _without(step, download)
+        + ".",
+    )
+
+
+def _is_needed(step: Step, download: Download) -> bool:
+    return not download.when or step.options[download.when].text != "false"
+
+
+def _without(step: Step, download: Download) -> str:
+    """How to do without it, where an option says so."""
+    return f", or --set {step.layer.name}.{download.when}=false" if download.when else ""
+
+
+def _pip_problems(step: Step, download: Download, plan: Plan) -> Iterator[Problem]:
+    requirement = pip_requirements.requirement(step, download)
+    index = pip_requirements.index(step, download)
+    answer = _ask_pip([requirement], "", plan)
+    if answer and index:
+        answer = _ask_pip([requirement], index, plan)
+    if not answer:
+        return
+    asked = "this machine's pip settings" + (f" and {http.redact_url(index)}" if index else "")
+    yield Problem(
+        where=f"layer '{step.layer.name}'",
+        what=f"pip finds no wheel of {requirement} for Python {plan.facts.get('python', '')}"
+        f" (asked: {asked})\n    | {answer}{_unanswered(requirement, index)}",
+        fix=_PIP,
+    )
+
+
+def _unanswered(requirement: str, index: str) -> str:
+    """A line about indexes that gave no page: pip says the same of these as of a missing wheel."""
+    name, _, version = requirement.partition("==")
+    said = []
+    for first in dict.fromkeys(("", index)):
+        try:
+            sdist.find(name, version or "0", pip_requirements.environment(first))
+        except sdist.NotFound as error:
+            answers = str(error).partition("(")[2].removesuffix(")").split("; ")
+            said += [one for one in answers if not one.endswith(": no such file")]
+    return f"\n    | {'; '.join(dict.fromkeys(said))}" if said else ""
+
+
+def _ask_pip(requirements: list[str], index: str, plan: Plan) -> str:
+    """Ask pip itself, for the image's Python, without downloading; return its error, if any."""
+    words = ("install", "--dry-run", "--ignore-installed", "--retries=1", "--target", "unused")
+    command = pip_requirements.command(plan, words, requirements)
+    answer = processes.capture(command, env=pip_requirements.environment(index), timeout=120)
+    if answer.returncode == 0 or "No module named pip" in answer.stderr:
+        return ""
+    return answer.stderr.strip().rpartition("\n")[2] or f"exit status {answer.returncode}"

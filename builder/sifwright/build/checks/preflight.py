@@ -1,0 +1,57 @@
+"""Check what a build needs before it starts, and say how to mend each thing at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.build.checks import disk_space, host_checks, network_checks
+from sifwright.build.request import base_image, local_base
+from sifwright.errors import MachineError, Problem
+from sifwright.host.engines import apptainer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.build.estimate import BuildEstimate
+    from sifwright.host.engines.apptainer import Apptainer
+    from sifwright.plan.model import Plan
+
+__all__ = ["check", "engine"]
+
+
+def check(
+    found: Apptainer | None, plan: Plan, machine: Mapping[str, str], future: BuildEstimate
+) -> Apptainer:
+    """Return the engine that was found, or raise `MachineError` with everything that is missing."""
+    problems = [*_engine_problems(found), *host_checks.problems(plan)]
+    base = local_base.problems(base_image.local_name(plan), plan.steps[0].layer.name)
+    problems += [*base, *disk_space.problems(future.needs, future.output)]
+    # Without the basics, a slow answer about the network would only hide them.
+    problems = problems or list(network_checks.problems(plan, machine, future.first))
+    if found is None or problems:
+        raise MachineError(*problems)
+    return found
+
+
+def engine() -> Apptainer:
+    """The engine alone, for running an image that is there; raises `MachineError`."""
+    found = apptainer.find()
+    if found is None:
+        raise MachineError(*_engine_problems(found))
+    return found
+
+
+def _minimum() -> str:
+    return " or ".join(f"{name} {version}" for name, version in apptainer.MINIMUM.items())
+
+
+def _engine_problems(found: Apptainer | None) -> Iterator[Problem]:
+    if found is None:
+        what = "neither 'apptainer' nor 'singularity' is on PATH"
+        yield Problem(what=what, fix=host_checks.INSTALL)
+    elif found.is_too_old:
+        yield Problem(
+            where=found.program,
+            what=f"{found.product} {found.version} is too old; {_minimum()} can build",
+            fix=host_checks.INSTALL,
+        )

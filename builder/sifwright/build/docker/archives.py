@@ -1,0 +1,76 @@
+"""What a container is given in /.sifwright, as the archive that an engine takes."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from typing import TYPE_CHECKING
+
+from sifwright.build.steps import build_folder
+from sifwright.render import build_files, oci_config, shell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from sifwright.catalog.model import LayerFile
+    from sifwright.plan.model import Plan
+
+__all__ = ["ENTER", "closing", "program", "step"]
+
+# Two blocks of zeros end an archive.
+_END = 2 * tarfile.BLOCKSIZE
+# What a container runs; the words after it say in the image's history what it was.
+ENTER = ("/bin/sh", f"{build_files.BUILD}/enter")
+
+
+def step(work: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> bytes:
+    """What runs a step; `work` is an empty folder."""
+    build = work / "build"
+    build_folder.prepare(build, plan, number, machine, kept)
+    return _archive(build)
+
+
+def closing(work: Path, files: Iterable[LayerFile]) -> bytes:
+    """What writes the files that the image keeps of its plan."""
+    build, carried, lines = work / "build", f"{build_files.BUILD}/files", ["set -e", "umask 022"]
+    build.mkdir()
+    for number, file in enumerate(files):
+        build_folder.write_files(build, [_numbered(file, f"{carried}/{number}")], build_files.BUILD)
+        target = shell.quote(file.path)
+        lines.append(shell.make_folders({file.path.rpartition("/")[0]}))
+        lines += [f"cp {carried}/{number} {target}", f"chmod 644 {target}"]
+    lines.append(f"rm -f {build_files.BUILD}/archive")
+    (build / "run").write_text("\n".join([*lines, ""]))
+    return _archive(build)
+
+
+def _numbered(file: LayerFile, path: str) -> LayerFile:
+    return type(file)(path=path, data=file.data, executable=False)
+
+
+def program(work: Path, files: Iterable[LayerFile], machine: Path, command: str) -> bytes:
+    """What runs a command with this machine's settings, and these files beside them."""
+    build = work / "build"
+    build_folder.settings(build, machine)
+    build_folder.write_files(build, files, build_files.BUILD)
+    (build / "run").write_text(f"set -ex\numask 022\n{command}\n")
+    return _archive(build)
+
+
+def _archive(build: Path) -> bytes:
+    """The folder as /.sifwright, all of it root's."""
+    (build / "enter").write_text(build_files.package_text("render/templates/enter.sh"))
+    build_folder.write_files(build, [oci_config.surround()], build_files.BUILD)
+    with io.BytesIO() as file:
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            archive.add(build, arcname=build_files.BUILD.lstrip("/"), filter=_of_root)
+            end = archive.offset + _END
+        # Podman 4.3 does not read the zeros behind the end, and fails over them now and then.
+        return file.getvalue()[:end]
+
+
+def _of_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = "root"
+    return entry

@@ -1,0 +1,160 @@
+"""One build with an engine that is under way: what is built, with what, and where."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.build.docker import containers
+from sifwright.build.docker.archives import ENTER
+from sifwright.build.docker.step_output import StepOutput
+from sifwright.build.request.build_context import LOG
+from sifwright.build.steps import build_folder
+from sifwright.errors import BuildError
+from sifwright.host.engines.docker import Container
+from sifwright.render import build_files
+from sifwright.system.tempdirs import name_folder_in_errors, workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from sifwright.build.request.host_settings import Settings
+    from sifwright.build.request.inputs import Inputs
+    from sifwright.build.request.output_parser import OutputParser
+    from sifwright.host.engines.docker import Docker
+    from sifwright.plan.model import Plan
+
+__all__ = ["REPOSITORY", "DockerBuildContext", "StepRun"]
+
+# Each result of a step is an image of this name, tagged with the step's key.
+REPOSITORY = "sifwright/step"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepRun:
+    """A container whose command has ended well, and what that left for later steps."""
+
+    container: str
+    kept: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DockerBuildContext:
+    """`folder` and `made` are private, the second beside the output.
+
+    `header` is what is taken of the machine, `tags` are those of the results made here.
+    """
+
+    plan: Plan
+    engine: Docker
+    inputs: Inputs
+    settings: Settings
+    header: Mapping[str, str]
+    folder: Path
+    made: Path
+    watcher: OutputParser
+    cached: bool
+    # What is made without the cache is nobody else's.
+    salt: str = field(default_factory=lambda: secrets.token_hex(16))
+    tags: list[str] = field(default_factory=list)
+
+    @property
+    def log(self) -> Path:
+        return self.made / LOG
+
+    @property
+    def machine(self) -> Path:
+        return Path(self.settings.env["SIFWRIGHT_MACHINE"])
+
+    @property
+    def mirrors(self) -> dict[str, str]:
+        return build_folder.mirrors(self.header)
+
+    @property
+    def surroundings(self) -> dict[str, str]:
+        """What decides a step's result beside the plan; see `stepkey.key`."""
+        around = {
+            "processor": self.engine.processor,
+            "engine": self.engine.product,
+            "enter": build_files.package_text("render/templates/enter.sh"),
+            "surround": build_files.package_text("render/templates/surround.sh"),
+        }
+        return around if self.cached else {**around, "salt": self.salt}
+
+    def container(self, image: str, words: Sequence[str]) -> Container:
+        """One that runs what it is given in /.sifwright, and sees what is bound of the machine."""
+        mounts = [_mount(bind) for bind in self.settings.binds]
+        return Container(
+            image=image, name=containers.name(), entrypoint=ENTER, command=words, mounts=mounts
+        )
+
+    @contextmanager
+    def ran(self, image: str, words: Sequence[str], archive: bytes) -> Iterator[StepRun]:
+        """Run what an archive brings; raises `BuildError` if that fails."""
+        with containers.container(self.engine, self.container(image, words)) as made:
+            self.engine.put(made, archive)
+            said, status = self.follow(made)
+            if status != 0:
+                raise BuildError(self.watcher.problem(f"{self.engine.product} failed"))
+            yield StepRun(container=made, kept=said.kept)
+
+    def follow(self, container: str) -> tuple[StepOutput, int]:
+        """Run a container to its end; what it said, and its exit status."""
+        with self.log.open("a", encoding="utf-8") as log:
+            said = StepOutput(log=log, on_line=self.watcher)
+            status = self.engine.run(container, said)
+            said.end()
+        return said, status
+
+    def commit(self, container: str, key: str, message: str) -> str:
+        """Make the result of a step of what has run; its id."""
+        self.tags.append(key)
+        return self.engine.commit(container, REPOSITORY, key, f"sifwright: {message}")
+
+    def keep(self, image: str, key: str) -> str:
+        """Let an image be the result of a step."""
+        self.tags.append(key)
+        self.engine.tag(image, REPOSITORY, key)
+        return image
+
+    def forget(self) -> None:
+        """Take the names away that were given here; the images go where nothing else needs them."""
+        for tag in reversed(self.tags):
+            self.engine.untag(f"{REPOSITORY}:{tag}")
+
+    def saved(self, image: str, place: Path, fix: str) -> AbstractContextManager[Path]:
+        """An image as a docker-archive; see `spooled`."""
+        return self.spooled(self.engine.save(image), place, fix)
+
+    def load(self, archive: Iterable[bytes]) -> str:
+        """Load a docker-archive that was made here; the id of its image."""
+        try:
+            return self.engine.load(archive)
+        except ValueError as error:
+            what = f"{self.engine} does not load an image: {error}"
+            fix = "The log of the engine may say more."
+            raise BuildError.of(what, where=self.engine.address, fix=fix) from None
+
+    @contextmanager
+    def spooled(self, archive: Iterable[bytes], place: Path, fix: str) -> Iterator[Path]:
+        """A tar archive as a private file for a while; `fix` is said without room for it."""
+        with workspace(place) as folder:
+            file = folder / "image.tar"
+            with name_folder_in_errors(place.parent, fix), file.open("wb") as sink:
+                for chunk in archive:
+                    sink.write(chunk)
+            yield file.absolute()
+
+    def known(self, key: str) -> str:
+        """The image that a step made which has this key; empty if there is none."""
+        return self.engine.identity(f"{REPOSITORY}:{key}")
+
+
+def _mount(bind: str) -> tuple[str, str, bool]:
+    """From what Apptainer's --bind takes."""
+    source, target, *options = bind.split(":")
+    return source, target, "ro" in options

@@ -1,0 +1,119 @@
+"""Make sure that steps can run on an image that others made, and that all they write stays."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+from sifwright.build.checks.host_checks import TEMPORARY_FIX
+from sifwright.build.docker import containers
+from sifwright.build.docker.docker_context import REPOSITORY
+from sifwright.build.docker.load import unnamed
+from sifwright.build.docker.tar_members import text
+from sifwright.errors import BuildError, PlanError
+from sifwright.host.engines.docker import Container
+from sifwright.images.sources.model import ARCHITECTURES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from sifwright.build.docker.docker_context import DockerBuildContext
+
+__all__ = ["make_usable"]
+
+# What a container or a build does with these is nothing that a layer asked for: what is written
+# into a volume is in no image, a health check runs beside the steps.
+_LIVELY = ("Volumes", "OnBuild")
+_CARRIED = ("Env", "Labels")
+_EPOCH = "1970-01-01T00:00:00Z"
+_KNOWN = ("architecture", "os", "created")
+
+
+def make_usable(work: DockerBuildContext, image: str, name: str) -> str:
+    """The image, or one with the same files and environment that does nothing by itself.
+
+    `name` is what the plan calls it. Raises `PlanError` if its programs are for another processor.
+    """
+    details = work.engine.details(image)
+    _require_architecture(work, str(details.get("Architecture") or ""), name)
+    if not _has_behaviour(details) and _can_commit(work, image):
+        return image
+    facts = json.dumps(["ready", image, work.surroundings], sort_keys=True)
+    key = hashlib.sha256(facts.encode()).hexdigest()
+    return work.known(key) or work.keep(_reloaded(work, image), key)
+
+
+def _require_architecture(work: DockerBuildContext, found: str, name: str) -> None:
+    site = work.plan.site
+    wanted = ARCHITECTURES.get(site.processor, site.processor)
+    if found not in {"", wanted}:
+        what = f"it is for {found}, and site '{site.name}' has {site.processor} ({wanted})"
+        raise PlanError.of(what, where=name, fix=f"Name an image for {wanted}.")
+
+
+def _has_behaviour(details: dict[str, Any]) -> bool:
+    config = details.get("Config") or {}
+    checked = (config.get("Healthcheck") or {}).get("Test") not in (None, [], ["NONE"])
+    return checked or any(config.get(name) for name in _LIVELY)
+
+
+def _can_commit(work: DockerBuildContext, image: str) -> bool:
+    """Podman commits nothing on an image whose history does not have just its layers.
+
+    It does not say which of the steps made none, so it is tried. Without any history, what comes
+    after the next step cannot be committed.
+    """
+    if not work.engine.is_podman:
+        return True
+    if not work.engine.has_history(image):
+        return False
+    tag = f"trial-{work.salt}"
+    wanted = Container(image=image, name=containers.name(), entrypoint=(), command=("true",))
+    with containers.container(work.engine, wanted) as made:
+        try:
+            work.engine.commit(made, REPOSITORY, tag, "sifwright: a trial")
+        except BuildError:
+            return False
+        finally:
+            work.engine.untag(f"{REPOSITORY}:{tag}")
+    return True
+
+
+def _reloaded(work: DockerBuildContext, image: str) -> str:
+    work.watcher.timer.start("base image")
+    with work.saved(image, work.folder, TEMPORARY_FIX) as archive:
+        return work.load(_stripped_archive(archive))
+
+
+def _stripped_archive(archive: Path) -> Iterator[bytes]:
+    """The archive with another configuration, which comes first; nothing names the old one."""
+    with tarfile.open(archive) as source:
+        (image,) = json.loads(_member(source, "manifest.json"))
+        config = json.dumps(_strip_behaviour(json.loads(_member(source, image["Config"])))).encode()
+    name = f"{hashlib.sha256(config).hexdigest()}.json"
+    yield from text(name, config)
+    yield from unnamed(archive, Config=name)
+
+
+def _member(source: tarfile.TarFile, name: str) -> bytes:
+    file = source.extractfile(name)
+    return file.read() if file else b""
+
+
+def _strip_behaviour(config: dict[str, Any]) -> dict[str, Any]:
+    """With its environment and labels, and a history that has all layers."""
+    old, layers = config.get("config") or {}, config["rootfs"]["diff_ids"]
+    history = [one for one in config.get("history") or [] if not one.get("empty_layer")]
+    if len(history) != len(layers):
+        # Podman 4.3 fails over an entry without a time.
+        entry = {"created": config.get("created") or _EPOCH, "created_by": "of the base image"}
+        history = [entry] * len(layers)
+    return {
+        **{name: config[name] for name in _KNOWN if name in config},
+        "config": {name: old[name] for name in _CARRIED if old.get(name)},
+        "rootfs": config["rootfs"],
+        "history": history,
+    }

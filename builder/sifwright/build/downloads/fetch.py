@@ -1,0 +1,103 @@
+"""Download one file into the cache, unless it is there: all of it, with its sha256, or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from sifwright.build.cache.claims import claim
+from sifwright.build.downloads.download_cache import CONTENT
+from sifwright.errors import SifwrightError
+from sifwright.host.network import http, pip_settings, sdist, upstream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+    from threading import Event
+
+    from sifwright.build.cache.store import CacheEntry, Store
+
+__all__ = ["File", "NotFetched", "fetch"]
+
+_PIECE = 1 << 20
+_ERRORS = 400
+
+
+class NotFetched(Exception):
+    """A file cannot be had, or is not what was asked for; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class File:
+    """A file, told by its digest. `locate` finds its address, when that is needed."""
+
+    name: str
+    sha256: str
+    locate: Callable[[], str] = field(compare=False)
+
+
+def fetch(store: Store, file: File, settings: Mapping[str, str], stop: Event) -> CacheEntry:
+    """The file in the cache, every byte of it checked; `settings` are pip's.
+
+    Raises `NotFetched`, also where `stop` was set meanwhile.
+    """
+    try:
+        while (entry := store.get(file.sha256)) is None:
+            with claim(store, file.sha256, on_wait=_ignore) as ours:
+                if ours:
+                    return _downloaded(store, file, settings, stop)
+    except (upstream.LookupFailedError, SifwrightError) as error:
+        raise NotFetched(http.redact_url(str(error))) from error
+    except OSError as error:
+        raise NotFetched(http.redact_url(http.root_cause(error))) from error
+    return entry
+
+
+def _downloaded(store: Store, file: File, settings: Mapping[str, str], stop: Event) -> CacheEntry:
+    with store.folder() as made:
+        found = _download(_with_login(file.locate(), settings), made / CONTENT, settings, stop)
+        if found != file.sha256:
+            raise NotFetched(f"its sha256 is {found}, not {file.sha256}")
+        return store.put(file.sha256, made, {"name": file.name})
+
+
+def _download(address: str, path: Path, settings: Mapping[str, str], stop: Event) -> str:
+    """The sha256 of what came: of the file's bytes, not of how they were packed for the way."""
+    if not address.startswith(("http://", "https://")):
+        raise NotFetched("it is read where it is")
+    digest, size = hashlib.sha256(), 0
+    trusted = sdist.is_trusted(address, pip_settings.environment(settings))
+    way = http.HttpOptions(proxy=settings.get("proxy", ""), trusted=trusted)
+    with (
+        http.open_response(address, way=way, large=True) as answer,
+        path.open("xb") as sink,
+    ):
+        if answer.status_code >= _ERRORS:
+            raise NotFetched(f"HTTP {answer.status_code} {answer.reason}")
+        for piece in answer.iter_content(_PIECE):
+            if stop.is_set():
+                raise NotFetched("the build ended")
+            digest.update(piece)
+            size += sink.write(piece)
+        promised = answer.headers.get("Content-Length", str(size))
+    if promised != str(size):
+        raise NotFetched(f"{size} of {promised} bytes came")
+    return digest.hexdigest()
+
+
+def _with_login(address: str, settings: Mapping[str, str]) -> str:
+    """As pip does: the login of an index is for all that lies on its server."""
+    parts = urlsplit(address)
+    words = " ".join(
+        settings.get(name, "") for name in ("index-url", "extra-index-url", "find-links")
+    )
+    for word in words.split():
+        login, _, host = urlsplit(word).netloc.rpartition("@")
+        if login and host == parts.netloc:
+            return parts._replace(netloc=f"{login}@{host}").geturl()
+    return address
+
+
+def _ignore(_owner: str) -> None: ...

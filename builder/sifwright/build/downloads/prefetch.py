@@ -1,0 +1,249 @@
+"""Fetch what the steps of a plan download while earlier ones run."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import InitVar, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from sifwright.build.cache.leases import lease
+from sifwright.build.downloads import local_index, resolve_wheels, wheels
+from sifwright.build.downloads.download_cache import CONTENT, open_store
+from sifwright.build.downloads.fetch import File, NotFetched, fetch
+from sifwright.catalog import mirrors
+from sifwright.errors import MachineError
+from sifwright.host.network import http, pip_settings, upstream
+from sifwright.system import cache_errors
+from sifwright.system.tempdirs import workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from sifwright.build.cache.store import CacheEntry, Store
+    from sifwright.build.downloads.resolve_wheels import ResolvedLock, ResolveRequest
+    from sifwright.build.downloads.wheels import Wheel
+    from sifwright.plan.model import Plan, StepSource
+
+__all__ = ["Prefetcher", "fetching"]
+
+T = TypeVar("T")
+
+# Downloads at a time, as browsers have it: enough to fill a line, too few to annoy a server.
+_AT_ONCE = 6
+# Seconds that a step waits for its files before it goes on without those that are missing.
+_PATIENCE = 1800.0
+_JOIN_SECONDS = 2.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _StepDownloads:
+    """What a step wants, each file as it comes.
+
+    `whole`: see `wheels.Locked`, `foreign`: see `resolving.Answer`.
+    """
+
+    wheels: Mapping[Wheel, Future[CacheEntry]] = field(default_factory=dict)
+    sources: Mapping[str, Future[CacheEntry]] = field(default_factory=dict)
+    whole: bool = True
+    foreign: bool = False
+
+
+@contextmanager
+def fetching(
+    plan: Plan, steps: range, *, work: Path, log: Path, note: Callable[[str], None]
+) -> Iterator[Prefetcher | None]:
+    """Fetch in the background, inside, what the steps of these numbers download.
+
+    `work` is for files of its own, `note` is told what had to be dropped or cannot be done. Yields
+    None if they download nothing that could be fetched.
+    """
+    numbers = [number for number in steps if _downloads(plan, number)]
+    if not numbers:
+        yield None
+        return
+    store = open_store(note)
+    store.reclaim()
+    ahead = Prefetcher(plan=plan, numbers=numbers, store=store, work=work, log=log)
+    with ahead.at_work():
+        yield ahead
+
+
+def _downloads(plan: Plan, number: int) -> bool:
+    """Whether a step does; the first one is run by the engine alone."""
+    asks = resolve_wheels.question(plan, number, pip_settings.settings())
+    return number > 0 and (asks is not None or any(_sources(plan.steps[number].sources)))
+
+
+@dataclass(kw_only=True)
+class Prefetcher:
+    """What the steps of these numbers download.
+
+    What cannot be had is no error here, only a line in `log`: the step will say so.
+    """
+
+    plan: Plan
+    numbers: InitVar[Iterable[int]]
+    store: Store
+    work: Path
+    log: Path
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _slots: threading.Semaphore = field(default_factory=partial(threading.Semaphore, _AT_ONCE))
+    _steps: dict[int, Future[_StepDownloads]] = field(default_factory=dict)
+    _folders: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self, numbers: Iterable[int]) -> None:
+        self._steps.update({number: Future() for number in numbers})
+
+    def folder(self, number: int) -> Path | None:
+        """What was fetched for a step, waited for; None if that is nothing.
+
+        The folder stays until the end of the build. Raises `MachineError` if the cache cannot be
+        used.
+        """
+        if number not in self._steps:
+            return None
+        found = self._found(number)
+        wait([*found.wheels.values(), *found.sources.values()], _PATIENCE)
+        ready = self._ready(found.wheels, lambda wheel: wheel.name)
+        # Some of them would let a layer think that the machine's settings lead to all.
+        if found.foreign and not (found.whole and len(ready) == len(found.wheels)):
+            ready = {}
+        sources = self._ready(found.sources, str)
+        if not ready and not sources:
+            return None
+        folder = self._folders.enter_context(self.store.folder())
+        with cache_errors.translate_errors(self.store.root):
+            local_index.write(folder, ready, sources)
+        return folder
+
+    def _found(self, number: int) -> _StepDownloads:
+        """What a step wants, as far as that could be found out; else the log says why not."""
+        try:
+            return self._steps[number].result(_PATIENCE)
+        except MachineError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a lock that is none, an index that lies
+            with self.log.open("a") as log:
+                log.write(f"sifwright: nothing is fetched ahead: {http.redact_url(str(error))}\n")
+            return _StepDownloads()
+
+    def _ready(
+        self, wanted: Mapping[T, Future[CacheEntry]], name: Callable[[T], str]
+    ) -> dict[T, CacheEntry]:
+        """Those that are there, of which the log is told as well as of the others."""
+        found: dict[T, CacheEntry] = {}
+        with self.log.open("a") as log:
+            for item, future in wanted.items():
+                try:
+                    found[item] = future.result(timeout=0)
+                    log.write(f"sifwright: fetched {name(item)}\n")
+                except TimeoutError:
+                    log.write(f"sifwright: not fetched: {name(item)}: it is not there yet\n")
+                except NotFetched as reason:
+                    log.write(f"sifwright: not fetched: {name(item)}: {reason}\n")
+        return found
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Fetch inside; what is still on its way at the end is given up."""
+        thread = threading.Thread(target=self._coordinate, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            thread.join(_JOIN_SECONDS)
+            self._folders.close()
+
+    def _coordinate(self) -> None:
+        """Step after step, in their order; nobody prunes what they want until the end."""
+        with ExitStack() as leases:
+            for number, future in self._steps.items():
+                if self._stop.is_set():
+                    return
+                _settle(future, partial(self._begun, number, leases))
+            self._stop.wait()
+
+    def _begun(self, number: int, leases: ExitStack) -> _StepDownloads:
+        """Find out what a step downloads, and begin with it."""
+        question = resolve_wheels.question(self.plan, number, pip_settings.settings())
+        answer = self._answer(question) if question else None
+        locked = wheels.LockedWheels(wheels=(), whole=True)
+        if question and answer:
+            locked = wheels.read(answer.lock, question.python, question.processor)
+        sources = list(_sources(self.plan.steps[number].sources))
+        keys = [*(one.sha256 for one in locked.wheels), *(one.sha256 for one in sources)]
+        leases.enter_context(lease(self.store, keys))
+        return _StepDownloads(
+            wheels={wheel: self._start(_file(wheel)) for wheel in locked.wheels},
+            sources={file.sha256: self._start(file) for file in sources},
+            whole=locked.whole,
+            foreign=answer is not None and answer.foreign,
+        )
+
+    def _answer(self, question: ResolveRequest) -> ResolvedLock | None:
+        """What uv says, or said today."""
+        settings = pip_settings.settings()
+        key = resolve_wheels.key(question, settings)
+        if entry := self.store.get(key):
+            return resolve_wheels.ResolvedLock(
+                lock=entry.file(CONTENT).read_text(), foreign=entry.manifest["foreign"]
+            )
+        try:
+            with workspace(self.work) as folder:
+                answer = resolve_wheels.ask(question, settings, folder, self._stop)
+        except OSError as error:
+            # No uv, or no room for its files: the step's pip does without.
+            self.store.note(f"wheels cannot be fetched ahead: {error.strerror or error}")
+            return None
+        if answer:
+            with self.store.folder() as made, cache_errors.translate_errors(self.store.root):
+                (made / CONTENT).write_text(answer.lock)
+                facts = {"name": f"lock of {question.requirements[0]}", "foreign": answer.foreign}
+                self.store.put(key, made, facts)
+        return answer
+
+    def _start(self, file: File) -> Future[CacheEntry]:
+        """Fetch in a thread that the end of the program does not wait for."""
+        future: Future[CacheEntry] = Future()
+        work = partial(fetch, self.store, file, pip_settings.settings(), self._stop)
+
+        def run() -> None:
+            with self._slots:
+                _settle(future, work)
+
+        threading.Thread(target=run, daemon=True).start()
+        return future
+
+
+def _settle(future: Future[T], work: Callable[[], T]) -> None:
+    try:
+        future.set_result(work())
+    except Exception as error:  # noqa: BLE001  # whoever waits gets it
+        future.set_exception(error)
+
+
+def _file(wheel: Wheel) -> File:
+    return File(name=wheel.name, sha256=wheel.sha256, locate=lambda: wheel.url)
+
+
+def _sources(sources: Iterable[StepSource]) -> Iterator[File]:
+    """The archives among them that have a pin."""
+    for source in sources:
+        if source.kind != "git" and source.digest:
+            yield File(
+                name=f"source {source.name} {source.version}",
+                sha256=source.digest,
+                locate=partial(_address, source),
+            )
+
+
+def _address(source: StepSource) -> str:
+    """Where it is, or its mirror. Raises `LookupFailedError`."""
+    is_sdist = source.kind == "pip"
+    found = upstream.sdist_of(source.url, source.version).address if is_sdist else source.url
+    return mirrors.load().redirect(found, *mirrors.DOWNLOADS)

@@ -1,0 +1,148 @@
+"""The command `flatten`: of a layered SIF, one with the same tree in a single partition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.build.checks import disk_space, host_checks
+from sifwright.build.layers.merge_layers import flatten
+from sifwright.build.layers.pack import PackOptions
+from sifwright.errors import UsageError
+from sifwright.images.sif import sif_file, write_sif
+from sifwright.images.sif.copy_data import Range
+from sifwright.images.sif.format import ARCHITECTURES, DataType
+from sifwright.images.sif.write_sif import Composed, Contents, Partition
+from sifwright.images.squashfs import join_layers
+from sifwright.images.squashfs.structures import BadSquashfs
+from sifwright.system import file_digests, files
+from sifwright.system.tempdirs import workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sifwright.images.sif.format import Descriptor
+    from sifwright.images.sif.sif_file import SifImage
+
+__all__ = ["flatten_sif"]
+
+
+def flatten_sif(source: Path, target: Path, compression: str) -> int:
+    """Write the flat SIF, whole or not at all, and return how many partitions became one.
+
+    `compression` is that of the layers if it is empty; a flat SIF is written with another one. A
+    signature is not carried over: it was one of other bytes. Raises `UsageError` if the source is
+    no layered SIF that can be read, or the target is there already, `MachineError` if there is no
+    room for what is to be written.
+    """
+    before = file_digests.identity(source.stat()) if source.exists() else ""
+    found, parts = sif_file.read(source), sif_file.partitions(source)
+    _refuse_other_overlays(found)
+    if len(parts) == 1 and compression in {"", *_compression(source, parts[0])}:
+        raise UsageError.of("is flat already", where=str(source), fix="Copy it as it is.")
+    if target.exists():
+        raise _is_there(target)
+    # Beside the target, so that putting it in place is a rename.
+    with workspace(host_checks.temporary_root()) as work, workspace(target.parent) as made:
+        partition = _partition(source, parts, compression, made, work)
+        write_sif.write(made / target.name, _contents(found, partition))
+        if file_digests.identity(source.stat()) != before:
+            what = "was changed while it was read"
+            raise UsageError.of(what, where=str(source), fix="Flatten it again.")
+        try:
+            files.publish_new(made / target.name, target)
+        except FileExistsError:
+            # Somebody was first in the minutes that this took.
+            raise _is_there(target) from None
+    return len(parts)
+
+
+def _is_there(target: Path) -> UsageError:
+    return UsageError.of("is there already", where=str(target), fix="Give another name.")
+
+
+def _partition(
+    source: Path, parts: Sequence[Descriptor], compression: str, made: Path, work: Path
+) -> Partition | Composed:
+    """What the parts come to; there is room in `made` for it."""
+    partition = _joined(source, parts, compression)
+    if partition is None:
+        # How many bytes it will be, nobody knows yet.
+        _require_room(made, sum(one.size for one in parts))
+        partition = _repacked(source, parts, compression, work)
+    _require_room(made, partition.size)
+    return partition
+
+
+def _require_room(made: Path, size: int) -> None:
+    disk_space.require_free_space(
+        made.parent, size, "for the flat SIF", "Free some, or choose another folder."
+    )
+
+
+def _compression(source: Path, part: Descriptor) -> list[str]:
+    """Return the name of a partition's compression, if it is one that is known here."""
+    try:
+        return [join_layers.compression(Range(path=source, offset=part.offset, size=part.size))]
+    except BadSquashfs:
+        return []
+
+
+def _joined(
+    source: Path, parts: Sequence[Descriptor], compression: str
+) -> Partition | Composed | None:
+    """Of the compressed blocks as they are, if they can stay so."""
+    ranges = [Range(path=source, offset=one.offset, size=one.size) for one in parts]
+    try:
+        if compression in {"", join_layers.compression(ranges[0])}:
+            return Composed(pieces=join_layers.join(ranges), name="rootfs", is_system=True)
+    except BadSquashfs:
+        # Compressed by something else, or with notes of an overlay driver: unsquashfs reads those.
+        pass
+    return None
+
+
+def _repacked(source: Path, parts: Sequence[Descriptor], compression: str, work: Path) -> Partition:
+    disk_space.require_free_space(work, sum(one.size for one in parts), "for the layers of the SIF")
+    layers = [work / f"{number}.sqfs" for number in range(len(parts))]
+    for part, path in zip(parts, layers, strict=True):
+        sif_file.extract(source, part, path)
+    how = PackOptions(compression=compression or "zstd", log=work / "log")
+    packed = flatten(layers, work, how, work=work)
+    digest = files.sha256(packed.squashfs)
+    return Partition(path=packed.squashfs, name="rootfs", is_system=True, sha256=digest)
+
+
+def _contents(found: SifImage, partition: Partition | Composed) -> Contents[Partition | Composed]:
+    return Contents(
+        partitions=[partition],
+        definition=_data(found, DataType.DEFINITION) or b"",
+        metadata=_data(found, DataType.GENERIC_JSON),
+        arch=_arch(found),
+    )
+
+
+def _arch(found: SifImage) -> str:
+    names = {code: name for name, code in ARCHITECTURES.items()}
+    if found.header.arch not in names:
+        what = f"is for a processor that is not known here ({found.header.arch!r})"
+        fix = f"Known: {', '.join(ARCHITECTURES)}. If it is for one of these, it is damaged."
+        raise UsageError.of(what, where=str(found.path), fix=fix)
+    return names[found.header.arch]
+
+
+def _refuse_other_overlays(found: SifImage) -> None:
+    """What is written to an image with `apptainer overlay create` would be missing."""
+    for one in found.descriptors:
+        if one.is_overlay and not one.is_squashfs:
+            raise UsageError.of(
+                f"object {one.id} is an overlay that is no squashfs",
+                where=str(found.path),
+                fix=f"Flatten a copy without it: apptainer sif del {one.id} COPY",
+            )
+
+
+def _data(found: SifImage, kind: DataType) -> bytes | None:
+    objects = (one for one in found.descriptors if one.data_type == kind)
+    first = next(objects, None)
+    return sif_file.data(found.path, first) if first else None

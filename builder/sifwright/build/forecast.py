@@ -1,0 +1,201 @@
+"""What a build would do: which steps are cached, which will run and why, how long, how much."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sifwright.build.request.first_use import ARCHIVE
+from sifwright.build.steps import cached_steps, step_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sifwright.build.cache.store import CacheEntry
+    from sifwright.build.steps.cached_steps import CachedSteps
+    from sifwright.plan.model import Plan, Step
+
+__all__ = ["CacheMissReason", "StepForecast", "aged", "document", "forecast"]
+
+# After so many, Debian's security archive has something new for nearly every image.
+_DAYS = 7
+_DIGEST = 64
+_SHOWN = 12
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CacheMissReason:
+    """Why a step will run, in a person's words, and by name where one thing is the reason.
+
+    That is an `input` (see `stepkey.inputs`) that was `old` and is `new`, None where there is none;
+    or `after`, the layer before it that will run.
+    """
+
+    text: str
+    input: str = ""
+    old: str | None = None
+    new: str | None = None
+    after: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepForecast:
+    """One step; it is cached if there is no `why`.
+
+    `seconds` and `bytes` (of the packed layer) are those of the same layer's last result; None if
+    there is none. `capabilities`: that has files with some, so what follows runs in a tree (see
+    steps.py). `unpacked`, `packed` and `downloads` are the bytes it is expected to take while
+    it runs, as a result in the cache and as wheels there: by that result, else by what the layer
+    says of itself. `archives` is the time of the newest archive that a cached result's packages
+    of Debian or Ubuntu came from, or empty.
+    """
+
+    layer: str
+    why: CacheMissReason | None
+    seconds: float | None
+    bytes: int | None
+    unpacked: int
+    packed: int
+    downloads: int
+    capabilities: bool
+    archives: str = ""
+
+
+def forecast(plan: Plan, cached: CachedSteps) -> Iterator[StepForecast]:
+    """Look every step up in the cache; nothing is changed there."""
+    found = cached.leading(plan)
+    earlier = cached.store.entries() if len(found) < len(plan.steps) else []
+    for number, step in enumerate(plan.steps):
+        if number < len(found):
+            yield _outlook(plan, step, found[number], None)
+            continue
+        last = _last(plan, step, earlier)
+        why = _why(step, cached.surroundings, last)
+        yield _outlook(plan, step, last, why or _after(plan, number, len(found)))
+
+
+def document(found: Sequence[StepForecast]) -> dict[str, object]:
+    """The forecast as plain data; the totals are of the steps that will run, as far as known."""
+    ahead = [one for one in found if one.why]
+    steps = [
+        {
+            "layer": one.layer,
+            "state": "will run" if one.why else "cached",
+            "why": asdict(one.why) if one.why else None,
+            "seconds": one.seconds,
+            "bytes": one.bytes,
+        }
+        for one in found
+    ]
+    seconds, size = (sum(values) for values in _known(ahead))
+    return {"steps": steps, "will_run": len(ahead), "seconds": round(seconds, 3), "bytes": size}
+
+
+def _known(ahead: Sequence[StepForecast]) -> tuple[list[float], list[int]]:
+    seconds = [one.seconds for one in ahead if one.seconds is not None]
+    return seconds, [one.bytes for one in ahead if one.bytes is not None]
+
+
+def _outlook(
+    plan: Plan, step: Step, entry: CacheEntry | None, why: CacheMissReason | None
+) -> StepForecast:
+    declared = _declared(plan, step)
+    unpacked, packed = declared, declared // 2
+    if entry:
+        packed = entry.bytes
+        unpacked = cached_steps.unpacked(entry)
+        # Other options may take many times as much: wheels for CUDA instead of those for CPUs.
+        is_another = _options(entry) != _chosen(step)
+        packed = max(packed, declared // 2) if is_another else packed
+        # What is compiled takes more while it is than it leaves.
+        unpacked = max(unpacked, declared) if step.sources or is_another else unpacked
+    return StepForecast(
+        layer=step.layer.name,
+        why=why,
+        seconds=entry.manifest["seconds"] if entry else None,
+        bytes=entry.bytes if entry else None,
+        unpacked=unpacked,
+        packed=packed,
+        # Wheels are compressed as well.
+        downloads=packed if any(one.pip for one in step.layer.downloads) else 0,
+        # A result of an earlier version may not say.
+        capabilities=bool(entry and entry.manifest.get("capabilities")),
+        archives=_archives(entry) if entry and not why else "",
+    )
+
+
+def _archives(entry: CacheEntry) -> str:
+    dates = (one.digest for one in cached_steps.used(entry) if one.source == ARCHIVE)
+    return max(dates, default="")
+
+
+def aged(found: Sequence[StepForecast], now: datetime) -> str:
+    """Say of cached packages that they are old, if they are; else nothing."""
+    dates = [(one.archives, one.layer) for one in found if one.archives]
+    if not dates:
+        return ""
+    date, layer = min(dates)
+    days = (now - datetime.fromisoformat(date)).days
+    if days < _DAYS:
+        return ""
+    return (
+        f"the cached result of {layer} has the packages of {date[:10]}, {days} days ago;"
+        " 'sifwright build --no-cache' takes today's"
+    )
+
+
+def _options(entry: CacheEntry) -> dict[str, str]:
+    """The options that a result was made with, as `stepkey.inputs` names them."""
+    inputs = entry.manifest["inputs"]
+    return {name: value for name, value in inputs.items() if name.startswith(step_key.OPTION)}
+
+
+def _chosen(step: Step) -> dict[str, str]:
+    return {f"{step_key.OPTION}{name}": value.text for name, value in step.options.items()}
+
+
+def _declared(plan: Plan, step: Step) -> int:
+    """The bytes that the layer and its facts say it takes unpacked: see schemas/layer.json."""
+    facts = (plan.facts.get(name, "") for name in step.layer.facts if name.endswith("-mb"))
+    return (step.layer.disk_mb + sum(int(text) for text in facts if text.isdecimal())) * 10**6
+
+
+def _last(plan: Plan, step: Step, entries: Sequence[CacheEntry]) -> CacheEntry | None:
+    """The layer's result that was used last: of this image, else of another one."""
+    same = [entry for entry in entries if entry.manifest["layer"] == step.layer.name]
+    place = (plan.site.name, plan.image.name)
+    own = [one for one in same if (one.manifest["site"], one.manifest["image"]) == place]
+    return next(iter(own or same), None)
+
+
+def _why(
+    step: Step, surroundings: Mapping[str, str], last: CacheEntry | None
+) -> CacheMissReason | None:
+    """The first input that is not what it was; None if all are."""
+    if last is None:
+        return CacheMissReason(text="it was never built here")
+    old, new = last.manifest["inputs"], step_key.inputs(step, surroundings)
+    for name in (*new, *old):
+        before, now = old.get(name), new.get(name)
+        if before != now:
+            text = f"{name}: {_shown(before)} -> {_shown(now)}"
+            return CacheMissReason(text=text, input=name, old=before, new=now)
+    return None
+
+
+def _after(plan: Plan, number: int, cached: int) -> CacheMissReason:
+    """Why a step will run of which nothing has changed."""
+    if number == 0:
+        return CacheMissReason(text="its sources are others than those of its first use here")
+    below = plan.steps[number - 1].layer.name
+    if number > cached:
+        return CacheMissReason(text=f"after {below}", after=below)
+    return CacheMissReason(text=f"it was not built on this result of {below} yet")
+
+
+def _shown(value: str | None) -> str:
+    """A value, the beginning of a digest, or a word for one that is not there."""
+    if value is None:
+        return "(none)"
+    return value[:_SHOWN] if len(value) >= _DIGEST else value or "(empty)"

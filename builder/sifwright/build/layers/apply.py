@@ -1,0 +1,77 @@
+"""Put one layer on top of a tree of files, as mounting it would, without a mount.
+
+Runs as a root who sees the owners that the image's files have.
+"""
+
+# Paths are bytes here, since names may be no text; pathlib takes none.
+# ruff: noqa: PTH101, PTH102, PTH105, PTH108, PTH112, PTH114, PTH118, PTH208
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from sifwright.build.layers import overlay_marks
+from sifwright.system.run_or_fail import run
+
+if TYPE_CHECKING:
+    from sifwright.build.layers.overlay_marks import ImageXattrs
+
+__all__ = ["apply", "remove"]
+
+
+def apply(layer: bytes, tree: bytes) -> None:
+    """Move everything from the folder `layer` into the folder `tree`, and remove what it says.
+
+    Only folders are merged. Names of one file stay names of one file. Raises `BuildError` and
+    `OSError`.
+    """
+    status = os.lstat(layer)
+    attributes = overlay_marks.take_attributes(layer)
+    content = overlay_marks.content(layer)
+    hides = attributes.is_opaque or content.is_opaque
+    for name in os.listdir(tree) if hides else content.gone:
+        with suppress(FileNotFoundError):
+            remove(os.path.join(tree, name))
+    for name in content.names:
+        _move(os.path.join(layer, name), os.path.join(tree, name))
+    _copy_rights(status, attributes, tree)
+
+
+def remove(path: bytes) -> None:
+    """Remove a file, or a folder with all that is in it."""
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        os.unlink(path)
+        return
+    # Not shutil's, which keeps every folder of a path open: there may be more than files to open.
+    run(["rm", "-rf", "--", os.fsdecode(path)])
+
+
+def _move(path: bytes, target: bytes) -> None:
+    """Merge a folder with a folder; anything else takes the place of what was there."""
+    if not _is_folder(path):
+        if _is_folder(target):
+            remove(target)
+        os.replace(path, target)
+        return
+    if not _is_folder(target):
+        with suppress(FileNotFoundError):
+            os.unlink(target)
+        os.mkdir(target)
+    apply(path, target)
+
+
+def _is_folder(path: bytes) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _copy_rights(status: os.stat_result, attributes: ImageXattrs, folder: bytes) -> None:
+    """Give a folder the owner, mode, attributes and times of the layer's."""
+    for name, _ in overlay_marks.take_attributes(folder).kept:
+        os.removexattr(folder, name)
+    for name, value in attributes.kept:
+        os.setxattr(folder, name, value)
+    os.chown(folder, status.st_uid, status.st_gid)
+    os.chmod(folder, stat.S_IMODE(status.st_mode))
+    os.utime(folder, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -1,0 +1,140 @@
+"""The part of packing that runs as root of a user namespace.
+
+pack.py starts it and reads its answer:
+
+    python -m sifwright.build.layers.in_namespace REQUEST
+
+REQUEST is the JSON of a `PackRequest`. The last line on standard output is JSON, too:
+`entries`, `bytes` and `whiteouts`, or the `problems` (and exit status 1).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.build.layers.apply import apply, remove
+from sifwright.build.layers.changes import collected, note_state
+from sifwright.build.layers.lower_tree import LowerTree
+from sifwright.build.layers.normalise_upper import tidy
+from sifwright.errors import BuildError, Problem, quoted
+from sifwright.system.run_or_fail import run
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from sifwright.build.layers.layer_summary import LayerSummary
+
+__all__ = ["PackRequest"]
+
+# A path may have 2048 folders (PATH_MAX of limits.h), each is a call.
+_DEPTH = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PackRequest:
+    """What is to be done; all paths are absolute.
+
+    Of a `live` tree, `tree` becomes what changed in it since the file `state` was written; without
+    one, `state` is written of the `tree`.
+    The `layers`, if any, become the folder `tree` first, unpacked by `unsquash` with the folder and
+    the squashfs file as its last words. `squash` is the command that packs the current directory;
+    without one the tree itself is wanted.
+    """
+
+    tree: str
+    listing: str
+    live: str = ""
+    state: str = ""
+    lower: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    layers: Sequence[str] = ()
+    unsquash: Sequence[str] = ()
+    squash: Sequence[str] = ()
+
+
+def main(request: Path) -> int:
+    """Do it and print what came of it; 1 if it failed."""
+    sys.setrecursionlimit(_DEPTH)
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        answer = _do(PackRequest(**json.loads(request.read_text())))
+    except BuildError as error:
+        answer = {"problems": [asdict(problem) for problem in error.problems]}
+    except OSError as error:
+        where = quoted(error.filename) if error.filename else ""
+        answer = {"problems": [asdict(Problem(what=str(error.strerror), where=where))]}
+    print(json.dumps(answer))  # noqa: T201  # the answer
+    return int("problems" in answer)
+
+
+def _do(request: PackRequest) -> dict[str, object]:
+    tree = Path(request.tree)
+    # Relative names below: a path of the image may be as long as the system allows.
+    os.chdir(tree.parent)
+    for layer in request.layers:
+        _add(request, tree.name, layer)
+    os.chdir(tree)
+    lower = LowerTree(*map(Path, request.lower))
+    exclude = [os.fsencode(path) for path in request.exclude]
+    with _changes(request, lower, exclude) as moved:
+        found = tidy(lower, exclude, is_linked=bool(request.live), moved=moved)
+        found.write(Path(request.listing))
+        if request.squash:
+            with _pseudo_files(found, Path(request.listing)) as words:
+                run([*request.squash, *words])
+    if request.state and not request.live:
+        note_state(tree, Path(request.state))
+    return found.answer()
+
+
+def _changes(
+    request: PackRequest, lower: LowerTree, exclude: Sequence[bytes]
+) -> AbstractContextManager[Collection[bytes]]:
+    """The current directory has them, if need be after it was filled; yields what was moved."""
+    if not request.live:
+        return nullcontext(())
+    return collected(Path(request.live), Path(request.state), lower, exclude)
+
+
+def _add(request: PackRequest, tree: str, layer: str) -> None:
+    """Unpack a layer on top of those before it."""
+    if not Path(tree).exists():
+        run([*request.unsquash, tree, layer])
+        return
+    stage = f"{tree}.layer"
+    run([*request.unsquash, stage, layer])
+    apply(os.fsencode(stage), os.fsencode(tree))
+    remove(os.fsencode(stage))
+
+
+@contextmanager
+def _pseudo_files(found: LayerSummary, near: Path) -> Iterator[list[str]]:
+    """Let mksquashfs itself make the whiteouts that this kernel lets nobody make."""
+    lines = [_pseudo_file(path) for path in sorted(found.unmade)]
+    if not lines:
+        yield []
+        return
+    file = near.with_suffix(".pseudo")
+    # In the file a definition is a line, as a word it may have line breaks.
+    file.write_bytes(b"".join(line + b"\n" for line in lines if b"\n" not in line))
+    words = [os.fsdecode(line) for line in lines if b"\n" in line]
+    yield ["-pf", str(file), *(word for line in words for word in ("-p", line))]
+    file.unlink()
+
+
+def _pseudo_file(path: bytes) -> bytes:
+    """A character device 0:0 of root, of the year 1970."""
+    name = re.sub(rb"[^A-Za-z0-9/._\x80-\xff-]", lambda match: b"\\" + match[0], path)
+    return name + b" C 0 0 0 0 0 0"
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

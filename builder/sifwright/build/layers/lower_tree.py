@@ -1,0 +1,143 @@
+"""What a stack of layers comes to, by their listings."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from heapq import merge
+from typing import TYPE_CHECKING
+
+from sifwright.images.contents import listing
+from sifwright.images.contents.listing import WHITEOUT, key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from sifwright.images.contents.listing import ListedPath, Row
+
+__all__ = ["LowerTree"]
+
+# Blocks of a listing that stay unpacked: paths are asked for in their order, nearly.
+_BLOCKS = 4
+# Folders of which it stays known which layers have them; a path may have 2048 (PATH_MAX).
+_FOLDERS = 4096
+
+
+class LowerTree:
+    """Makes a node only of what is asked for, and holds the rest packed.
+
+    A layer's listing has the folders that its paths are in, as layers have them.
+    """
+
+    def __init__(self, *listings: Path) -> None:
+        """Read the listings, the lowest first. Raises `BuildError` as `listing.read` does."""
+        self._all = tuple(_Layer(path) for path in reversed(listings))
+        self._known = {b"": self._all}
+
+    def get(self, path: bytes) -> ListedPath | None:
+        for layer in self._having(_parent(path)):
+            if (row := layer.row(path)) is not None:
+                return None if row[1] == WHITEOUT else listing.node(row)
+        return None
+
+    def names(self, folder: bytes) -> Iterator[bytes]:
+        """What is in a folder, sorted; nothing if the path is none."""
+        found = [layer.inside(folder) for layer in self._having(folder)]
+        last = None
+        # Of names that are the same, that of the highest layer comes first.
+        for name, is_there in merge(*found, key=lambda one: one[0]):
+            if name != last and is_there:
+                yield name
+            last = name
+
+    def has_links(self, path: bytes) -> bool:
+        """Whether a file there, or one in a folder there, has several names."""
+        paths = [path]
+        while paths:
+            node = self.get(one := paths.pop())
+            if node is not None and node.links:
+                return True
+            if node is not None and node.is_folder:
+                paths.extend(one + b"/" + name for name in self.names(one))
+        return False
+
+    def was_removed(self, path: bytes) -> bool:
+        """Whether one of the layers says that it is gone, and none that it is there again."""
+        # What a layer has and the stack has not, another removed.
+        return any(layer.row(path) for layer in self._all) and self.get(path) is None
+
+    def _having(self, folder: bytes) -> tuple[_Layer, ...]:
+        """The layers that have something to say of what is in a folder, the highest first."""
+        if len(self._known) > _FOLDERS:
+            self._known = {b"": self._all}
+        unknown = []
+        # Not by a call for each: the walks that ask are as deep already.
+        while (known := self._known.get(folder)) is None:
+            unknown.append(folder)
+            folder = _parent(folder)
+        for one in reversed(unknown):
+            known = self._known[one] = tuple(_having(one, known))
+        return known
+
+
+def _having(folder: bytes, layers: Iterable[_Layer]) -> Iterator[_Layer]:
+    """Those that have a folder, of layers that have the one that it is in."""
+    for layer in layers:
+        row = layer.row(folder)
+        if row is not None and row[1] != "folder":
+            break  # It hides what is below.
+        if row is not None:
+            yield layer
+
+
+class _Layer:
+    """The rows of one listing, by the numbers that they have in it."""
+
+    def __init__(self, path: Path) -> None:
+        blocks = listing.blocks(path)
+        self._starts = [block.start for block in blocks]
+        self._packed = [block.packed for block in blocks]
+        self._block = lru_cache(_BLOCKS)(self._unpacked)
+
+    def row(self, path: bytes) -> Row | None:
+        wanted = key(path)
+        found = self._at(self._first(wanted))
+        return found[1] if found and found[0] == wanted else None
+
+    def inside(self, folder: bytes) -> Iterator[tuple[bytes, bool]]:
+        """The names in a folder, sorted, and whether they are there or said to be gone."""
+        prefix = key(folder + b"/") if folder else b""
+        number = self._first(prefix)
+        while (found := self._at(number)) and found[0].startswith(prefix):
+            name, is_deeper, _ = found[0][len(prefix) :].partition(b"\0")
+            if is_deeper:
+                # Behind all that is in it.
+                number = self._first(prefix + name + b"\1")
+                continue
+            if name:
+                yield name, found[1][1] != WHITEOUT
+            number += 1
+
+    def _first(self, wanted: bytes) -> int:
+        """The number of the first row with this key or a higher one."""
+        if not self._starts:
+            return 0
+        block = max(bisect_right(self._starts, wanted) - 1, 0)
+        return block * listing.BLOCK + bisect_left(self._block(block)[0], wanted)
+
+    def _at(self, number: int) -> tuple[bytes, Row] | None:
+        """A row and its key; None behind the last."""
+        block, place = divmod(number, listing.BLOCK)
+        if block >= len(self._starts):
+            return None
+        keys, rows = self._block(block)
+        return (keys[place], rows[place]) if place < len(rows) else None
+
+    def _unpacked(self, block: int) -> tuple[list[bytes], list[Row]]:
+        rows = listing.rows(self._packed[block])
+        return [key(listing.path_of(row)) for row in rows], rows
+
+
+def _parent(path: bytes) -> bytes:
+    return path.rpartition(b"/")[0]

@@ -1,0 +1,172 @@
+"""Pack what a step changed into a squashfs, with a listing of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import deque
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifwright.build.layers.in_namespace import PackRequest
+from sifwright.errors import BuildError, MachineError, Problem
+from sifwright.host.engines.apptainer import QUEUE_MEMORY, ZSTD_LEVEL
+from sifwright.system import processes, user_namespace
+from sifwright.system.user_namespace import NOWHERE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = [
+    "BYTES_PER_FILE",
+    "FORMAT",
+    "LISTING",
+    "SQUASHFS",
+    "PackOptions",
+    "PackedLayer",
+    "WorkTree",
+    "pack",
+    "perform",
+    "squash_command",
+]
+
+SQUASHFS = "layer.sqfs"
+# To be raised when the same changes are packed into other bytes: cached results count no more.
+FORMAT = "4"
+LISTING = "files.json.gz"
+# What a file takes on a disk beside its bytes: the rest of a block, and its inode.
+BYTES_PER_FILE = 4096
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PackOptions:
+    """How to pack: the site's compression, and the log that programs write to.
+
+    `owners` has the owners of the files with one id (see `namespace.around`).
+    """
+
+    compression: str
+    log: Path
+    owners: Path = NOWHERE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PackedLayer:
+    """A layer: `entries` counts its paths, whiteouts included; `bytes` is the size of its files.
+
+    `doubts` names a path that an overlay may have got wrong, if there is one (see tidy.py).
+    """
+
+    squashfs: Path
+    listing: Path
+    entries: int
+    bytes: int
+    whiteouts: int
+    capabilities: bool
+    doubts: str
+
+    @property
+    def unpacked(self) -> int:
+        """The bytes that it takes as files."""
+        return self.bytes + self.entries * BYTES_PER_FILE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkTree:
+    """A tree that goes on being worked in after what changed in it was packed.
+
+    `state` is a file that says what the tree was when it was last packed, if it was. `upper` is an
+    empty folder on the same file system, which gets what changed.
+    """
+
+    tree: Path
+    state: Path
+    upper: Path
+
+
+def pack(
+    changes: Path | WorkTree,
+    into: Path,
+    how: PackOptions,
+    *,
+    lower: Sequence[Path] = (),
+    exclude: Sequence[str] = (),
+) -> PackedLayer:
+    """Pack an overlay's upper directory, or with no `lower` a whole tree, or what changed in one.
+
+    The directory is used up: it is changed in place. `into` is a private folder. `lower` are the
+    listings of the layers below, the lowest first; `exclude` are paths of the image that stay out.
+    The same tree gives the same bytes, whoever packs it where and on how many processors.
+
+    Raises `MachineError` where there is no user namespace to see the owners in (see
+    `namespace.problem`), and `BuildError` if the tree cannot be packed or the disk is full.
+    """
+    live = changes if isinstance(changes, WorkTree) else None
+    upper = changes.upper if isinstance(changes, WorkTree) else changes
+    request = PackRequest(
+        tree=str(upper.absolute()),
+        listing=str((into / LISTING).absolute()),
+        lower=[str(path.absolute()) for path in lower],
+        exclude=[path.strip("/") for path in exclude],
+        live=str(live.tree.absolute()) if live else "",
+        state=str(live.state.absolute()) if live else "",
+        squash=squash_command(into / SQUASHFS, how.compression),
+    )
+    return packed(into, perform(request, into, how))
+
+
+def packed(into: Path, answer: Mapping[str, Any]) -> PackedLayer:
+    """What stands in the folder after packing."""
+    return PackedLayer(squashfs=into / SQUASHFS, listing=into / LISTING, **answer)
+
+
+def squash_command(target: Path, compression: str) -> list[str]:
+    """Pack the current directory on all processors; nothing of the machine or the clock is in it.
+
+    Without -exit-on-error, mksquashfs packs a file that it cannot read as an empty one (tried).
+    """
+    command = ["mksquashfs", ".", str(target.absolute()), "-comp", compression]
+    if compression == "zstd":
+        command += ["-Xcompression-level", str(ZSTD_LEVEL)]
+    command += ["-processors", str(len(os.sched_getaffinity(0))), "-mem", QUEUE_MEMORY]
+    command += ["-mkfs-time", "0", "-noappend", "-exit-on-error"]
+    return [*command, "-quiet", "-no-progress"]
+
+
+def perform(request: PackRequest, into: Path, how: PackOptions) -> dict[str, Any]:
+    """Have it done where the owners are those of the image; returns what came of it."""
+    if problem := user_namespace.problem():
+        raise MachineError(problem)
+    file = into / "request.json"
+    file.write_text(json.dumps(asdict(request)))
+    last: deque[str] = deque(maxlen=3)
+    program = [
+        sys.executable,
+        "-P",
+        "-m",
+        "sifwright.build.layers.in_namespace",
+        str(file.absolute()),
+    ]
+    # The owners of what is unpacked here are of use to what unpacked it.
+    tree = Path(request.tree) if request.layers else None
+    command = [*user_namespace.prefix(how.owners, tree), *program]
+    processes.stream(command, log=how.log, on_line=last.append, env=user_namespace.environment())
+    file.unlink()
+    return _answer(last, how.log)
+
+
+def _answer(last: Sequence[str], log: Path) -> dict[str, Any]:
+    """Read the answer, which is the last line."""
+    try:
+        answer = json.loads(last[-1])
+        problems = answer.pop("problems", ())
+    except (LookupError, ValueError, AttributeError):
+        what = f"packing a layer broke off: {' '.join(last)}"
+        raise BuildError.of(what, fix=f"Whole log: {log}") from None
+    if problems:
+        # What a program says there is seldom more than that something is full or cannot be read.
+        fix = f"Free space, or mend what is named. Whole log: {log}"
+        raise BuildError(*(Problem(**{**one, "fix": one["fix"] or fix}) for one in problems))
+    return dict(answer)

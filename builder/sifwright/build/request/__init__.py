@@ -1,0 +1,1 @@
+"""What a build gets: its options, its inputs, its base image and the settings of the machine."""

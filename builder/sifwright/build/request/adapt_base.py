@@ -1,0 +1,154 @@
+"""What an inspected image means for a plan: the row that options follow, or why it is refused."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
+
+from sifwright.catalog import pmi
+from sifwright.errors import Problem, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.catalog.model import Site
+    from sifwright.images.contents.image_facts import ImageFacts, Python, Torch
+
+__all__ = [
+    "disk_mb",
+    "origin",
+    "preferred_python",
+    "problems",
+    "problems_at_every_site",
+    "table_row",
+]
+
+# What the run scripts start with (docs/reference/run-scripts.md).
+OLDEST_PYTHON = (3, 6)
+_VENDORS = {"cuda": ("nvidia", "CUDA"), "rocm": ("amd", "ROCm")}
+# Distributions whose packages layers can install.
+_APT = ("debian", "ubuntu")
+# What reaches a script as one word, and a folder that plugins can be taken out of.
+_PATH = re.compile(r"/(?:[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*/)+[A-Za-z0-9._+@-]+")
+# Not LD_LIBRARY_PATH, which leads to more than a plugin.
+_VARIABLE = re.compile(r"([NR]CCL_[A-Z0-9_]*)=?.*", re.DOTALL)
+# NCCL's plugin, even where it is gone, and a file of NGC with the versions of its own packages.
+_MISLEADING = ("NCCL_NET_PLUGIN", "PIP_CONSTRAINT")
+# Packed files are at most a third of what they are on disk (pytorch/pytorch, NGC, rocm/pytorch).
+_UNPACKED = 3
+
+
+def preferred_python(facts: ImageFacts) -> Python | None:
+    """The first Python on the image's path that has torch, else the first."""
+    with_torch = (one for one in facts.pythons if one.torch)
+    return next(with_torch, next(iter(facts.pythons), None))
+
+
+def table_row(facts: ImageFacts) -> dict[str, str]:
+    """The image's row in the table base-images; empty where it has nothing of the kind."""
+    found = preferred_python(facts)
+    torch = found.torch if found else None
+    return {
+        "python": _series(found.version) if found else "",
+        "program": found.path if found else "",
+        "torch": _release(torch.version) if torch else "",
+        "cuda": _series(torch.cuda if torch else facts.cuda),
+        "rocm": _series(torch.rocm if torch else facts.rocm),
+        "toolkit-cuda": _series(facts.cuda),
+        "toolkit-rocm": _series(facts.rocm),
+        "mpi": pmi.family(facts.mpi),
+        "apt": facts.os if facts.os in _APT else "",
+        "plugins": " ".join(dict.fromkeys(one.path for one in facts.plugins)),
+        "unset": " ".join(sorted(set(_unset(facts)))),
+    }
+
+
+def origin(facts: ImageFacts, name: str) -> str:
+    """Where the row comes from, for `plan --explain`: the image as the plan names it."""
+    plain = name.partition("@")[0]
+    return f"inspected {plain}@{facts.digest}" if facts.digest else f"inspected {name}"
+
+
+def disk_mb(facts: ImageFacts) -> int:
+    """What it takes unpacked, roughly."""
+    return 1 + facts.bytes * _UNPACKED // 10**6
+
+
+def problems(facts: ImageFacts, site: Site, where: str) -> Iterator[Problem]:
+    """Yield every reason why no image for this site can start from it."""
+    if facts.processor != site.processor:
+        what = f"it is for {facts.processor} processors, site '{site.name}' has {site.processor}"
+        yield Problem(where=where, what=what, fix="Name one that is for the site's processors.")
+    yield from problems_at_every_site(facts, where)
+    found = preferred_python(facts)
+    if found and found.torch:
+        yield from _of_torch(found.torch, site, where)
+
+
+def problems_at_every_site(facts: ImageFacts, where: str) -> Iterator[Problem]:
+    """Yield every reason why no image for any site can."""
+    if facts.libc.startswith("musl"):
+        what = f"its C library is {facts.libc}, for which there are no wheels of torch"
+        yield Problem(where=where, what=what, fix="Take a variant on glibc: Debian, not Alpine.")
+    found = preferred_python(facts)
+    if found is None:
+        fix = "Name one that has, or take an image that installs one: sifwright list images."
+        yield Problem(where=where, what="it has no Python", fix=fix)
+        return
+    if _version(found.version) < OLDEST_PYTHON:
+        oldest = ".".join(map(str, OLDEST_PYTHON))
+        what = f"its Python, {found.path}, is {found.version}; the run scripts need {oldest}"
+        yield Problem(where=where, what=what, fix="Name an image with a newer one.")
+    yield from _hostile(facts, found, where)
+
+
+def _of_torch(torch: Torch, site: Site, where: str) -> Iterator[Problem]:
+    built = {"cuda": torch.cuda, "rocm": torch.rocm}
+    kinds = [_VENDORS[name] for name, version in built.items() if version]
+    if site.vendor == "cpu" or any(vendor == site.vendor for vendor, _ in kinds):
+        return
+    made = " and ".join(f"for {name}" for _, name in kinds) or "for no GPU"
+    what = f"its torch {torch.version} is {made}, and the GPUs of site '{site.name}' are"
+    yield Problem(
+        where=where,
+        what=f"{what} {site.vendor}'s",
+        fix=f"Name an image with torch for {site.vendor}.",
+    )
+
+
+def _hostile(facts: ImageFacts, found: Python, where: str) -> Iterator[Problem]:
+    """Names from the image end up in scripts: quoted there, and plain to begin with."""
+    for path in (found.path, *(one.path for one in facts.plugins)):
+        if not _PATH.fullmatch(path):
+            what = f"its file {quoted(path)} cannot be named in a plan"
+            yield Problem(where=where, what=what, fix="Name an image with plain file names.")
+
+
+def _unset(facts: ImageFacts) -> Iterator[str]:
+    """Variables that lead NCCL to another network's plugin, or pip to another torch."""
+    for plugin in facts.plugins:
+        if match := _VARIABLE.match(plugin.set_by):
+            yield match[1]
+    yield from (name for name in _MISLEADING if name in facts.environment)
+
+
+def _release(version: str) -> str:
+    """2.8.0 of 2.8.0a0+34c6371d24.nv25.08."""
+    found = _version(version)
+    return ".".join(map(str, (*found, 0, 0)[:3]))
+
+
+def _series(version: str) -> str:
+    """3.12 of 3.12.4, and 6.4 of 6.4.43482."""
+    return ".".join(map(str, (*_version(version), 0)[:2])) if version else ""
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """Its numbers; none if it is no version."""
+    try:
+        return Version(text).release
+    except InvalidVersion:
+        match = re.match(r"\d+(\.\d+)*", text)
+        return tuple(map(int, match[0].split("."))) if match else ()

@@ -1,0 +1,109 @@
+"""What sources without a pin were when they were first used: kept beside the image and enforced.
+
+No pin is invented. What could not be looked up is recorded by the first build and compared by the
+later ones, until `sifwright pins` gives it a pin or the user removes the entry.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.errors import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+__all__ = [
+    "ARCHIVE",
+    "FILE",
+    "SourceDigest",
+    "documents",
+    "lines",
+    "read",
+    "refuse_if_changed",
+    "text",
+]
+
+FILE = "pins.json"
+# For a source's name, which has no blank: an archive of Debian or Ubuntu, which moves on.
+ARCHIVE = "apt archive"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceDigest:
+    """What a build used: a commit, the sha256 of an archive, or the digest of a base image.
+
+    Of an archive of packages (`ARCHIVE`), `ref` is the suite and `digest` the time of its release.
+    """
+
+    layer: str
+    source: str
+    ref: str
+    digest: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.layer} {self.source} {self.ref}"
+
+
+def read(folder: Path) -> dict[str, str]:
+    """What builds into this folder recorded; nothing if there was none.
+
+    Raises `BuildError` if the record is there and cannot be read: it would not be enforced.
+    """
+    path = folder / FILE
+    try:
+        found = json.loads(path.read_text())
+        return {key: str(value) for key, value in found.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as error:
+        what = "the record of what sources were when they were first used cannot be read"
+        what += f": {error.strerror}" if isinstance(error, OSError) else ""
+        fix = "Mend it, or remove it to record anew."
+        raise BuildError.of(what, where=str(path), fix=fix) from None
+
+
+def lines(record: dict[str, str]) -> str:
+    """As render/templates/bin/fetch-source reads it."""
+    return "".join(f"{key} {value}\n" for key, value in record.items())
+
+
+def text(record: dict[str, str], used: Iterable[SourceDigest]) -> str:
+    """The record with what was used now, one line for each so that one can be taken out."""
+    return json.dumps(dict(sorted({**record, **dict(_pairs(used))}.items())), indent=1) + "\n"
+
+
+def _pairs(used: Iterable[SourceDigest]) -> Iterator[tuple[str, str]]:
+    for one in used:
+        if one.source != ARCHIVE:
+            yield one.key, one.digest
+
+
+def documents(used: Iterable[SourceDigest]) -> dict[str, list[dict[str, str]]]:
+    """Return what a build used as the record has it: its sources, and the archives as they were."""
+    found = list(dict.fromkeys(used))
+    return {
+        "sources": [asdict(one) for one in found if one.source != ARCHIVE],
+        "archives": [
+            {"layer": one.layer, "suite": one.ref, "date": one.digest}
+            for one in found
+            if one.source == ARCHIVE
+        ],
+    }
+
+
+def refuse_if_changed(record: dict[str, str], used: SourceDigest, folder: Path) -> None:
+    """Raise `BuildError` if something that was used before is another one now."""
+    before = record.get(used.key, used.digest)
+    if before == used.digest:
+        return
+    raise BuildError.of(
+        f"{used.ref} is not what it was when it was first used here\n"
+        f"    expected: {before}\n    found:    {used.digest}",
+        where=f"layer '{used.layer}'",
+        fix=f"If that is meant, take the entry out of {folder / FILE}; nothing was built.",
+    )

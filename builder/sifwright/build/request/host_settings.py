@@ -1,0 +1,198 @@
+"""The building machine's own settings: what a build needs of them, and nothing in the image."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from sifwright.build.request import base_image
+from sifwright.catalog import mirrors
+from sifwright.catalog.mirrors import MirrorRule
+from sifwright.host.network import apt_mirror, pip_settings
+from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
+from sifwright.host.network.binds import Binds
+from sifwright.render import bootstrap
+from sifwright.system import ids, processes
+from sifwright.system.netrc_file import Logins
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from sifwright.catalog.mirrors import Mirrors
+    from sifwright.plan.model import Plan
+
+__all__ = ["Settings", "prepare", "values"]
+
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
+_NONE: Mapping[str, str] = MappingProxyType({})
+_PROXY_NAMES = (*PROXIES, *(name.upper() for name in PROXIES))
+# How to reach mirrors; certificates and keys are files of this machine and handled apart.
+_ACQUIRE = re.compile(
+    r'^Acquire::(http|https|ftp|Retries)\b(?!.*(CaInfo|Cert|Key)).*";$', re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """What to hand to the engine: variables for its process, and folders to bind."""
+
+    env: Mapping[str, str]
+    binds: tuple[str, ...]
+
+
+def values(plan: Plan) -> dict[str, str]:
+    """What a definition file needs to know of this machine.
+
+    That is where Debian's archives are, and lines of the header that lead to a mirror, by their
+    keyword.
+    """
+    rules = mirrors.load()
+    mirror = _archive(rules.of("apt"), DEBIAN)
+    security = _archive(rules.of("apt"), SECURITY) or _beside(_named(plan) or mirror)
+    found = {"debian-mirror": mirror, "debian-security-mirror": security}
+    named = {name: address for name, address in found.items() if address}
+    return named | dict(_redirected_header(plan, rules))
+
+
+def _named(plan: Plan) -> str:
+    """Return the Debian mirror that an option of the first step names, or nothing."""
+    base = plan.steps[0]
+    lines = (line for line in base.layer.bootstrap if line.machine == "debian-mirror")
+    return next((bootstrap.text(base, line) for line in lines), "")
+
+
+def _beside(mirror: str) -> str:
+    """Return where mirrors of Debian have the security archive, as layer base-debian takes it."""
+    return f"{mirror.rstrip('/')}-security" if mirror else ""
+
+
+def _archive(apt: Sequence[MirrorRule], name: str) -> str:
+    """Where this machine finds an archive of Debian, by the mirrors file or by apt, or nothing."""
+    target = mirrors.redirect(apt, name)
+    return target if target != name else mirrors.redirect(apt, apt_mirror.mirror(name))
+
+
+def _redirected_header(plan: Plan, rules: Mirrors) -> Iterator[tuple[str, str]]:
+    for keyword, value in bootstrap.header(plan.steps[0]).items():
+        if keyword == "MirrorURL" and rules.redirect(value, "apt") != value:
+            yield keyword, rules.redirect(value, "apt")
+    if (image := base_image.base_image_of(plan)) and image.is_redirected:
+        yield "From", str(image.reference)
+
+
+def prepare(folder: Path, record: str = "", proxies: Mapping[str, str] = _NONE) -> Settings:
+    """Write the settings into `folder` for setup.sh and step.sh of render/templates.
+
+    `record` is what sources without a pin were when they were first used; `proxies` are for what
+    the environment does not set.
+    """
+    machine, binds = folder / "machine", Binds(mounts=folder / "mnt")
+    machine.mkdir()
+    pip = pip_settings.bound(pip_settings.settings(), binds)
+    # The image lacks this file of the machine; render/templates/step.sh names the copy.
+    pip.pop("cert", None)
+    rules = list(_bound_rules(binds))
+    rules += list(_archive_rules([rule for rule in rules if rule.kind == "apt"]))
+    logins = Logins()
+    table = "".join(_mirror_lines(rules, logins))
+    pip = {key: _without_logins(key, value, logins) for key, value in pip.items()}
+    apt = _apt_settings()
+    if ids.are_one():
+        # It would become another user to download.
+        apt += 'APT::Sandbox::User "root";\n'
+    _write_private(machine / "environment", "".join(_exports(pip, proxies)))
+    _write_private(machine / "apt.conf", apt)
+    _write_private(machine / "mirrors", table)
+    _write_private(machine / "netrc", logins.text())
+    _write_private(machine / "gitconfig", "".join(_git_lines(rules)))
+    _write_private(machine / "pins", record)
+    if bundle := pip_settings.ca_bundle():
+        shutil.copyfile(bundle, machine / "ca.crt")
+    env = {"SIFWRIGHT_MACHINE": str(machine), **_debootstrap_proxy(apt)}
+    return Settings(env=env, binds=binds.all())
+
+
+def _exports(pip: Mapping[str, str], proxies: Mapping[str, str]) -> Iterator[str]:
+    own = {name: os.environ[name] for name in _PROXY_NAMES if os.environ.get(name)}
+    named = {name.lower() for name in own}
+    environment = {
+        **{name: value for name, value in proxies.items() if name.lower() not in named},
+        **own,
+        "MAX_JOBS": os.environ.get("MAX_JOBS", ""),
+    }
+    for name, value in (environment | pip_settings.environment(pip)).items():
+        if value:
+            yield f"export {name}={shlex.quote(value)}\n"
+
+
+def _bound_rules(binds: Binds) -> Iterator[MirrorRule]:
+    """The mirrors file's rules as the build sees them, in the image."""
+    for rule in mirrors.load().rules:
+        place = mirrors.local_path(rule.target)
+        if place is None:
+            yield rule
+            continue
+        folder = place if place.is_dir() else place.parent
+        target = f"file://{binds.bound(folder) / place.relative_to(folder)}"
+        yield dataclasses.replace(rule, target=target)
+        if rule.kind == "apt":
+            # debootstrap runs on this machine and writes its own path into the image's sources.
+            yield dataclasses.replace(rule, source=rule.target, target=target)
+
+
+def _archive_rules(apt: Sequence[MirrorRule]) -> Iterator[MirrorRule]:
+    """Debian's archives are this machine's mirrors of them, where the mirrors file says no more."""
+    for name in (DEBIAN, SECURITY):
+        target = _archive(apt, name)
+        if target and mirrors.redirect(apt, name) == name:
+            yield MirrorRule(kind="apt", source=name, target=target)
+
+
+def _mirror_lines(rules: Iterable[MirrorRule], logins: Logins) -> Iterator[str]:
+    """Return the lines for render/templates/bin/mirrored; git and base images need none."""
+    for rule in rules:
+        if rule.kind not in {"git", "oci"}:
+            yield f"{rule.source} {logins.without(rule.target)}\n"
+
+
+def _without_logins(key: str, value: str, logins: Logins) -> str:
+    """A setting of pip; pip names its indexes on the command line of the builds it starts."""
+    if key not in pip_settings.PIP_PLACES:
+        return value
+    return " ".join(logins.without(word) for word in value.split())
+
+
+def _git_lines(rules: Iterable[MirrorRule]) -> Iterator[str]:
+    for key, value in mirrors.git_config(rule for rule in rules if rule.kind == "git"):
+        section, _, rest = key.partition(".")
+        name, _, variable = rest.rpartition(".")
+        yield f'[{section} "{name}"]\n\t{variable} = "{value}"\n'
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Settings can hold passwords: readable by nobody else from the first byte on."""
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
+def _apt_settings() -> str:
+    """How apt reaches its mirrors (proxies, retries); not which ones, nor this machine's keys."""
+    if shutil.which("apt-config") is None:
+        return ""
+    lines = processes.capture(["apt-config", "dump"]).stdout.splitlines()
+    return "".join(f"{line}\n" for line in lines if _ACQUIRE.match(line))
+
+
+def _debootstrap_proxy(apt_settings: str) -> dict[str, str]:
+    """Debootstrap reads the environment only: give it apt's proxy if there is no other."""
+    match = re.search(r'^Acquire::http::Proxy "(http[^"]+)";$', apt_settings, re.MULTILINE)
+    if match is None or os.environ.get("http_proxy"):
+        return {}
+    return {"http_proxy": match.group(1)}

@@ -1,0 +1,1 @@
+"""Runs the steps of a plan with Apptainer and assembles their results to a SIF."""

@@ -1,0 +1,133 @@
+"""Put the results of the steps together as a SIF, layered or flat."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.build.checks.host_checks import TEMPORARY_FIX
+from sifwright.build.layers.merge_layers import flatten
+from sifwright.build.layers.pack import SQUASHFS, PackOptions
+from sifwright.images.sif.copy_data import Range
+from sifwright.images.sif.write_sif import Composed, Contents, Partition, PartitionError, write
+from sifwright.images.squashfs.join_layers import join
+from sifwright.images.squashfs.make_squashfs import squashfs_of
+from sifwright.images.squashfs.structures import BadSquashfs
+from sifwright.render import build_files, singularity_metadata
+from sifwright.system.files import sha256
+from sifwright.system.tempdirs import name_folder_in_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sifwright.build.cache.store import CacheEntry
+    from sifwright.build.request.build_context import BuildContext
+    from sifwright.catalog.model import LayerFile
+    from sifwright.plan.model import Plan
+
+__all__ = ["assemble", "compose"]
+
+# Go's names of processors, which SIFs and labels have.
+_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
+# The time of the files that every build writes anew: the same results are the same bytes.
+_MTIME = 1
+
+
+def assemble(
+    context: BuildContext,
+    results: Sequence[CacheEntry],
+    work: Path,
+    is_checked: Callable[[CacheEntry], bool],
+) -> str:
+    """Write image.sif from what the steps made, and return its fingerprint.
+
+    `work` is an empty folder. What `is_checked` is not compared with its digest again.
+
+    Layered: the first result is the system partition, each other one and the image's metadata an
+    overlay. Flat: one partition of the whole tree. Raises `PartitionError` for a result that is
+    not what was stored.
+    """
+    names = [step.layer.name for step in context.plan.steps]
+    layers = [
+        _partition(name, entry, is_checked=is_checked(entry))
+        for name, entry in zip(names, results, strict=True)
+    ]
+    kept = _metadata(context.plan, context.definition, results)
+    return compose(context, layers, kept, _modes(results), work)
+
+
+def compose(
+    context: BuildContext,
+    layers: Sequence[Partition],
+    kept: Sequence[LayerFile],
+    modes: Mapping[str, int],
+    work: Path,
+) -> str:
+    """The same from partitions with the files of all steps, and the metadata's files.
+
+    `modes` are those of the folders that the metadata lies in.
+    """
+    plan = context.plan
+    how = PackOptions(compression=plan.site.compression, log=context.log)
+    last = [*kept, *build_files.kept(plan)]
+    parts = [*layers, _last(last, modes, work / "metadata.sqfs", how.compression)]
+    contents = Contents(
+        partitions=[_flat(parts, work / "flat", how)] if context.layout == "flat" else parts,
+        definition=context.definition.encode(),
+        metadata=singularity_metadata.inspect_json({file.path: file.data for file in kept}),
+        arch=_ARCH[plan.site.processor],
+    )
+    before = context.made.parent / "image.sif"
+    return write(context.made / "image.sif", contents, like=before if before.exists() else None)
+
+
+def _metadata(plan: Plan, definition: str, results: Sequence[CacheEntry]) -> list[LayerFile]:
+    base = singularity_metadata.BaseMetadata(**results[0].manifest["metadata"])
+    # Not the time of this call: the same results are the same image.
+    return list(singularity_metadata.files(plan, definition, base, results[-1].manifest["made"]))
+
+
+def _partition(name: str, entry: CacheEntry, *, is_checked: bool) -> Partition:
+    return Partition(
+        path=entry.file(SQUASHFS),
+        name=name,
+        is_system=not entry.manifest["below"],
+        sha256=entry.digest(SQUASHFS),
+        is_checked=is_checked,
+    )
+
+
+def _modes(results: Sequence[CacheEntry]) -> dict[str, int]:
+    """What the steps have made of the modes of folders that the last layer has as well."""
+    return {name: mode for one in results for name, mode in one.manifest["folders"].items()}
+
+
+def _last(
+    kept: Sequence[LayerFile], modes: Mapping[str, int], path: Path, compression: str
+) -> Partition:
+    """The layer of what the image says of itself."""
+    data = squashfs_of(kept, modes, _MTIME, compression)
+    with name_folder_in_errors(path.parent, TEMPORARY_FIX):
+        path.write_bytes(data)
+    digest = hashlib.sha256(data).hexdigest()
+    return Partition(path=path, name="metadata", is_system=False, sha256=digest)
+
+
+def _flat(layers: Sequence[Partition], folder: Path, how: PackOptions) -> Partition | Composed:
+    try:
+        pieces = join([Range(path=one.path, size=one.size) for one in layers])
+    except BadSquashfs:
+        return _unpacked([one.path for one in layers], folder, how)
+    except OSError as error:
+        raise PartitionError(Path(error.filename), f"cannot be read: {error.strerror}") from error
+    return Composed(pieces=pieces, name="rootfs", is_system=True)
+
+
+def _unpacked(layers: Sequence[Path], folder: Path, how: PackOptions) -> Partition:
+    """The slow way, for what cannot be joined: directories too deep in each other, for one."""
+    folder.mkdir()
+    packed = flatten(layers, folder, how, work=folder)
+    return Partition(
+        path=packed.squashfs, name="rootfs", is_system=True, sha256=sha256(packed.squashfs)
+    )

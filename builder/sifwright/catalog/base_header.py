@@ -1,0 +1,47 @@
+"""What a base layer's header says of where it starts from, and what an image starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field types
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["BaseInspection", "Bootstrap", "ImageStart"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bootstrap:
+    """A header line of the definition file: a literal, or an option that the machine can fill.
+
+    `part`: only this part of the option, which names an image; see `imagename`.
+    """
+
+    keyword: str
+    literal: str | None = None
+    option: str | None = None
+    machine: str | None = None
+    part: Literal["", "kind", "name"] = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImageStart:
+    """What an image starts: the words of ENTRYPOINT and CMD in `workdir`, or a whole script."""
+
+    entrypoint: tuple[str, ...] = ()
+    cmd: tuple[str, ...] = ()
+    workdir: str = ""
+    script: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BaseInspection:
+    """`option` names an image; what is known or found of it is a row of `table`.
+
+    `holds` are options that a user may state and that are what the row says. `provides`: what the
+    layer provides only if the column of the row is not empty.
+    """
+
+    option: str
+    table: str
+    holds: tuple[str, ...] = ()
+    provides: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,216 @@
+"""Load everything under `defs/`, or say everything that is wrong with it at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sifwright.catalog import (
+    parse_layers,
+    parse_sites,
+    references,
+    schema,
+    script_rules,
+    site_environment,
+    yaml_file,
+)
+from sifwright.catalog.model import Catalog, Image, Layer, LayerFile, Site
+from sifwright.catalog.schema_cache import SchemaCache
+from sifwright.errors import CatalogError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["load_catalog"]
+
+# Names become file names, labels and environment variables.
+_NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
+MAX_FILE_BYTES = 4 << 20
+T = TypeVar("T", Site, Image)
+
+
+def load_catalog(defs: Path, project: Path) -> Catalog:
+    """Read all sites, images, layers and the version tables.
+
+    `project` is the folder that `include:` names are taken from. Raises `CatalogError` with every
+    problem of every file, each with its file and line.
+    """
+    reader = _CatalogReader(defs=defs, project=project)
+    catalog = Catalog(
+        sites=reader.yaml_folder("sites", "site", parse_sites.site),
+        images=reader.yaml_folder("images", "image", parse_layers.image),
+        layers=reader.layers(),
+        versions=parse_layers.versions(reader.document(defs / "versions.yaml", "versions") or {}),
+        included=tuple(reader.included),
+    )
+    reader.sound.remember()
+    problems = reader.problems or list(references.problems(catalog, reader.place))
+    if problems:
+        raise CatalogError(*problems)
+    return catalog
+
+
+@dataclass
+class _CatalogReader:
+    """Collects problems while reading, so that one mistake does not hide the next."""
+
+    defs: Path
+    project: Path
+    problems: list[Problem] = field(default_factory=list)
+    lines: dict[str, dict[yaml_file.Path, int]] = field(default_factory=dict)
+    sound: SchemaCache = field(default_factory=SchemaCache)
+    included: list[tuple[str, tuple[LayerFile, ...]]] = field(default_factory=list)
+
+    def place(self, file: str, path: yaml_file.Path) -> str:
+        """The file below `defs` and line of a value, as a message begins."""
+        return f"{self.name(self.defs / file)}:{self.lines[file].get(path, 1)}"
+
+    def name(self, path: Path) -> str:
+        """The path as a user of a checkout would type it."""
+        try:
+            return str(path.relative_to(self.defs.parent))
+        except ValueError:
+            return str(path)
+
+    def add(self, path: Path, what: str, fix: str) -> None:
+        self.problems.append(Problem(where=self.name(path), what=what, fix=fix))
+
+    def read(self, path: Path) -> bytes | None:
+        try:
+            if self.leads_out(path):
+                self.add(path, "it, or a folder it is in, is a link", "Put a regular file there.")
+                return None
+            status = path.stat()
+            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
+                return path.read_bytes()
+            self.add(path, *_not_readable(status))
+        except OSError as error:
+            self.add(path, f"cannot be read: {error.strerror}", "Add the file or mend its mode.")
+        return None
+
+    def leads_out(self, path: Path) -> bool:
+        """Whether a link stands on the way to a file: what it leads to is not ours to read."""
+        top = self.defs if path.is_relative_to(self.defs) else self.project
+        return Path(os.path.realpath(path)) != Path(os.path.realpath(top), path.relative_to(top))
+
+    def document(self, path: Path, kind: str) -> dict[str, Any] | None:
+        """Read and check one YAML file; None if anything is wrong with it."""
+        data = self.read(path)
+        if data is None:
+            return None
+        try:
+            document = yaml_file.parse(data, self.name(path))
+        except yaml_file.YamlProblem as error:
+            self.problems.append(error.problem)
+            return None
+        self.lines[path.relative_to(self.defs).as_posix()] = document.lines
+        return document.data if self.is_sound(document, kind, path, data) else None
+
+    def is_sound(self, document: yaml_file.Document, kind: str, path: Path, data: bytes) -> bool:
+        """Whether it fits the schema; what does not is a problem."""
+        if self.sound.has(data, kind):
+            return True
+        found = list(schema.check(document, kind, self.name(path)))
+        self.problems += found
+        if not found:
+            self.sound.add(data, kind)
+        return not found
+
+    def named(self, paths: Iterator[Path]) -> Iterator[Path]:
+        for path in sorted(paths):
+            name = path.name.removesuffix(".yaml")
+            if path.name.startswith("."):
+                continue
+            if _NAME.fullmatch(name):
+                yield path
+            else:
+                self.add(path, f"'{name}' is not a name", "Use lower-case words joined by '-'.")
+
+    def yaml_folder(
+        self, folder: str, kind: str, make: Callable[[str, dict[str, Any]], T]
+    ) -> dict[str, T]:
+        found = {}
+        for path in sorted((self.defs / folder).glob("*.yml")):
+            self.add(path, "its name ends in .yml", f"Rename it to {path.stem}.yaml.")
+        for path in self.named((self.defs / folder).glob("*.yaml")):
+            data = self.document(path, kind)
+            if data is not None:
+                found[path.stem] = make(path.stem, data)
+        return found
+
+    def layers(self) -> dict[str, Layer]:
+        folders = (path for path in (self.defs / "layers").glob("*") if path.is_dir())
+        found = ((path.name, self.layer(path)) for path in self.named(folders))
+        return {name: layer for name, layer in found if layer is not None}
+
+    def layer(self, folder: Path) -> Layer | None:
+        before = len(self.problems)
+        data = self.document(folder / "layer.yaml", "layer")
+        install = self.script(folder / "install.sh")
+        test = self.test(folder, (data or {}).get("test", ""))
+        files = tuple(self.files(folder, data or {}))
+        sources = parse_layers.sources(self.pins(folder / "pins.yaml"))
+        if data is None or len(self.problems) > before:
+            return None
+        script_rules = install, test
+        return parse_layers.layer(
+            folder.name, data, scripts=script_rules, files=files, sources=sources
+        )
+
+    def test(self, folder: Path, shared: str) -> str:
+        """The layer's test.sh, or that of the layer whose test it shares."""
+        own = folder / "test.sh"
+        if shared and os.path.lexists(own):
+            self.add(own, f"the header names the test of '{shared}'", "Keep one of the two.")
+        if shared:
+            return self.script(folder.parent / shared / "test.sh")
+        return self.script(own) if os.path.lexists(own) else ""
+
+    def pins(self, path: Path) -> dict[str, Any]:
+        return (self.document(path, "pins") or {}) if os.path.lexists(path) else {}
+
+    def script(self, path: Path) -> str:
+        data = self.read(path)
+        if data is None:
+            return ""
+        found = list(script_rules.problems(data, self.name(path)))
+        self.problems += found
+        return "" if found else data.decode()
+
+    def files(self, folder: Path, data: dict[str, Any]) -> Iterator[LayerFile]:
+        """Yield files/ and patches/ of the layer, and the project folders it includes."""
+        yield from self.tree(folder / "files", folder)
+        yield from self.tree(folder / "patches", folder)
+        for name in data.get("include", ()):
+            if name == site_environment.FILE:
+                continue  # made when the plan is resolved
+            if not (self.project / name).is_dir():
+                self.add(self.project / name, "no such folder", f"'{folder.name}' includes it.")
+            files = tuple(self.tree(self.project / name, self.project))
+            self.included.append((name, files))
+            yield from files
+
+    def tree(self, top: Path, base: Path) -> Iterator[LayerFile]:
+        if top.is_symlink():
+            self.add(top, "a link", "Put a regular folder there.")
+            return
+        for path in sorted(top.rglob("*")):
+            name = path.relative_to(base).as_posix()
+            if path.is_symlink() or not (path.is_dir() or path.is_file()):
+                self.add(path, "a link or special file", "Put a regular file there.")
+            elif found := script_rules.refuse_text(name):
+                self.add(path.parent, f"the file name {found.what}", "Rename the file.")
+            elif path.is_file() and "__pycache__" not in path.parts:
+                data = self.read(path)
+                executable = bool(path.stat().st_mode & 0o111)
+                yield LayerFile(path=name, data=data or b"", executable=executable)
+
+
+def _not_readable(status: os.stat_result) -> tuple[str, str]:
+    if stat.S_ISREG(status.st_mode):
+        return f"larger than {MAX_FILE_BYTES >> 20} MiB", "Download it in install.sh."
+    return "not a regular file", "Put a regular file there."

@@ -1,0 +1,182 @@
+"""The mirrors file: where a site without the internet finds what images are built from.
+
+One file for everything that is downloaded, named by SIFWRIGHT_MIRRORS; see docs/how-to/mirrors.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifwright.catalog import schema, yaml_file
+from sifwright.errors import CatalogError, Problem
+from sifwright.system import netrc_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = [
+    "DOWNLOADS",
+    "VARIABLE",
+    "MirrorRule",
+    "Mirrors",
+    "git_config",
+    "load",
+    "local_path",
+    "redirect",
+]
+
+VARIABLE = "SIFWRIGHT_MIRRORS"
+NETWORK_FIX = f"Check the network and proxies, or name a mirror in the file of {VARIABLE}."
+DOWNLOADS = ("archives", "wheels", "conda", "apt")
+KINDS = ("git", "oci", *DOWNLOADS)
+# What follows a prefix that ends where a name ends.
+_ENDS = "/?#:@"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MirrorRule:
+    """Addresses that are `source`, or lie below it, are found at `target`."""
+
+    kind: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mirrors:
+    """What the file says. A folder of this machine is a file:// target."""
+
+    rules: tuple[MirrorRule, ...] = ()
+    pip: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, *kinds: str) -> tuple[MirrorRule, ...]:
+        return tuple(rule for rule in self.rules if rule.kind in kinds)
+
+    def redirect(self, address: str, *kinds: str) -> str:
+        """Where an address of these kinds is found; of several rules the longest one decides."""
+        return redirect(self.of(*kinds), address)
+
+
+def redirect(rules: Iterable[MirrorRule], address: str) -> str:
+    fitting = (rule for rule in rules if _lies_below(address, rule.source))
+    best = max(fitting, key=lambda rule: len(rule.source), default=None)
+    return best.target + address[len(best.source) :] if best else address
+
+
+def _lies_below(address: str, source: str) -> bool:
+    rest = address[len(source) :]
+    whole = not rest or rest[0] in _ENDS or source.endswith(":")
+    return address.startswith(source) and whole
+
+
+def local_path(address: str) -> Path | None:
+    """The place on this machine that an address names, if it does."""
+    return Path(address.removeprefix("file://")) if address.startswith("file:///") else None
+
+
+def git_config(rules: Iterable[MirrorRule]) -> Iterator[tuple[str, str]]:
+    """Git's own settings for the rules, as (key, value).
+
+    It compares letters, not names: with a slash at the end, github.com is not github.company.com.
+    A login is a header: git puts addresses into the arguments of its helpers.
+    """
+    for rule in rules:
+        target, login = netrc_file.split(rule.target)
+        if login:
+            yield f"http.{target}/.extraHeader", login.header
+        if rule.source.endswith(":"):
+            yield f"url.{target}/.insteadOf", rule.source
+            continue
+        yield f"url.{target}/.insteadOf", f"{rule.source}/"
+        if re.search(r"[^/:]/[^/]", rule.source):
+            # A rule for one repository: its address has no slash at the end.
+            yield f"url.{target}.insteadOf", rule.source
+
+
+def load() -> Mirrors:
+    """Read the file that the environment names; without one, nothing is redirected.
+
+    Raises `CatalogError` with everything that is wrong with it, each with its line.
+    """
+    name = os.environ.get(VARIABLE, "")
+    return _read(Path(name)) if name else Mirrors()
+
+
+def _read(path: Path) -> Mirrors:
+    document = _document(path)
+    rules: list[MirrorRule] = []
+    problems: list[Problem] = []
+    for kind in KINDS:
+        for source, target in document.data.get(kind, {}).items():
+            rule = MirrorRule(kind=kind, source=_bare(source), target=_target(kind, target, path))
+            where = f"{path}:{document.lines[kind, source]}"
+            problems += _problems(rule, rules, where)
+            rules.append(rule)
+    if problems:
+        raise CatalogError(*problems)
+    return Mirrors(rules=tuple(rules), pip=_pip(document.data.get("pip", {}), path))
+
+
+def _document(path: Path) -> yaml_file.Document:
+    try:
+        document = yaml_file.parse(path.read_bytes(), str(path))
+    except OSError as error:
+        what = f"the mirrors file cannot be read: {error.strerror}"
+        raise CatalogError.of(what, where=str(path), fix=f"Mend or unset {VARIABLE}.") from None
+    except yaml_file.YamlProblem as error:
+        raise CatalogError(error.problem) from None
+    if problems := tuple(schema.check(document, "mirrors", str(path))):
+        # What does not fit may hold a password.
+        login = re.compile("(['\"][a-z]+://).*@")
+        raise CatalogError(*(replace(one, what=login.sub(r"\1", one.what)) for one in problems))
+    return document
+
+
+def _bare(address: str) -> str:
+    """Without a slash at the end: what a rule fits is decided by where names end."""
+    return address.rstrip("/")
+
+
+def _target(kind: str, text: str, file: Path) -> str:
+    if kind == "oci" or re.match(r"[a-z]+://", text):
+        return _bare(text)
+    return f"file://{_place(text, file)}"
+
+
+def _place(text: str, file: Path) -> Path:
+    """A folder of this machine; `./` is beside the mirrors file, which may travel with it."""
+    path = Path(text).expanduser()
+    return Path(os.path.normpath(file.absolute().parent / path))
+
+
+def _problems(rule: MirrorRule, earlier: list[MirrorRule], where: str) -> Iterator[Problem]:
+    place = local_path(rule.target)
+    if place is not None and not place.exists():
+        fix = "Make it, or mend the path."
+        yield Problem(where=where, what=f"there is no folder {place}", fix=fix)
+    elif place is not None and re.search("[:,%@]", str(place)):
+        what = f"{place}: its name holds ':', ',', '@' or '%', which a bind cannot"
+        yield Problem(where=where, what=what, fix="Rename it.")
+    if not netrc_file.is_address(rule.target):
+        what = f"where {rule.source} leads is no address"
+        yield Problem(where=where, what=what, fix=netrc_file.FIX)
+    for other in earlier:
+        # The program `mirrored`, which layers call, does not know what an address is for.
+        both = {rule.kind, other.kind} <= set(DOWNLOADS)
+        if both and rule.source == other.source and rule.target != other.target:
+            what = f"{rule.source} leads elsewhere under '{other.kind}'"
+            yield Problem(where=where, what=what, fix="Let both lead to the same place.")
+
+
+def _pip(data: Mapping[str, Any], file: Path) -> dict[str, str]:
+    """The settings as text, with folders beside the mirrors file written out."""
+    return {key: " ".join(_pip_words(str(value), file)) for key, value in data.items()}
+
+
+def _pip_words(text: str, file: Path) -> Iterator[str]:
+    for word in text.split():
+        yield str(_place(word, file)) if word.startswith(("./", "../", "~/")) else word

@@ -1,0 +1,249 @@
+"""The nouns of sifwright as frozen data: no method here reads a file or runs a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field types
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sifwright.catalog.base_header import BaseInspection, Bootstrap, ImageStart
+from sifwright.catalog.site import (
+    SITE_FACTS,
+    ComputeNode,
+    Driver,
+    Environment,
+    JobFacts,
+    LauncherOptions,
+    Modules,
+    OptionValue,
+    Reason,
+    Site,
+)
+
+__all__ = [
+    "SITE_FACTS",
+    "BaseInspection",
+    "Bootstrap",
+    "Catalog",
+    "ComputeNode",
+    "Download",
+    "Driver",
+    "EnvRule",
+    "Environment",
+    "Image",
+    "ImageSlot",
+    "ImageStart",
+    "JobFacts",
+    "LauncherOptions",
+    "Layer",
+    "LayerFile",
+    "Modules",
+    "Option",
+    "OptionValue",
+    "Origin",
+    "Pin",
+    "Reason",
+    "Requirement",
+    "Site",
+    "Source",
+    "TableCell",
+    "Value",
+    "VersionRule",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableCell:
+    """A cell of `defs/versions.yaml`; `row`, and `column` if it has a dot, is a reference."""
+
+    table: str
+    row: str
+    column: str
+
+
+# Where a value comes from: a cell, or a reference: option.x, fact.x, site.x; text.x is x itself.
+Origin = TableCell | str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Option:
+    """One setting of a layer. `pattern` must match the whole value of a string option.
+
+    `derived` says where a default that is not the same everywhere comes from. At sites with the
+    facts that `needed` names, the value must not be empty.
+    """
+
+    name: str
+    type: Literal["string", "boolean", "integer"]
+    description: str
+    default: OptionValue
+    derived: Origin | None = None
+    needed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pattern: str | None = None
+    enum: tuple[OptionValue, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VersionRule:
+    """`value` (a reference) must stand in the cell of `lookup`, or meet a specifier there."""
+
+    lookup: TableCell
+    value: str
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnvRule:
+    """How a layer changes one environment variable, for later steps and in the image."""
+
+    name: str
+    action: Literal["set", "default", "prepend", "append"]
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Download:
+    """Something the build fetches, checked before it starts; `{option}` stands for its value.
+
+    `when`: an option that must be on for it to be needed.
+    """
+
+    what: str
+    pip: str = ""
+    index: str = ""
+    url: str = ""
+    option: str = ""
+    machine: str = ""
+    when: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pin:
+    """The commit or sha256 of one version of a source; `unchecked` says why there is none."""
+
+    digest: str = ""
+    unchecked: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """What a layer builds from. In `url` and `ref`, `{version}` stands for the value of `option`.
+
+    `url` is a package's name where the kind is pip. `branch`: the ref is one, and moves.
+    `when`: an option that must be on for the source to be needed.
+    """
+
+    name: str
+    kind: Literal["git", "archive", "pip"]
+    url: str
+    ref: str = ""
+    branch: bool = False
+    option: str = "version"
+    submodules: bool = False
+    when: str = ""
+    versions: Mapping[str, Pin] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerFile:
+    """A file that a layer brings; `path` is relative to the folder its script starts in."""
+
+    path: str
+    data: bytes
+    executable: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Requirement:
+    """What a layer before must provide, at the sites that `suits` names; without it, at all."""
+
+    name: str
+    suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layer:
+    """A reusable piece of an image: a header (layer.yaml), a script, a test, files and sources.
+
+    `built` says which tests build it for real, and with what: empty if none does. `suits` names
+    facts of a site and the values that the layer is for. `patches` is the option whose value names
+    the folder below patches/ that a step carries. `site_environment`: its steps carry one more
+    file, made from the site.
+    """
+
+    name: str
+    summary: str
+    install: str
+    built: Mapping[str, str] | None = None
+    test: str = ""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    requires: tuple[Requirement, ...] = ()
+    provides: tuple[str, ...] = ()
+    facts: Mapping[str, Origin] = field(default_factory=dict)
+    compatible: tuple[VersionRule, ...] = ()
+    bootstrap: tuple[Bootstrap, ...] = ()
+    inspects: BaseInspection | None = None
+    programs: tuple[str, ...] = ()
+    downloads: tuple[Download, ...] = ()
+    disk_mb: int = 0
+    env: tuple[EnvRule, ...] = ()
+    files: tuple[LayerFile, ...] = ()
+    patches: str = ""
+    sources: tuple[Source, ...] = ()
+    site_environment: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImageSlot:
+    """A place in an image: the first of `choices` that suits the site, with these options.
+
+    Where none does, an `optional` place stays empty. `suits` narrows down what the layers suit.
+    `unless` names things: the place stays empty if a layer before it provides one of them.
+    """
+
+    choices: tuple[str, ...]
+    options: Mapping[str, OptionValue]
+    optional: bool = False
+    unless: tuple[str, ...] = ()
+    suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Image:
+    """An ordered list of layers; without `start` it starts a shell, and `help` begins its help."""
+
+    name: str
+    description: str
+    layers: tuple[ImageSlot, ...]
+    start: ImageStart | None = None
+    help: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Catalog:
+    """Everything under `defs/`, checked. `versions` is table -> row -> column -> values.
+
+    `included`: the folders beside `defs/` that layers include, as often as they do. `inspected`:
+    rows of versions that are no file's, but were found in an image -> where they come from.
+    """
+
+    sites: Mapping[str, Site]
+    images: Mapping[str, Image]
+    layers: Mapping[str, Layer]
+    versions: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]]
+    included: tuple[tuple[str, tuple[LayerFile, ...]], ...]
+    inspected: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Value:
+    """An option's value and who gave it."""
+
+    value: OptionValue
+    origin: str
+
+    @property
+    def text(self) -> str:
+        """The value as a script sees it."""
+        return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)

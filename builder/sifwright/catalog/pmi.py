@@ -1,0 +1,81 @@
+"""PMI, by which a launcher tells the ranks of an MPI of each other; without, each is alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.catalog.model import Site
+
+    Table = Mapping[str, Mapping[str, tuple[str, ...]]]
+
+__all__ = ["NAMES", "UNKNOWN", "ImageMpi", "common", "family", "found", "of_facts", "offered"]
+
+# As people call the MPIs of the table 'mpi' of versions.yaml.
+NAMES = {"mpich": "MPICH", "openmpi": "Open MPI"}
+UNKNOWN = "unknown"
+# What a launcher is, where the site does not say more: job scripts take mpirun for Open MPI's, and
+# Flux speaks PMI-1 (flux-shell(1): its plugin 'simple').
+_USUAL = {"mpirun": ("pmix",), "flux": ("pmi1",)}
+# Slurm's plugins whose names are not the protocols that they speak: pmi2 takes PMI-1, too (tried on
+# 22.05: MPICH 5.0.1 starts with it, by PMI-1).
+_SPEAKS = {"pmi2": ("pmi1", "pmi2")}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImageMpi:
+    """The MPI of an image, the PMIs that it speaks, and where that is known from.
+
+    `name` is that of a row of the table 'mpi', empty for an image without MPI, or `UNKNOWN`.
+    """
+
+    name: str
+    pmi: tuple[str, ...] = ()
+    version: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        title = f"{NAMES.get(self.name, self.name)} {self.version}".rstrip()
+        return f"{title} ({self.source})" if self.source else title
+
+
+def of_facts(facts: Mapping[str, str], source: str) -> ImageMpi:
+    """The MPI that the facts of a plan tell of."""
+    name = facts.get("mpi", "")
+    return ImageMpi(
+        name=name,
+        pmi=tuple(facts.get("pmi", "").split()),
+        version=facts.get(name, ""),
+        source=source,
+    )
+
+
+def family(texts: tuple[str, ...]) -> str:
+    """The MPI that an inspection found, as in 'Open MPI 5.0.8'; of several, nobody knows which."""
+    names = {key for key, title in NAMES.items() for text in texts if text.startswith(title)}
+    return "" if not texts else names.pop() if len(names) == 1 else UNKNOWN
+
+
+def found(texts: tuple[str, ...], table: Table, source: str) -> ImageMpi:
+    """The same with what it speaks, by the table 'mpi' of versions.yaml."""
+    name = family(texts)
+    version = texts[0].removeprefix(NAMES.get(name, "")).strip() if len(texts) == 1 else ""
+    pmi = " ".join(table.get(name, {}).get("pmi", ())).split()
+    return ImageMpi(name=name, pmi=tuple(pmi), version=version, source=source)
+
+
+def offered(site: Site, launcher: str) -> tuple[str, ...]:
+    """What a launcher of the site speaks, by the names of its own; none if that is not known."""
+    options = site.launch.get(launcher)
+    return options.pmi if options and options.pmi else _USUAL.get(launcher, ())
+
+
+def common(names: tuple[str, ...], mpi: ImageMpi) -> Iterator[str]:
+    """Yield those of a launcher's names that the MPI understands."""
+    for name in names:
+        plain = name.partition("_v")[0]  # pmix_v4: the plugin for one version of PMIx
+        if set(_SPEAKS.get(plain, (plain,))) & set(mpi.pmi):
+            yield name

@@ -1,0 +1,34 @@
+"""Where `defs/` and `runscripts/` are: of a checkout, else with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sifwright.errors import UsageError
+
+__all__ = ["project_folder"]
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def project_folder(explicit: str = "") -> Path:
+    """The folder that holds `defs/` and `runscripts/`.
+
+    An explicit folder wins; then the current folder or one above it, so that a copy of a checkout
+    is used where it lies; then the checkout or wheel this package runs from.
+    """
+    if explicit:
+        if _is_project(Path(explicit)):
+            return Path(explicit).resolve()
+        raise UsageError.of(
+            "no folder 'defs' with sites, images and layers in it",
+            where=explicit,
+            fix="Name the folder that holds defs/ and runscripts/.",
+        )
+    here = Path.cwd()
+    candidates = (here, *here.parents, *_PACKAGE.parents[1:2], _PACKAGE / "_data")
+    return next((path for path in candidates if _is_project(path)), _PACKAGE / "_data")
+
+
+def _is_project(folder: Path) -> bool:
+    return all((folder / "defs" / name).is_dir() for name in ("sites", "images", "layers"))

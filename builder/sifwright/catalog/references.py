@@ -1,0 +1,179 @@
+"""Check what only shows when all files are read: names that refer to each other, and values."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import site_consistency
+from sifwright.catalog.model import TableCell
+from sifwright.catalog.options import find_option, refuse_value
+from sifwright.catalog.schema import did_you_mean
+from sifwright.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from sifwright.catalog.model import Catalog, Download, Layer, Option, OptionValue, Origin, Site
+    from sifwright.catalog.yaml_file import Path
+
+    Place = Callable[[Path], str]
+
+__all__ = ["problems"]
+
+
+def problems(catalog: Catalog, place: Callable[[str, Path], str]) -> Iterator[Problem]:
+    """Yield every reference that leads nowhere and every value that its option refuses.
+
+    `place` gives the file and line of a value, from a file below `defs` and a path in it.
+    """
+    for layer in catalog.layers.values():
+        yield from _layer_problems(layer, catalog, place)
+    for image in catalog.images.values():
+        at = partial(place, f"images/{image.name}.yaml")
+        for number, entry in enumerate(image.layers):
+            for name in entry.choices:
+                path: Path = ("layers", number, "options")
+                yield from _value_problems(name, entry.options, catalog, at, path)
+    for site in catalog.sites.values():
+        yield from _site_problems(site, catalog, partial(place, f"sites/{site.name}.yaml"))
+
+
+def _layer_problems(
+    layer: Layer, catalog: Catalog, place: Callable[[str, Path], str]
+) -> Iterator[Problem]:
+    at = partial(place, f"layers/{layer.name}/layer.yaml")
+    yield from _default_problems(layer, at)
+    yield from _table_problems(layer, catalog, at)
+    yield from _reference_problems(layer, at)
+    if layer.sources:
+        yield from _source_problems(layer, partial(place, f"layers/{layer.name}/pins.yaml"))
+
+
+def _site_problems(site: Site, catalog: Catalog, at: Place) -> Iterator[Problem]:
+    if site.image not in catalog.images:
+        fix = did_you_mean(site.image, catalog.images)
+        what = f"image: there is no image '{site.image}'"
+        yield Problem(where=at(("image",)), what=what, fix=fix)
+    for name, values in site.options.items():
+        yield from _value_problems(name, values, catalog, at, ("options", name))
+    yield from site_consistency.problems(site, at)
+
+
+def _value_problems(
+    name: str, values: Mapping[str, OptionValue], catalog: Catalog, at: Place, path: Path
+) -> Iterator[Problem]:
+    layer = catalog.layers.get(name)
+    if layer is None:
+        fix = did_you_mean(name, catalog.layers)
+        where = at(path if path[0] == "options" else path[:-1])
+        yield Problem(where=where, what=f"there is no layer '{name}'", fix=fix)
+        return
+    for key, value in values.items():
+        option = find_option(layer, key)
+        found = option if isinstance(option, Problem) else refuse_value(option, value)
+        if found:
+            where = at((*path, key))
+            yield Problem(where=where, what=f"{name}.{key}: {found.what}", fix=found.fix)
+
+
+def _default_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+    for option in layer.options.values():
+        if option.derived is not None:
+            yield from _derived_problems(option, at)
+        elif found := refuse_value(option, option.default):
+            where = at(("options", option.name, "default"))
+            what = f"options.{option.name}.default: {found.what}"
+            yield Problem(where=where, what=what, fix=found.fix)
+
+
+def _derived_problems(option: Option, at: Place) -> Iterator[Problem]:
+    if option.type != "string":
+        yield Problem(
+            where=at(("options", option.name, "default")),
+            what=f"options.{option.name}: a default that is looked up is text",
+            fix="Make it 'type: string', with an enum if it has few values.",
+        )
+
+
+def _table_problems(layer: Layer, catalog: Catalog, at: Place) -> Iterator[Problem]:
+    lookups = {path: origin for path, origin in _origins(layer) if isinstance(origin, TableCell)}
+    lookups |= {("compatible", n): rule.lookup for n, rule in enumerate(layer.compatible)}
+    for path, lookup in lookups.items():
+        if lookup.table not in catalog.versions:
+            fix = did_you_mean(lookup.table, catalog.versions)
+            what = f"there is no table '{lookup.table}' in versions.yaml"
+            yield Problem(where=at((*path, "table")), what=what, fix=fix)
+
+
+def _reference_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+    for path, name in _option_references(layer):
+        option = find_option(layer, name)
+        if isinstance(option, Problem):
+            yield Problem(where=at(path), what=option.what, fix=option.fix)
+    yield from _order_problems(layer, at)
+
+
+def _order_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+    """A default may follow an option that is decided before it, that is, one further up."""
+    known: set[str] = set()
+    for option in layer.options.values():
+        for name in _names(option.derived) if option.derived is not None else ():
+            if name in layer.options and name not in known:
+                where = at(("options", option.name, "default"))
+                what = f"options.{option.name}: its default follows '{name}', which comes later"
+                yield Problem(where=where, what=what, fix=f"Put '{name}' before it.")
+        known.add(option.name)
+
+
+def _origins(layer: Layer) -> Iterator[tuple[Path, Origin]]:
+    """Yield everything that is looked up when a plan is resolved, and where it stands."""
+    for option in layer.options.values():
+        if option.derived is not None:
+            yield ("options", option.name, "default"), option.derived
+    for name, origin in layer.facts.items():
+        yield ("facts", name), origin
+
+
+def _names(origin: Origin) -> list[str]:
+    """The options that an origin names."""
+    references = (origin.row, origin.column) if isinstance(origin, TableCell) else (origin,)
+    return [r.removeprefix("option.") for r in references if r.startswith("option.")]
+
+
+def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:
+    """Yield where an option is named, and its name."""
+    for line in layer.bootstrap:
+        if line.option:
+            yield ("bootstrap", line.keyword, "option"), line.option
+    for path, origin in _origins(layer):
+        yield from ((_precise(path, origin), name) for name in _names(origin))
+    for number, rule in enumerate(layer.compatible):
+        yield from ((("compatible", number, "row"), name) for name in _names(rule.lookup.row))
+        yield from ((("compatible", number, "value"), name) for name in _names(rule.value))
+    for number, download in enumerate(layer.downloads):
+        yield from _download_references(("downloads", number), download)
+    if layer.patches:
+        yield ("patches",), layer.patches
+
+
+def _precise(path: Path, origin: Origin) -> Path:
+    return (*path, "row" if isinstance(origin, TableCell) else "option")
+
+
+def _source_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+    for source in layer.sources:
+        for key, name in (("option", source.option), ("when", source.when)):
+            option = find_option(layer, name) if name else None
+            if isinstance(option, Problem):
+                yield Problem(where=at((source.name, key)), what=option.what, fix=option.fix)
+
+
+def _download_references(path: Path, download: Download) -> Iterator[tuple[Path, str]]:
+    for key in ("option", "when"):
+        if name := getattr(download, key):
+            yield (*path, key), name
+    for key in ("pip", "index", "url"):
+        for name in re.findall(r"\{([a-z0-9-]+)\}", getattr(download, key)):
+            yield (*path, key), name

@@ -1,0 +1,193 @@
+"""Check a YAML document against its JSON Schema and say every mistake in a person's words."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import warnings
+from functools import cache
+from importlib import resources
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
+
+from sifwright.catalog.script_rules import refuse_text
+from sifwright.errors import Problem, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+
+    from sifwright.catalog.yaml_file import Document, Path
+
+__all__ = ["check", "did_you_mean", "text"]
+
+MAX_LISTED = 30
+MAX_FINDINGS = 50
+_TYPE_NAMES = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "null": "nothing",
+}
+_REGEX_FAULTS = (re.error, OverflowError, RecursionError, Warning)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The closest known word as a question, then the list as far as it fits a line or two."""
+    known = list(dict.fromkeys(known))
+    if not known:
+        return "There are none."
+    close = difflib.get_close_matches(word[:100], known, n=1)
+    question = f"Did you mean '{close[0]}'? " if close else ""
+    listed = ", ".join(known) if len(known) <= MAX_LISTED else f"{known[0]} … {known[-1]}"
+    return f"{question}Known: {listed}."
+
+
+def check(document: Document, kind: str, file: str) -> Iterator[Problem]:
+    """Yield the findings in the order of the file; of a file full of them, the first."""
+    errors = islice(_validator(kind).iter_errors(document.data), MAX_FINDINGS)
+    found = [finding for error in errors for finding in _explain(error, document)]
+    for line, what, fix in sorted(dict.fromkeys(found))[:MAX_FINDINGS]:
+        yield Problem(where=f"{file}:{line}", what=what, fix=fix)
+
+
+@cache
+def _validator(kind: str) -> Draft202012Validator:
+    # 50 ms that 'list --help' need not pay
+    from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415
+
+    formats = FormatChecker(formats=())
+    formats.checks("line")(lambda value: not (isinstance(value, str) and refuse_text(value)))
+    formats.checks("regex", raises=_REGEX_FAULTS)(_compiles)
+    return Draft202012Validator(json.loads(text(kind)), format_checker=formats)
+
+
+def text(kind: str) -> str:
+    """The schema of such files."""
+    return resources.files("sifwright").joinpath("catalog", "schemas", f"{kind}.json").read_text()
+
+
+def _compiles(pattern: object) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return bool(re.compile(pattern)) if isinstance(pattern, str) else True
+
+
+def _line(document: Document, path: Path) -> int:
+    while path and path not in document.lines:
+        path = path[:-1]
+    return document.lines.get(path, 1)
+
+
+def _path(error: ValidationError) -> Path:
+    """Where the error is; of a key that breaks a rule for keys, the key."""
+    path: Path = tuple(error.absolute_path)
+    of_key = "propertyNames" in error.absolute_schema_path and isinstance(error.instance, str)
+    return (*path, str(error.instance)) if of_key else path
+
+
+def _explain(error: ValidationError, document: Document) -> Iterator[tuple[int, str, str]]:
+    """Yield line, what is wrong, and what to do."""
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        yield from _unknown_keys(error, document)
+        return
+    if inner := _inside(error):
+        for one in inner:
+            yield from _explain(one, document)
+        return
+    path = _path(error)
+    what, fix = _words(error, document.texts.get(path, ""))
+    yield _line(document, path), f"{_name(path)}: {what}" if path else what, fix
+
+
+def _inside(error: ValidationError) -> list[ValidationError]:
+    """Of a value that fits none of several forms: what is wrong inside the form it has."""
+    if error.validator != "anyOf":
+        return []
+    return [e for e in error.context if e.validator != "type" or e.relative_path]
+
+
+def _unknown_keys(error: ValidationError, document: Document) -> Iterator[tuple[int, str, str]]:
+    rules: Any = error.schema
+    known: dict[str, Any] = rules.get("properties", {})
+    instance: Any = error.instance
+    for key in islice((key for key in instance if key not in known), MAX_FINDINGS):
+        path: Path = (*error.absolute_path, key)
+        yield _line(document, path), f"unknown key '{_name(path)}'", did_you_mean(key, known)
+
+
+def _name(path: Path) -> str:
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
+
+
+def _words(error: ValidationError, text: str) -> tuple[str, str]:
+    """What is wrong and how to mend it, for the rules our schemas use."""
+    rule, instance = str(error.validator), cast("Any", error.instance)
+    wanted: Any = error.validator_value
+    if rule == "anyOf":
+        return _wrong_type(instance, [n for e in error.context for n in _type_names(e)], text)
+    if rule == "type":
+        return _wrong_type(instance, _type_names(error), text)
+    if rule == "enum":
+        shown = quoted(text or instance)
+        return f"{shown} is not known", did_you_mean(text, map(str, wanted))
+    if rule == "required":
+        missing = [key for key in wanted if key not in instance]
+        return f"missing: {', '.join(missing)}", "Add it."
+    if rule == "pattern":
+        return f"{quoted(instance)} does not fit", _form(error)
+    return _rarer_words(error)
+
+
+def _type_names(error: ValidationError) -> list[str]:
+    wanted: Any = error.validator_value
+    return wanted if isinstance(wanted, list) else [wanted]
+
+
+def _form(error: ValidationError) -> str:
+    """What a text must look like: by examples, where the schema has some."""
+    rules: Any = error.schema
+    if examples := rules.get("examples"):
+        return f"For example: {', '.join(examples)}"
+    return f"It must match {error.validator_value}"
+
+
+def _rarer_words(error: ValidationError) -> tuple[str, str]:
+    rule, instance = str(error.validator), cast("Any", error.instance)
+    if rule == "format" and error.cause:
+        return f"{quoted(instance)}: {error.cause}", "Mend the regular expression."
+    if rule == "format" and (found := refuse_text(instance)):
+        return found.what, found.fix
+    if rule in {"minLength", "minItems", "minProperties"}:
+        return "empty", "Write something there, or leave the key out."
+    return _words_about_keys(error)
+
+
+def _words_about_keys(error: ValidationError) -> tuple[str, str]:
+    """What is wrong and how to mend it, for the rules about keys that go together."""
+    rule = str(error.validator)
+    if rule == "dependentRequired":
+        return error.message.replace("is a dependency of", "is missing, needed by"), "Add it."
+    if rule == "maxProperties":
+        keys = ", ".join(cast("Any", error.instance))
+        return f"{keys}: only one of these can stand here", "Keep one."
+    if rule == "oneOf":
+        forms = ", ".join(form["required"][0] for form in cast("Any", error.validator_value))
+        return f"exactly one of these is needed: {forms}", "Keep or add one."
+    return error.message[:200], "See the schema's description of this key."
+
+
+def _wrong_type(value: object, wanted: list[str], text: str) -> tuple[str, str]:
+    *most, last = (_TYPE_NAMES[name] for name in wanted)
+    needed = f"{', '.join(most)} or {last}" if most else last
+    if "string" in wanted and isinstance(value, bool | int | float):
+        kind = "true or false" if isinstance(value, bool) else f"the number {value}"
+        return f"{text} is read as {kind}; {needed} is needed", f'Put it in quotes: "{text}"'
+    got = _TYPE_NAMES["object"] if isinstance(value, dict) else quoted(value)
+    got = _TYPE_NAMES["null"] if value is None else got
+    return f"{needed} is needed, not {got}", f"Write {needed} there."

@@ -1,0 +1,230 @@
+"""The facts of a site as frozen data; `model` has the other nouns, and hands these on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field types
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sifwright.catalog.pmi import offered
+
+__all__ = [
+    "SITE_FACTS",
+    "Builds",
+    "ComputeNode",
+    "Driver",
+    "Environment",
+    "HostMpi",
+    "JobFacts",
+    "LauncherOptions",
+    "Modules",
+    "OptionValue",
+    "Reason",
+    "Site",
+    "Vendor",
+]
+
+OptionValue = str | bool | int
+Vendor = Literal["amd", "nvidia", "cpu"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ComputeNode:
+    """One node of a site, and the CPUs of a task with one GPU; 0 where the site does not say."""
+
+    gpus: int = 0
+    cpus: int = 0
+    cpus_per_task: int = 0
+    cpu_masks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Modules:
+    """What is loaded for each engine. Paths may name variables of the job: `$NAME`."""
+
+    init: str = ""
+    purge: Literal["", "plain", "force"] = ""
+    container: tuple[str, ...] = ()
+    native: tuple[str, ...] = ()
+    library_path: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobFacts:
+    """What the scheduler asks of a job; `time` is the default wall time, HH:MM:SS.
+
+    A directive that is True has no value. Where `task_directives` is false, only the launcher may
+    be given numbers of tasks and CPUs.
+    """
+
+    needs_account: bool = False
+    time: str = ""
+    directives: Mapping[str, str | bool] = field(default_factory=dict)
+    task_directives: bool = True
+    gpu_directive: Literal["", "gpus-per-node", "gres"] = ""
+    select: Mapping[str, str] = field(default_factory=dict)
+    resv_ports: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LauncherOptions:
+    """Words a site wants on its launcher's command line, or why to `avoid` the launcher.
+
+    `pmi` is what the launcher speaks with the MPI of the ranks; of srun, the names of its plugins.
+    """
+
+    task_per_gpu: tuple[str, ...] = ()
+    task_per_node: tuple[str, ...] = ()
+    avoid: str = ""
+    source: str = ""
+    pmi: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reason:
+    """Why a variable has its value, or has none, and who says so; `despite` which rules of lint."""
+
+    why: str = ""
+    source: str = ""
+    despite: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Environment:
+    """Variables for the ranks, each set only if unset, by the launches they are for.
+
+    `reasons` are by group (as in the site's file) and name; `not_set` is left unset on purpose.
+    """
+
+    always: Mapping[str, str] = field(default_factory=dict)
+    one_node: Mapping[str, str] = field(default_factory=dict)
+    several_nodes: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, Mapping[str, Reason]] = field(default_factory=dict)
+    not_set: Mapping[str, Reason] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> dict[str, Mapping[str, str]]:
+        """The variables by group, as the site's file calls the groups."""
+        several = self.several_nodes
+        return {"always": self.always, "one-node": self.one_node, "several-nodes": several}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostMpi:
+    """What a container needs for the site's own MPI in place of the image's.
+
+    `library_path` comes first in its search path; `libraries` are single files of the host, which
+    come last. `binds` and `environment` are further ones, for these containers only. `libfabric` is
+    the version that comes with it, if not that of the site.
+    """
+
+    source: str
+    library_path: tuple[str, ...]
+    libfabric: str = ""
+    modules: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    preload: str = ""
+    binds: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, Reason] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Driver:
+    """The GPU driver of a site; `cuda` is the newest CUDA that it runs by itself."""
+
+    version: str = ""
+    cuda: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Builds:
+    """Where users of a site may build images, who says so, and with which ids.
+
+    `ids` is empty where the site's documentation does not say.
+    """
+
+    where: Literal["login", "batch", "elsewhere"]
+    why: str
+    source: str
+    ids: Literal["", "many", "one", "none"] = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Site:
+    """The facts of one machine that images, modules and jobs are made from.
+
+    `network_expect` must all appear in the NCCL or RCCL debug output of launches on several nodes.
+    `partitions` and `qos` are name -> what it is for. `limits` and `unverified` are for people.
+    `mpi_environment` is for ranks that use the site's own MPI: all native ones, and those in
+    containers that get it as `host_mpi` says. `central` is the folder of the site's own images;
+    `commands` are those of an image that a module puts on PATH under their plain names.
+    """
+
+    name: str
+    description: str
+    vendor: Vendor
+    scheduler: str
+    launcher: str
+    image: str
+    compression: Literal["zstd", "gzip"]
+    layout: Literal["flat", "layered"]
+    options: Mapping[str, Mapping[str, OptionValue]]
+    arch: str = ""
+    processor: str = "x86_64"
+    fabric: str = "none"
+    libfabric: str = ""
+    mpi: str = "none"
+    mpi_version: str = ""
+    mpi_environment: Mapping[str, str] = field(default_factory=dict)
+    mpi_reasons: Mapping[str, Reason] = field(default_factory=dict)
+    host_mpi: HostMpi | None = None
+    other_launchers: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ("container", "native")
+    node: ComputeNode = field(default_factory=ComputeNode)
+    driver: Driver = field(default_factory=Driver)
+    gpu_visibility: Literal["", "own", "all"] = ""
+    interface: str = ""
+    nics: int = 0
+    network_expect: tuple[str, ...] = ()
+    rdzv_get_disabled: bool = False
+    container_program: str = "apptainer"
+    container_product: Literal["", "apptainer", "singularity-ce"] = ""
+    container_version: str = ""
+    binds: tuple[str, ...] = ()
+    central: str = ""
+    commands: tuple[str, ...] = ()
+    cache: str = ""
+    proxies: Mapping[str, str] = field(default_factory=dict)
+    modules: Modules = field(default_factory=Modules)
+    job: JobFacts = field(default_factory=JobFacts)
+    launch: Mapping[str, LauncherOptions] = field(default_factory=dict)
+    environment: Environment = field(default_factory=Environment)
+    partitions: Mapping[str, str] = field(default_factory=dict)
+    builds: Builds | None = None
+    qos: Mapping[str, str] = field(default_factory=dict)
+    registry_mirror: str = ""
+    sources: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    unverified: tuple[str, ...] = ()
+
+    @property
+    def pmi(self) -> str:
+        """Which PMI an image's MPI should speak: pmix where a launcher does, pmi1, or unknown."""
+        names = {name for one in self.launchers for name in offered(self, one)}
+        if any(name.startswith("pmix") for name in names):
+            return "pmix"
+        return "pmi1" if names & {"pmi1", "pmi2"} else "unknown"
+
+    @property
+    def launchers(self) -> tuple[str, ...]:
+        """Every launcher of the site, the usual one first."""
+        return (self.launcher, *self.other_launchers)
+
+    def fact(self, name: str) -> str:
+        """One of `SITE_FACTS`; empty if the site does not say."""
+        return str(getattr(self, name.replace("-", "_")))
+
+
+# What layers may ask of a site: in `for`, in rules, and as the default of an option.
+SITE_FACTS = ("vendor", "arch", "processor", "fabric", "libfabric", "mpi", "mpi-version", "pmi")

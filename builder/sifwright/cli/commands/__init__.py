@@ -1,0 +1,1 @@
+"""The commands, one module each; `sifwright.cli.registry` lists this folder and loads them."""

@@ -1,0 +1,50 @@
+"""The command `check`: what this machine lacks for building an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.build import estimate
+from sifwright.build.checks import build_place, disk_space, preflight
+from sifwright.build.layers import squashfs_tools
+from sifwright.build.request import host_settings
+from sifwright.catalog.project_folder import project_folder
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import output_of, resolve_plan
+from sifwright.host.engines import apptainer
+from sifwright.plan.lint import run as lint
+from sifwright.system import ids
+from sifwright.system.search_path import search_path
+from sifwright.system.terminal import say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "say what this machine lacks for building an image"
+GROUP = "build"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.add_site_and_image(parser)
+    shared.add_set(parser)
+    shared.add_output_folder(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Print what a build would use; raises all that is missing."""
+    plan = resolve_plan(arguments)
+    for line in build_place.line(plan.site):
+        say(line)
+    lint.refuse_image(plan, project_folder(arguments.project) / "defs")
+    folder = output_of(arguments, plan).folder
+    future = estimate.estimate_cold_build(plan, folder)
+    engine = preflight.check(apptainer.find(), plan, host_settings.values(plan), future)
+    say(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
+    if why := ids.why_one():
+        say(f"builds with one uid and gid: {why}")
+    if needs := disk_space.summary_line(future.needs, folder):
+        say(needs)
+    for name in squashfs_tools.PROGRAMS:
+        say(f"{name} {squashfs_tools.version(name, search_path())}")

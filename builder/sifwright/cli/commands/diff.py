@@ -1,0 +1,85 @@
+"""The command `diff`: compare two sides, and say what differs as data or as lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.cli import arguments as shared
+from sifwright.cli import context
+from sifwright.cli.context import with_extension, with_image
+from sifwright.errors import UsageError
+from sifwright.images.contents.layer_stack import LayerStack
+from sifwright.images.contents.packages import installed
+from sifwright.report.diff import contents, packages, plans, trees
+from sifwright.report.diff.comparison import Comparison
+from sifwright.report.diff.lines import lines
+from sifwright.report.diff.sides import opened
+from sifwright.system.terminal import print_json, say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from sifwright.catalog.model import Catalog
+    from sifwright.report.diff.sides import Side
+
+__all__ = ["GROUP", "HELP", "add_arguments", "compare", "run"]
+
+HELP = "say what differs between two images or plans"
+GROUP = "look"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    text = "a SIF, a plan.json or record.json, or SITE or SITE/IMAGE as defs/ has it now"
+    parser.add_argument("old", metavar="A", help=text)
+    parser.add_argument("new", metavar="B", help="the same")
+    shared.add_set(parser)
+    shared.add_json(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Print what differs; return 1 if anything does, as diff(1). Raises `UsageError`."""
+    comparison = _compared(arguments)
+    if arguments.json:
+        print_json(comparison.document())
+    else:
+        for line in lines(comparison):
+            say(line)
+    return int(comparison.differs)
+
+
+def _compared(arguments: Namespace) -> Comparison:
+    def load(site: str, image: str) -> Catalog:
+        extended = with_extension(context.load(arguments), arguments, site, image)
+        return with_image(extended, arguments, site, image)
+
+    found = [opened(name, load, arguments.settings) for name in (arguments.old, arguments.new)]
+    if arguments.settings and not any(side.kind == "defs" for side in found):
+        what = "--set is for a plan of defs/, and neither side is one"
+        raise UsageError.of(what, fix="Name SITE or SITE/IMAGE, or leave --set out.")
+    return compare(found[0], found[1])
+
+
+def compare(old: Side, new: Side) -> Comparison:
+    """Compare two sides in all that both have."""
+    sides, notes = (old, new), tuple(_notes(old, new))
+    plan = None
+    if old.plan and new.plan:
+        plan = plans.compare(old.plan, new.plan, (old.inputs, new.inputs))
+    if old.sif is None or new.sif is None:
+        return Comparison(sides=sides, plan=plan, notes=notes)
+    before, after = LayerStack.of(old.sif), LayerStack.of(new.sif)
+    return Comparison(
+        sides=sides,
+        plan=plan,
+        packages=packages.compare(installed(before), installed(after)),
+        files=trees.compare(before, after, contents.different(before, after)),
+        stacks=(before, after),
+        notes=notes,
+    )
+
+
+def _notes(old: Side, new: Side) -> Iterator[str]:
+    for side in (old, new):
+        if side.plan is None:
+            yield f"{side.name} is no image of sifwright: it has no plan to compare"

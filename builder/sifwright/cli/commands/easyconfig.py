@@ -1,0 +1,130 @@
+"""The command `easyconfig`: a folder from which EasyBuild installs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.cli import arguments as shared
+from sifwright.cli import context
+from sifwright.errors import UsageError, quoted
+from sifwright.host.network.http import redact_url
+from sifwright.install import bundle, help_text, module, of_built_image
+from sifwright.install.bundle import Bundle
+from sifwright.plan.resolve import choose, resolve
+from sifwright.system.terminal import say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from sifwright.catalog.model import Catalog, Site
+    from sifwright.install.installed_image import InstalledImage
+
+__all__ = ["GROUP", "HELP", "add_arguments", "bundle_of", "run"]
+
+HELP = "write what EasyBuild installs: image, run scripts and module"
+GROUP = "install"
+
+# Where a module looks whose site names no folder of its own.
+ANY_CENTRAL = "$SIFWRIGHT_IMAGES"
+_DATE = re.compile(r"20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
+_URL = re.compile(r"https?://[^\s'\"\\{}%]+")
+_PATH = re.compile(r"(/|\$[A-Za-z_]).*")
+
+
+def add_arguments(command: ArgumentParser) -> None:
+    """Add the arguments of an installation, and where eb fetches the image from."""
+    shared.add_installation(command)
+    text = "folder on a server that has the image: eb fetches it and compares its sha256"
+    command.add_argument("--image-url", default="", metavar="URL", help=text)
+
+
+def run(arguments: Namespace) -> None:
+    """Write the folder that `eb` installs from."""
+    url = _image_url(arguments)
+    made = replace(bundle_of(arguments), image_url=url)
+    site, image = arguments.site, made.facts.image or _stem(arguments)
+    folder = Path(arguments.output, site, image, "easybuild")
+    path = bundle.write(made, folder)
+    say(f"easyconfig: {path}")
+    if made.image_url:
+        say(f"eb fetches {made.image_url}/{made.module.sif}: put the image there under this name")
+    elif made.missing:
+        say(f"it comes without its image: put {made.module.sif} beside it, once that is built")
+    elif made.sif is None:
+        say(f"it installs no image: the module takes {made.module.central}/{made.module.sif}")
+    say(f"install it: eb {path}")
+
+
+def bundle_of(arguments: Namespace) -> Bundle:
+    """Return the files of an installation."""
+    catalog = context.load(arguments)
+    site = choose(catalog.sites, arguments.site, "site")
+    central = _central(arguments, site)
+    sif, facts, share = _image(arguments, catalog)
+    brings = arguments.central is None
+    return Bundle(
+        module=module.describe(site, facts, central),
+        facts=facts,
+        sif=sif if brings else None,
+        programs=tuple(bundle.programs(catalog)),
+        notes=tuple(bundle.notes(site, share)),
+        links=bundle.links(site),
+        missing=tuple(help_text.missing(site, facts, central)) if brings and sif is None else (),
+    )
+
+
+def _image(
+    arguments: Namespace, catalog: Catalog
+) -> tuple[Path | None, InstalledImage, dict[str, bytes]]:
+    if arguments.sif:
+        return _other(arguments, choose(catalog.sites, arguments.site, "site"))
+    plan = resolve(catalog, arguments.site, arguments.image, arguments.settings)
+    if arguments.date:
+        _check_date(arguments)
+        return (None, *of_built_image.of_planned(plan, arguments.date))
+    output = context.built(arguments, plan)
+    return (output.link, *of_built_image.of_built(plan, output))
+
+
+def _other(arguments: Namespace, site: Site) -> tuple[Path, InstalledImage, dict[str, bytes]]:
+    if arguments.image or arguments.settings or arguments.date:
+        fix = "Leave IMAGE, --set and --date out: what it is made of is read from the SIF."
+        raise UsageError.of("an image that is there already", where="--from", fix=fix)
+    sif = Path(arguments.sif)
+    return (sif, *of_built_image.of_other(site, sif))
+
+
+def _image_url(arguments: Namespace) -> str:
+    """Return the address of the folder; everybody can read an easyconfig, so it has no login."""
+    url = str(arguments.image_url).rstrip("/")
+    if not url:
+        return ""
+    where = f"--image-url {quoted(redact_url(url))}"
+    if not _URL.fullmatch(url) or redact_url(url) != url:
+        fix = "Give http:// or https://, a host and a folder, without a user name and password."
+        raise UsageError.of("no address that eb could fetch from", where=where, fix=fix)
+    if arguments.date or arguments.central is not None:
+        fix = "Build the image first, and leave --date and --central out."
+        raise UsageError.of("the sha256 of an image that is here is needed", where=where, fix=fix)
+    return url
+
+
+def _check_date(arguments: Namespace) -> None:
+    if not _DATE.fullmatch(arguments.date):
+        raise UsageError.of("no date", where=f"--date {arguments.date}", fix="Example: 20261122")
+
+
+def _central(arguments: Namespace, site: Site) -> str:
+    """The folder of central images; `--central` alone is the site's, or what a variable names."""
+    given = arguments.central or site.central or (ANY_CENTRAL if arguments.central == "" else "")
+    if given and not (given.isprintable() and _PATH.fullmatch(given)):
+        fix = "Begin it with /, and take printable characters."
+        raise UsageError.of("not a full path", where=f"--central {quoted(given)}", fix=fix)
+    return given.rstrip("/")
+
+
+def _stem(arguments: Namespace) -> str:
+    return Path(arguments.sif).stem

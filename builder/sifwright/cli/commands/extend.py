@@ -1,0 +1,102 @@
+"""The command `extend`: write down what is asked for, and build it like any other image."""
+
+from __future__ import annotations
+
+import re
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.cli import arguments as shared
+from sifwright.cli.commands import build, plan
+from sifwright.cli.context import load, output_of, progress_of
+from sifwright.errors import UsageError
+from sifwright.plan.resolve import choose, resolve
+from sifwright.recipes.requirements.extended_image import Extension, check, extended
+from sifwright.recipes.requirements.read_requirements import read
+from sifwright.recipes.requirements.saved_extension import SavedExtension
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from sifwright.catalog.model import Catalog
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "build an image with your own packages as its last layer"
+GROUP = "build"
+
+# What names of images under defs/ look like: they become file names and labels.
+_NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.add_site_and_image(parser)
+    add = parser.add_argument
+    add("--requirements", required=True, metavar="FILE", help="what pip is to install")
+    add("--name", default="", metavar="NAME", help="of the image that this makes (IMAGE-extended)")
+    add("--dry-run", action="store_true", help="show the plan only, as 'sifwright plan' does")
+    shared.add_set(parser)
+    shared.add_output_folder(parser)
+    shared.add_progress(parser)
+    shared.add_build_options(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Build the image, or show its plan; raises what is wrong before anything is written."""
+    catalog = load(arguments)
+    if arguments.dry_run:
+        _show_plan(arguments, catalog)
+    else:
+        _build(arguments, catalog)
+
+
+def _build(arguments: Namespace, catalog: Catalog) -> None:
+    extension = _extension(arguments, catalog)
+    held = check(catalog, arguments.site, extension, arguments.settings)
+    folder = Path(arguments.output) / arguments.site / extension.name
+    wanted, before = SavedExtension.of(extension, held), SavedExtension.read(folder)
+    progress = progress_of(arguments)
+    for line in _changes(before, wanted):
+        progress.note(line)
+    if wanted != before:
+        wanted.write(folder)
+    arguments.image = extension.name
+    build.run(arguments)
+
+
+def _show_plan(arguments: Namespace, catalog: Catalog) -> None:
+    extension = _extension(arguments, catalog)
+    held = check(catalog, arguments.site, extension, arguments.settings)
+    arguments.image = extension.name
+    made = extended(catalog, extension, held)
+    resolved = resolve(made, arguments.site, arguments.image, arguments.settings)
+    plan.show(resolved, output_of(arguments, resolved).folder, explain=False)
+
+
+def _extension(arguments: Namespace, catalog: Catalog) -> Extension:
+    site = choose(catalog.sites, arguments.site, "site")
+    image = choose(catalog.images, arguments.image or site.image, "image")
+    name = arguments.name or f"{image.name}-extended"
+    if not _NAME.fullmatch(name):
+        fix = "Use lower-case words joined by '-'."
+        raise UsageError.of(f"'{name}' is not a name", where="--name", fix=fix)
+    if name in catalog.images:
+        fix = "Choose another --name."
+        raise UsageError.of(f"'{name}' is an image under defs/", where="--name", fix=fix)
+    requirements = read(Path(arguments.requirements))
+    return Extension(name=name, image=image.name, requirements=requirements)
+
+
+def _changes(before: SavedExtension | None, wanted: SavedExtension) -> Iterator[str]:
+    """What is asked for now that was not, and the other way round."""
+    if before is None:
+        return
+    if before.image != wanted.image:
+        yield f"extends {wanted.image}, before: {before.image}"
+    for name in ("requirements", "constraints"):
+        old, new = getattr(before, name).splitlines(), getattr(wanted, name).splitlines()
+        for line in unified_diff(old, new, n=0, lineterm=""):
+            if line.startswith(("+", "-")) and not line.startswith(("+++", "---")):
+                yield f"{name}.txt: {line[0]} {line[1:]}"

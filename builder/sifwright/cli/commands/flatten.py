@@ -1,0 +1,37 @@
+"""The command `flatten`: from a layered SIF one with a single partition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.build.flatten_sif import flatten_sif
+from sifwright.system.terminal import say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "write a layered SIF as one with a single partition"
+GROUP = "build"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "sif", metavar="SIF", help="a layered SIF; with --compression also a flat one"
+    )
+    parser.add_argument("target", metavar="TARGET", help="where the flat one goes")
+    parser.add_argument(
+        "--compression",
+        choices=("zstd", "gzip"),
+        default="",
+        help="compression of the flat SIF (default: that of the layers; another one repacks all)",
+    )
+
+
+def run(arguments: Namespace) -> None:
+    """Write the flat SIF, and print where it is."""
+    target = Path(arguments.target)
+    count = flatten_sif(Path(arguments.sif), target, arguments.compression)
+    say(f"flattened: {target} ({target.stat().st_size / 1e6:.0f} MB, {count} partitions into 1)")

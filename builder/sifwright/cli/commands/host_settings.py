@@ -1,0 +1,48 @@
+"""The command `host-settings`: what a build by hand takes from this machine."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.build.request import host_settings
+from sifwright.errors import UsageError
+from sifwright.system.terminal import say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "write this machine's settings for a build by hand"
+GROUP = "build"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
+
+
+def run(arguments: Namespace) -> None:
+    """Write the settings into a new folder, and print the commands that use them."""
+    folder = Path(arguments.folder).absolute()
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+    except FileExistsError:
+        fix = "Name a folder that is not there yet: it is to hold these settings alone."
+        raise UsageError.of("is there already", where=arguments.folder, fix=fix) from None
+    settings = host_settings.prepare(folder)
+    binds = "".join(f"--bind {shlex.quote(bind)} " for bind in settings.binds)
+    names = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.env.items())
+    say(f"build with it:  {names} apptainer build --fakeroot {binds}IMAGE.sif IMAGE.def")
+    volumes = _volumes(folder, settings)
+    options = " ".join(f"-v {shlex.quote(volume)}" for volume in volumes)
+    say(f"           or:  podman build {options} DIR")
+    paths = f"SINGULARITY_BINDPATH={shlex.quote(','.join(volumes))}"
+    say(f"     by proot:  {paths} singularity build IMAGE.sif IMAGE.def")
+
+
+def _volumes(folder: Path, settings: host_settings.Settings) -> list[str]:
+    """The settings for RUN, below /mnt as well: nothing stays of a bind in a bind."""
+    (folder / "mnt" / "machine").mkdir(parents=True, exist_ok=True)
+    return [f"{folder}/mnt:/mnt:ro", f"{folder}/machine:/mnt/machine:ro", *settings.binds[1:]]

@@ -1,0 +1,159 @@
+"""The command `import`: read a recipe, say what becomes of it, write it below defs/."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import project_folder
+from sifwright.errors import UsageError
+from sifwright.recipes import placement, read_text, write_layers
+from sifwright.recipes.context import Context
+from sifwright.recipes.definition_file import read_definition
+from sifwright.recipes.dockerfile import hints, read_dockerfile, starting_image
+from sifwright.recipes.findings import Findings
+from sifwright.system.terminal import say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.catalog.model import LayerFile
+    from sifwright.recipes.draft import Draft
+
+__all__ = ["GROUP", "HELP", "add_arguments", "imported", "run"]
+
+HELP = "make an image with layers of a Dockerfile or a definition file"
+GROUP = "describe"
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_TORCH = (
+    "installs torch: the layers python-venv and pytorch-wheel do it for a site's GPUs, with pins"
+    " and tests, and run-scripts starts it on many nodes"
+)
+
+
+_ROOT = (
+    "{lines}: /root is named, which nobody but root can read: users of the image do not see what is"
+    " put there; put programs and data into /opt"
+)
+_SHOWN_LINES = 8
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("recipe", metavar="FILE", help="a Dockerfile, or a definition file of Apptainer")
+    add("--name", default="", metavar="NAME", help="of the image; default: the file's or folder's")
+    add("--context", default="", metavar="DIR", help="where it copies from; default: its folder")
+    add("--output", default="", metavar="DIR", help="folder defs/ to write to (the project's)")
+    add("--offline", action="store_true", help="ask no registry what the base image says of itself")
+    add("--dry-run", action="store_true", help="say what would be written, and write nothing")
+
+
+def run(arguments: Namespace) -> None:
+    """Write the layers; nothing is written if the recipe is refused, or with --dry-run."""
+    recipe = Path(arguments.recipe)
+    defs = _defs(arguments)
+    name = _name(recipe, arguments.name)
+    look = starting_image.ask_nothing if arguments.offline else starting_image.ask_registry
+    writing = imported(recipe, name, arguments.context, look)
+    made = write_layers.files(writing)
+    placement.refuse_taken(defs, made)
+    for line in _preview(writing, made, defs):
+        say(line)
+    if arguments.dry_run:
+        say("Nothing is written: --dry-run.")
+        return
+    placement.place(defs, made)
+    say(f"Written. Next: sifwright plan SITE {name}")
+
+
+def imported(
+    recipe: Path,
+    name: str,
+    context: str = "",
+    look: starting_image.Look = starting_image.ask_nothing,
+) -> write_layers.ImportedImage:
+    """What becomes of a recipe; raises `UsageError` with all that cannot be carried."""
+    said = read_text.read(recipe)
+    findings = Findings(file=str(recipe))
+    folder = Context(root=Path(context) if context else recipe.parent, is_assumed=not context)
+    draft = _read(recipe, said, folder, findings, look)
+    if findings.problems:
+        raise UsageError(*findings.in_order())
+    for line in write_layers.installs_torch(draft):
+        findings.note(line, _TORCH)
+    if lines := list(hints.names_root(draft.pieces)):
+        findings.note(lines[0], _ROOT.format(lines=_listed(lines)))
+    return write_layers.ImportedImage(draft, name, recipe.name, findings.notes)
+
+
+def _read(
+    recipe: Path, said: str, folder: Context, findings: Findings, look: starting_image.Look
+) -> Draft:
+    if is_definition(recipe, said):
+        return read_definition.read(said, replace(folder, follows=True), findings, look)
+    context = replace(folder, ignored=_ignored(recipe, folder.root))
+    return read_dockerfile.read(said, context, findings, look)
+
+
+def _listed(lines: list[int]) -> str:
+    shown = ", ".join(map(str, lines[:_SHOWN_LINES]))
+    return f"line{'s' * (len(lines) > 1)} {shown}{', …' * (len(lines) > _SHOWN_LINES)}"
+
+
+def is_definition(recipe: Path, said: str) -> bool:
+    """By its name, or by the header that it begins with."""
+    begins = re.search(r"^\s*bootstrap\s*:", said, re.IGNORECASE | re.MULTILINE)
+    is_dockerfile = re.search(r"^\s*FROM\s", said, re.IGNORECASE | re.MULTILINE)
+    return recipe.suffix == ".def" or bool(begins and not is_dockerfile)
+
+
+def _ignored(recipe: Path, folder: Path) -> tuple[str, ...]:
+    """The patterns of .dockerignore; one of the recipe's own comes first, as in BuildKit."""
+    for path in (recipe.with_name(f"{recipe.name}.dockerignore"), folder / ".dockerignore"):
+        if path.is_file():
+            lines = (line.strip() for line in read_text.read(path).split("\n"))
+            return tuple(line for line in lines if line and not line.startswith("#"))
+    return ()
+
+
+def _name(recipe: Path, wanted: str) -> str:
+    plain = recipe.stem if recipe.suffix == ".def" else recipe.absolute().parent.name
+    name = wanted or re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+    if not _NAME.fullmatch(name):
+        fix = "Choose one with --name: lower-case words joined by '-'."
+        raise UsageError.of(f"{name[:80]!a} is no name of an image", where="--name", fix=fix)
+    return name
+
+
+def _defs(arguments: Namespace) -> Path:
+    defs = Path(arguments.output) if arguments.output else _own_defs(arguments.project)
+    if not all((defs / folder).is_dir() for folder in ("sites", "images", "layers")):
+        fix = "Name the folder defs/ of a copy of the project."
+        raise UsageError.of("no sites/, images/ and layers/ in it", where=str(defs), fix=fix)
+    return defs
+
+
+def _own_defs(project: str) -> Path:
+    folder = project_folder.project_folder(project)
+    if folder.name == "_data":
+        fix = "Name the folder defs/ of a copy of the project with --output."
+        raise UsageError.of("defs/ came with the program", where=str(folder), fix=fix)
+    return folder / "defs"
+
+
+def _preview(
+    writing: write_layers.ImportedImage, made: Mapping[str, LayerFile], defs: Path
+) -> Iterator[str]:
+    yield f"{defs}/images/{writing.name}.yaml"
+    for number in range(len(writing.groups) + 1):
+        folder = f"layers/{writing.layer(number)}"
+        count = sum(path.startswith(f"{folder}/files/") for path in made)
+        about = writing.summary(number) if number else writing.base()
+        yield f"{defs}/{folder}/  {about}" + (f"  [{count} files]" if count else "")
+    yield f"starts: {writing.program()}"
+    for note in writing.notes:
+        yield f"note: {note}"

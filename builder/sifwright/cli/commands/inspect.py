@@ -1,0 +1,127 @@
+"""The command `inspect`: what an image is, as a page or as JSON."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from sifwright.build.request import adapt_base
+from sifwright.cli import arguments as shared
+from sifwright.images.sources.inspect_image import facts_of
+from sifwright.system.escape import escape_name
+from sifwright.system.progress import QuietProgress, TextProgress
+from sifwright.system.terminal import print_json, say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python
+
+__all__ = ["GROUP", "HELP", "add_arguments", "lines", "run"]
+
+HELP = "say what an image is: in a registry, archive, engine or SIF"
+GROUP = "look"
+
+_LONGEST = 100
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "image",
+        metavar="IMAGE",
+        help="docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE,"
+        " docker-daemon:NAME, or a SIF",
+    )
+    add("--processor", default="", metavar="NAME", help="as in aarch64; default: this machine's")
+    add("--labels", action="store_true", help="print its labels only")
+    shared.add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Print the facts or the labels of the image."""
+    facts = _facts(arguments)
+    if arguments.json:
+        print_json(facts.labels if arguments.labels else asdict(facts))
+        return
+    for line in _labels(facts) if arguments.labels else lines(facts):
+        say(line)
+
+
+def _facts(arguments: Namespace) -> ImageFacts:
+    """Progress is on standard error, so JSON stays JSON."""
+    progress = QuietProgress() if arguments.json else TextProgress(_console)
+    processor = arguments.processor or platform.machine()
+    return facts_of(arguments.image, processor=processor, progress=progress)
+
+
+def _console() -> Console:
+    return Console(stderr=True)
+
+
+def _labels(facts: ImageFacts) -> Iterator[str]:
+    for name in sorted(facts.labels):
+        yield f"{name}  {facts.labels[name]}"
+
+
+def lines(facts: ImageFacts) -> Iterator[str]:
+    """One fact on a line, its name first."""
+    for name, value in _rows(facts):
+        if value:
+            yield f"{name:<11}  {escape_name(value)}"
+    yield f"{'as a base':<11}  {escape_name(_as_base(facts))}"
+
+
+def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
+    yield "image", facts.source
+    yield "digest", facts.digest
+    yield "size", f"{facts.bytes / 1e6:.1f} MB"
+    yield "processor", facts.processor
+    yield "system", " ".join(filter(None, (facts.os, facts.os_version))) or "not said"
+    yield "libc", facts.libc
+    yield "user", facts.user
+    yield from (("python", _python(one)) for one in facts.pythons)
+    yield "cuda", facts.cuda
+    yield "rocm", facts.rocm
+    yield from (("mpi", one) for one in facts.mpi)
+    yield from (("plugin", _plugin(one)) for one in facts.plugins)
+    yield from (("env", _short(f"{one}={facts.environment[one]}")) for one in facts.environment)
+    yield from (("label", _short(f"{one}={facts.labels[one]}")) for one in sorted(facts.labels))
+
+
+def _python(one: Python) -> str:
+    torch = one.torch
+    has = ""
+    if torch is not None:
+        of = [
+            f"CUDA {torch.cuda}" if torch.cuda else "",
+            f"ROCm {torch.rocm}" if torch.rocm else "",
+        ]
+        has = f", torch {torch.version} ({' '.join(filter(None, of)) or 'for CPUs'})"
+    return f"{one.path} {one.version} ({one.kind}){has}"
+
+
+def _plugin(one: Plugin) -> str:
+    return f"{one.path} (by {one.set_by})" if one.set_by else one.path
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _as_base(facts: ImageFacts) -> str:
+    """What a plan that starts from it does."""
+    why = "; ".join(
+        problem.what for problem in adapt_base.problems_at_every_site(facts, facts.source)
+    )
+    used = adapt_base.preferred_python(facts)
+    if why or used is None:
+        return f"refused: {why}"
+    uses = f"a plan on it uses {used.path} {used.version}".rstrip()
+    if used.torch is None:
+        return f"{uses}, and installs torch"
+    return f"{uses} and its torch {used.torch.version}"

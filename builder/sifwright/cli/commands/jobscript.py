@@ -1,0 +1,197 @@
+"""The command `jobscript`: the batch script of a training, on disk or on standard output."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.catalog.project_folder import project_folder
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import load
+from sifwright.launch import job_files, job_image, job_notes
+from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.job_rules import ACCOUNTS
+from sifwright.launch.jobscript import script
+from sifwright.plan.lint import run as lint
+from sifwright.plan.resolve import choose
+from sifwright.system import files
+from sifwright.system.terminal import note, say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from sifwright.catalog.model import Site
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "write the batch script that trains on N nodes of a site"
+GROUP = "run"
+
+_SUBMIT = {"local": "bash", "slurm": "sbatch", "pbs": "qsub", "flux": "flux batch"}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add all arguments of a job; texts that are not given are empty."""
+    for group in (_shape, _program, _scheduler):
+        group(parser)
+    parser.add_argument(
+        "--expand-variables",
+        action="store_true",
+        help="replace $NAME and ${NAME} in the script's arguments in each rank, as in"
+        " --master_addr=$MASTER_ADDR",
+    )
+    shared.add_output_file(parser)
+    parser.add_argument(
+        "arguments", nargs="+", metavar="SCRIPT", help="-- and the Python script with its arguments"
+    )
+
+
+def _shape(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--site", required=True, metavar="SITE", help="a site of 'sifwright list'")
+    add("--nodes", required=True, type=int, metavar="N", help="nodes of the job")
+    add("--tasks-per-node", type=int, metavar="N", help="ranks on each node; default: one per GPU")
+    add(
+        "--launcher",
+        default="",
+        help="srun, mpiexec, mpirun, flux or torchrun; default: the site's",
+    )
+
+
+def _program(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--run-in",
+        default="",
+        choices=("container", "host"),
+        help="run in the image or in an environment of the host; default: the site's",
+    )
+    add("--image", default="", metavar="IMAGE", help="which built image; default: the site's")
+    add("--sif", default="", metavar="PATH", help="the SIF; default: $SIF, else what was built")
+    add(
+        "--module",
+        dest="modules",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="load this module in the job, and take its image and packages; may be repeated",
+    )
+    add(
+        "--module-path",
+        dest="module_paths",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="where such a module is, for 'module use'; may be repeated",
+    )
+    add(
+        "--environment",
+        default="",
+        metavar="DIR",
+        help="virtual environment or conda environment of the host (--run-in host)",
+    )
+    add(
+        "--elsewhere",
+        action="store_true",
+        help="the job will run on another machine: do not look for its files on this one",
+    )
+    add("--host-mpi", action="store_true", help="the site's MPI in place of the image's")
+    add(
+        "--pmi",
+        default="",
+        metavar="NAME",
+        help="what srun speaks with the MPI of the ranks, as in pmi2 or pmix; 'none' for programs"
+        " without MPI; default: what the site and the image share",
+    )
+
+
+def _scheduler(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--time", default="", metavar="HH:MM:SS", help="wall time; default: the site's")
+    add(
+        "--account",
+        default="",
+        metavar="PROJECT",
+        help="project that pays for the job; default: SBATCH_ACCOUNT (Slurm), PBS_ACCOUNT (PBS)",
+    )
+    add("--name", default="", help="name of the job; default: the script's")
+    add("--signal", default="", metavar="NAME@SECONDS", help="signal sent before the time is up")
+    add(
+        "--partition",
+        "--queue",
+        default="",
+        metavar="NAME",
+        help="partition (Slurm) or queue (PBS, Flux); default: the site's",
+    )
+    add("--qos", default="", metavar="NAME", help="quality of service (Slurm); default: the site's")
+    add(
+        "--constraint",
+        default="",
+        metavar="FEATURES",
+        help="features of the nodes (Slurm, Flux), beside those that the site asks for",
+    )
+    add(
+        "--job-output",
+        default="",
+        metavar="FILE",
+        help="file for output and errors, with the scheduler's patterns, as in %%x-%%j.out",
+    )
+    add(
+        "--directive",
+        dest="directives",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="a further option of the scheduler, as in mem=480G; may be repeated",
+    )
+
+
+def run(arguments: Namespace) -> None:
+    """Write the script to standard output or to a file."""
+    catalog = load(arguments)
+    site = choose(catalog.sites, arguments.site, "site")
+    project = project_folder(arguments.project)
+    # A launch that hangs costs a job's hours: nothing is written for a site that does not lint.
+    lint.refuse(site, lint.place(project / "defs", site))
+    image = choose(catalog.images, arguments.image or site.image, "image")
+    built = Path("build", site.name, image.name, "image.sif").absolute()
+    request = _request(arguments, site, built, project)
+    decide_job(site, request)  # a wrong word is refused before any image is looked at
+    mpi = job_image.mpi(catalog, site, image, request)
+    job = decide_job(site, replace(request, mpi=mpi))
+    if not arguments.elsewhere:
+        job_files.require(job.request)
+    data = script(job).encode()
+    for line in job_notes.notes(job, os.environ):
+        note(line)
+    if not arguments.output:
+        # Not through the text layer: a terminal that knows ASCII only would change arguments.
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        return
+    files.write(Path(arguments.output), data, mode=0o755)
+    say(f"submit it:  {_SUBMIT[site.scheduler]} {shlex.quote(arguments.output)}")
+
+
+def _request(arguments: Namespace, site: Site, built: Path, project: Path) -> JobRequest:
+    variable = "" if arguments.account else ACCOUNTS.get(site.scheduler, "")
+    account = arguments.account or os.environ.get(variable, "")
+    size = ("nodes", "launcher", "run_in", "time", "name", "signal", "expand_variables")
+    queue = ("partition", "qos", "constraint", "job_output")
+    places = ("sif", "environment", "host_mpi", "pmi")
+    return JobRequest(
+        **{name: getattr(arguments, name) for name in (*size, *queue, *places)},
+        account=account,
+        account_variable=variable if account else "",
+        arguments=tuple(arguments.arguments),
+        directives=tuple(arguments.directives),
+        modules=tuple(arguments.modules),
+        module_paths=tuple(arguments.module_paths),
+        ranks_per_node=arguments.tasks_per_node,
+        built_sif=str(built),
+        run_scripts=str(project / "runscripts"),
+    )

@@ -1,0 +1,41 @@
+"""The command `lint`: mistakes in the settings of a site or an image."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sifwright.catalog.project_folder import project_folder
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import definitions, with_image
+from sifwright.plan.lint.run import lint_site
+from sifwright.system.terminal import print_json, say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "say what a site or an image gets wrong, and why"
+GROUP = "describe"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.add_site_and_image(parser)
+    shared.add_set(parser)
+    shared.add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Print the findings; raise them, if one is an error."""
+    defs = project_folder(arguments.project) / "defs"
+    names = (arguments.site, arguments.image)
+    looked = partial(with_image, arguments=arguments)
+    report = lint_site(definitions(arguments), defs, names, arguments.settings, looked=looked)
+    if arguments.json:
+        print_json(report.document())
+    else:
+        for line in report.lines():
+            say(line)
+    if error := report.error():
+        raise error

@@ -1,0 +1,46 @@
+"""The command `list`: the sites, images and layers of defs/."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import load
+from sifwright.plan import built_by
+from sifwright.report import show_site
+from sifwright.system.terminal import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "show the sites, images and layers there are"
+GROUP = "describe"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("kind", nargs="?", choices=("sites", "images", "layers"), help="only these")
+    shared.add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Print the names with what each is, or the sites as a table."""
+    catalog = load(arguments)
+    texts = {
+        "sites": {site.name: site.description for site in catalog.sites.values()},
+        "images": {image.name: image.description for image in catalog.images.values()},
+        "layers": {layer.name: layer.summary for layer in catalog.layers.values()},
+    }
+    kinds = [arguments.kind] if arguments.kind else list(texts)
+    if arguments.json:
+        print_json({kind: texts[kind] for kind in kinds})
+        return
+    if kinds == ["sites"]:
+        print_table(show_site.site_table(catalog.sites.values()))
+        return
+    for kind in kinds:
+        say("layers, and which tests build them" if kind == "layers" else kind)
+        for name, text in texts[kind].items():
+            state = f"{built_by.word(catalog.layers[name]):<9}  " if kind == "layers" else ""
+            say(f"  {name:<18}  {state}{text}")

@@ -1,0 +1,53 @@
+"""The command `modulefile`: the module of an installation, without EasyBuild."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.cli import arguments as shared
+from sifwright.cli.commands.easyconfig import bundle_of
+from sifwright.errors import UsageError
+from sifwright.install import placement, render_module
+from sifwright.system import files
+from sifwright.system.terminal import say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "print the modulefile of an installation, without EasyBuild"
+GROUP = "install"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.add_installation(parser)
+    add = parser.add_argument
+    add("--format", required=True, choices=("lua", "tcl"), help="for Lmod, or for all")
+    add("--root", required=True, metavar="DIR", help="the folder of the installation")
+    add("--install", action="store_true", help="put the installation there as well")
+    add("--write", dest="modulefile", default="", metavar="FILE", help="default: print it")
+
+
+def run(arguments: Namespace) -> None:
+    """Write the modulefile to standard output or to a file."""
+    if arguments.date and arguments.central is None:
+        raise UsageError.of(
+            "a module without EasyBuild cannot wait for an image that is not built yet",
+            where="--date",
+            fix="Add --central: the module takes the image from a folder of the site.",
+        )
+    bundle = bundle_of(arguments)
+    root = Path(arguments.root).absolute()
+    text = render_module.modulefile(bundle.module, str(root), arguments.format)
+    if arguments.install:
+        placement.install(bundle, root)
+    if not arguments.modulefile:
+        sys.stdout.write(text)
+        return
+    target = Path(arguments.modulefile)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    files.write(target, text.encode(), mode=0o644)
+    say(f"modulefile: {arguments.modulefile}")

@@ -1,0 +1,92 @@
+"""The command `native-module`: the modulefile of PyTorch below a prefix of the host."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import load
+from sifwright.errors import PlanError, UsageError, quoted
+from sifwright.install.native import render_native
+from sifwright.plan.resolve import choose
+from sifwright.system import files
+from sifwright.system.terminal import say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from sifwright.catalog.model import Catalog, Site
+
+__all__ = ["GROUP", "HELP", "add_arguments", "module_name", "native_site", "run", "write"]
+
+HELP = "print the modulefile of PyTorch installed on the host"
+GROUP = "install"
+
+_MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+")
+_PYTHON = re.compile(r"3\.[0-9]+")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.add_native_module(parser)
+    add = parser.add_argument
+    add("--prefix", required=True, metavar="DIR", help="where bin/ and lib/ of it are")
+    add("--python", default="", metavar="VERSION", help="as in 3.12 (looked for below the prefix)")
+    add("--format", choices=("lua", "tcl"), default="lua", help="of the modulefile (lua)")
+
+
+def run(arguments: Namespace) -> None:
+    """Write the modulefile to standard output or to a file."""
+    site, prefix = native_site(arguments, load(arguments)), Path(arguments.prefix)
+    if not prefix.is_absolute() or not str(prefix).isprintable() or ":" in str(prefix):
+        what = f"{quoted(str(prefix))} is no prefix: a full path without a colon is"
+        raise UsageError.of(what, where="--prefix", fix="Name the folder with bin/ and lib/.")
+    made = render_native.Native(
+        module=module_name(arguments),
+        prefix=str(prefix),
+        packages=_packages(prefix, arguments.python),
+        site=site,
+    )
+    text = render_native.modulefile(made, arguments.format)
+    write(arguments.output, text, mode=0o644)
+
+
+def native_site(arguments: Namespace, catalog: Catalog) -> Site:
+    """Return the site; raises `PlanError` if its jobs run in containers only."""
+    site = choose(catalog.sites, arguments.site, "site")
+    if "native" not in site.engines:
+        what = f"jobs at site '{site.name}' run in containers only"
+        raise PlanError.of(what, fix="Its file says so: engines.")
+    return site
+
+
+def module_name(arguments: Namespace) -> str:
+    """Return --module; raises `UsageError` if it has no version."""
+    name = str(arguments.module)
+    if not _MODULE.fullmatch(name):
+        what = f"{quoted(name)} is no module with its version"
+        raise UsageError.of(what, where="--module", fix="Example: pytorch/2.3.1-gpu")
+    return name
+
+
+def _packages(prefix: Path, python: str) -> str:
+    """Where the packages are, below the prefix: as the installation has it, if it is there."""
+    if python and not _PYTHON.fullmatch(python):
+        raise UsageError.of(f"{quoted(python)} is no Python", where="--python", fix="Example: 3.12")
+    found = sorted(path.parent.name for path in prefix.glob("lib/python3*/site-packages"))
+    if python or len(found) == 1:
+        return f"lib/{f'python{python}' if python else found[0]}/site-packages"
+    what = f"there are {len(found)} folders lib/python3…/site-packages"
+    raise UsageError.of(what, where=str(prefix), fix="Say which Python it is: --python 3.12")
+
+
+def write(output: str, text: str, *, mode: int) -> None:
+    """Write a text to a file and say so; without a file, to standard output."""
+    if not output:
+        sys.stdout.write(text)
+        return
+    Path(output).parent.mkdir(parents=True, exist_ok=True)
+    files.write(Path(output), text.encode(), mode=mode)
+    say(f"written: {output}")

@@ -1,0 +1,75 @@
+"""The command `pins`: list every source and its pin, look one up, or check them all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from sifwright.catalog.project_folder import project_folder
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import load
+from sifwright.errors import UsageError
+from sifwright.host.network import pins
+from sifwright.system.terminal import print_json, print_table
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from pathlib import Path
+
+    from sifwright.catalog.model import Catalog
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "list the sources of layers and their pins, or look one up"
+GROUP = "maintain"
+
+_SHOWN = 12
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("layer", nargs="?", default="", metavar="LAYER", help="only this layer")
+    add("source", nargs="?", default="", metavar="SOURCE", help="only this source of it")
+    add("version", nargs="?", default="", metavar="VERSION", help="only this version of it")
+    add("--add", action="store_true", help="look the version up and pin it")
+    add("--check", action="store_true", help="compare with what is there now")
+    shared.add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Print the pins; raises an error for each pin that is not its source's."""
+    catalog = load(arguments)
+    entries = _entries(catalog, project_folder(arguments.project) / "defs", arguments)
+    if arguments.json:
+        print_json(pins.document(entries))
+    else:
+        print_table(_table(entries))
+    for error in pins.errors(entries):
+        raise error
+
+
+def _entries(catalog: Catalog, defs: Path, arguments: Namespace) -> list[pins.PinStatus]:
+    if arguments.add and arguments.check:
+        fix = "--add looks the pin up itself."
+        raise UsageError.of("--add and --check do not go together", fix=fix)
+    words = [word for word in (arguments.layer, arguments.source, arguments.version) if word]
+    if arguments.add:
+        return [pins.add(catalog, defs, words)]
+    return (pins.check if arguments.check else pins.entries)(catalog, words)
+
+
+def _table(entries: list[pins.PinStatus]) -> Table:
+    """One line for each version; in full with --json."""
+    shown = Table(box=None, pad_edge=False, header_style="")
+    for head in ("layer", "source", "version", "pin", "state", "from"):
+        shown.add_column(head, no_wrap=True)
+    for one in entries:
+        found = f": {one.found[:_SHOWN]}" if one.found and one.found != one.pin else ""
+        reason = f": {one.reason}" if one.reason else ""
+        state = f"{one.state}{found}{reason}"
+        cells = (one.layer, one.source, one.version, one.pin[:_SHOWN], state, one.url)
+        # As text: what stands in a file is no markup.
+        shown.add_row(*map(Text, cells))
+    return shown

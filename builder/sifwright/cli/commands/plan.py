@@ -1,0 +1,130 @@
+"""The command `plan`: the steps of an image, and what a build of it would do here."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from sifwright.build import estimate, forecast
+from sifwright.build.checks import disk_space
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import output_of, resolve_plan
+from sifwright.plan import built_by
+from sifwright.plan.plan_json import plan_document
+from sifwright.system.terminal import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from sifwright.build.checks.disk_space import DiskNeeds
+    from sifwright.build.forecast import StepForecast
+    from sifwright.plan.model import Plan
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run", "show"]
+
+HELP = "show what a build would run, what is cached, and why"
+GROUP = "describe"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.add_site_and_image(parser)
+    shared.add_set(parser)
+    shared.add_output_folder(parser)
+    parser.add_argument("--explain", action="store_true", help="show every option and who set it")
+    shared.add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Print the steps, and what a build here would do."""
+    plan = resolve_plan(arguments)
+    folder = output_of(arguments, plan).folder
+    if arguments.json:
+        print_json(_document(plan, folder))
+    else:
+        show(plan, folder, explain=arguments.explain)
+
+
+def show(plan: Plan, folder: Path, *, explain: bool) -> None:
+    """Print the plan for people: with what a build into this folder would do, or with options."""
+    for line in _lines(plan, explain=explain):
+        say(line)
+    if not explain:
+        found = estimate.forecast_steps(plan, folder)
+        say("")
+        print_table(_table(found))
+        for line in _summaries(found, folder):
+            say(line)
+
+
+def _table(found: Sequence[StepForecast]) -> Table:
+    """A line for each step."""
+    shown = Table(box=None, pad_edge=False, header_style="")
+    for head in ("layer", "on this machine", "seconds", "MB", "why"):
+        shown.add_column(head, justify="right" if head in {"seconds", "MB"} else "left")
+    for outlook in found:
+        shown.add_row(*map(Text, (outlook.layer, *_cells(outlook))))
+    return shown
+
+
+def _cells(outlook: StepForecast) -> Iterator[str]:
+    yield "will run" if outlook.why else "cached"
+    yield "" if outlook.seconds is None else f"{outlook.seconds:.1f}"
+    yield "" if outlook.bytes is None else f"{outlook.bytes / 1e6:.1f}"
+    yield outlook.why.text if outlook.why else ""
+
+
+def _document(plan: Plan, output: Path) -> dict[str, object]:
+    """Return the plan and its forecast as plain data (docs/reference/plan-json.md)."""
+    found = estimate.forecast_steps(plan, output)
+    needs = _needs(found).document()
+    return {**plan_document(plan), "forecast": {**forecast.document(found), "needs": needs}}
+
+
+def _summaries(found: Sequence[StepForecast], output: Path) -> Iterator[str]:
+    """What will run, the room that takes, and whether cached packages are old."""
+    yield _summary(found)
+    if old := forecast.aged(found, datetime.now(UTC)):
+        yield old
+    if needs := disk_space.summary_line(_needs(found), output):
+        yield needs
+
+
+def _needs(found: Sequence[StepForecast]) -> DiskNeeds:
+    return disk_space.estimate_disk_needs(found, sum(one.why is None for one in found))
+
+
+def _summary(found: Sequence[StepForecast]) -> str:
+    """One line: how many steps will run, and what that took before."""
+    ahead = [outlook for outlook in found if outlook.why]
+    known = [outlook for outlook in ahead if outlook.seconds is not None]
+    if not ahead:
+        return "every step is cached"
+    text = f"{len(ahead)} of {len(found)} steps will run"
+    if known:
+        seconds = sum(outlook.seconds or 0 for outlook in known)
+        size = sum(outlook.bytes or 0 for outlook in known) / 1e6
+        text += f"; before, {_of(known, ahead)} took {seconds:.0f} s and {size:.0f} MB"
+    return text
+
+
+def _of(known: Sequence[StepForecast], ahead: Sequence[StepForecast]) -> str:
+    return "they" if len(known) == len(ahead) else f"{len(known)} of them"
+
+
+def _lines(plan: Plan, *, explain: bool) -> Iterator[str]:
+    """The steps; to explain them, with their options and who set those."""
+    yield f"image {plan.image.name} for site {plan.site.name}"
+    for step in plan.steps:
+        yield f"{step.id[:12]}  {step.layer.name:<16}  {step.layer.summary}"
+        for name, value in step.options.items() if explain else ():
+            setting = f"{name} = {value.text or '(empty)'}"
+            yield f"{'':14}{setting:<44}  {value.origin}"
+    for item in plan.left_out:
+        yield f"{'left out':<12}  {item.layer:<16}  {item.reason}"
+    if never := list(built_by.never(plan)):
+        yield f"{'never built':<12}  by a test of sifwright: {', '.join(never)}"

@@ -1,0 +1,49 @@
+"""The command `shell`: look around in the state before a layer."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from sifwright.build.build_sif import build_context
+from sifwright.build.request import host_settings
+from sifwright.build.request.build_options import BuildOptions
+from sifwright.build.steps.stepwise import open_shell
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import output_of, progress_of, resolve_plan
+from sifwright.errors import BuildError
+from sifwright.system.progress import Timer
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "open a shell in the state before a layer"
+GROUP = "build"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.add_site_and_image(parser)
+    shared.add_set(parser)
+    shared.add_output_folder(parser)
+    shared.add_progress(parser)
+    parser.add_argument(
+        "--before", required=True, metavar="LAYER", help="the layer to stand before"
+    )
+
+
+def run(arguments: Namespace) -> None:
+    """Run the steps before the layer, then the shell; raises `BuildError` if a script fails."""
+    plan = resolve_plan(arguments)
+    options = BuildOptions(layout=plan.site.layout, before=arguments.before)
+    facts, output = host_settings.values(plan), output_of(arguments, plan)
+    with (
+        Timer(progress_of(arguments)) as timer,
+        build_context(plan, facts, output, timer, options) as context,
+    ):
+        status = open_shell(context, arguments.before)
+    # Of a person's shell it is that of the last thing they tried.
+    if status and not sys.stdin.isatty():
+        fix = "It is that of the last command on standard input; what that said stands above."
+        raise BuildError.of(f"the shell ended with exit status {status}", fix=fix)

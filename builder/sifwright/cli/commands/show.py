@@ -1,0 +1,34 @@
+"""The command `show`: one site, image or layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import load
+from sifwright.report import show
+from sifwright.system.terminal import print_json, say
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "explain one site, image or layer"
+GROUP = "describe"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("kind", choices=("site", "image", "layer"), help="what it is")
+    parser.add_argument("name", metavar="NAME", help="a name of 'sifwright list'")
+    shared.add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Print its facts."""
+    catalog = load(arguments)
+    if arguments.json:
+        print_json(show.document(catalog, arguments.kind, arguments.name))
+        return
+    for line in show.lines(catalog, arguments.kind, arguments.name):
+        say(line)

@@ -1,0 +1,30 @@
+"""The command `test`: the tests of all layers, in the image that was built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.build import build_sif
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import built, progress_of, resolve_plan
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+
+HELP = "run the tests of all layers in the SIF that was built"
+GROUP = "build"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.add_site_and_image(parser)
+    shared.add_output_folder(parser)
+    shared.add_progress(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Run the tests; raises `TestError` if one fails."""
+    arguments.settings = []
+    plan = resolve_plan(arguments)
+    build_sif.test_image(built(arguments, plan), progress_of(arguments))

@@ -1,0 +1,118 @@
+"""What the command line names: the definitions, a plan of them, and where its image goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.build.request.image_folder import ImageFolder
+from sifwright.catalog.project_folder import project_folder
+from sifwright.errors import UsageError
+from sifwright.system.progress import JsonProgress, QuietProgress, TextProgress
+from sifwright.system.terminal import console
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from sifwright.catalog.model import Catalog
+    from sifwright.plan.model import Plan
+    from sifwright.system.progress import Progress
+
+__all__ = [
+    "built",
+    "definitions",
+    "load",
+    "output_at",
+    "output_of",
+    "progress_of",
+    "resolve_plan",
+    "with_extension",
+    "with_image",
+]
+
+_BUILD = "build"
+
+
+def load(arguments: Namespace) -> Catalog:
+    return with_image(definitions(arguments), arguments)
+
+
+def definitions(arguments: Namespace) -> Catalog:
+    """What the project has, before anything is looked at."""
+    from sifwright.catalog import load as catalog  # noqa: PLC0415  # a build with nothing to do needs none of it
+
+    project = project_folder(arguments.project)
+    found = catalog.load_catalog(project / "defs", project)
+    return with_extension(found, arguments, getattr(arguments, "site", ""))
+
+
+def with_image(found: Catalog, arguments: Namespace, *names: str) -> Catalog:
+    """The definitions with what is in the image that a plan starts from, if a plan is made.
+
+    `names` are those of the site and the image, unless the arguments have them.
+    """
+    settings = getattr(arguments, "settings", None)
+    site, image = names or (getattr(arguments, "site", ""), getattr(arguments, "image", ""))
+    if settings is None or not site:
+        return found
+    from sifwright.build.request.inspect_base import inspect_base  # noqa: PLC0415  # most start from none
+
+    folder = Path(getattr(arguments, "output", "") or _BUILD)
+    return inspect_base(found, (site, image), settings, folder, _progress(arguments))
+
+
+def _progress(arguments: Namespace) -> Progress:
+    """Of commands that build nothing: what they print is the answer."""
+    building = all(hasattr(arguments, name) for name in ("quiet", "json", "verbose"))
+    return progress_of(arguments) if building else QuietProgress()
+
+
+def with_extension(found: Catalog, arguments: Namespace, site: str, image: str = "") -> Catalog:
+    """The definitions with the image that is named, if 'sifwright extend' has made it."""
+    from sifwright.recipes.requirements.saved_extension import with_known  # noqa: PLC0415  # as above
+
+    image = image or getattr(arguments, "image", "")
+    # Of some commands it is a file.
+    folders = {Path(getattr(arguments, "output", "") or _BUILD), Path(_BUILD)}
+    for folder in sorted(folders):
+        found = with_known(found, folder, site, image)
+    return found
+
+
+def resolve_plan(arguments: Namespace) -> Plan:
+    from sifwright.plan.resolve import resolve  # noqa: PLC0415  # as above
+
+    return resolve(load(arguments), arguments.site, arguments.image, arguments.settings)
+
+
+def output_of(arguments: Namespace, plan: Plan) -> ImageFolder:
+    return output_at(arguments, plan.site.name, plan.image.name)
+
+
+def output_at(arguments: Namespace, site: str, image: str) -> ImageFolder:
+    folder = Path(arguments.output)
+    standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not standing.is_dir():
+        what = f"--output {arguments.output}: {standing} is no folder"
+        raise UsageError.of(what, fix="Name a folder, which may be a new one.")
+    return ImageFolder(folder=folder / site / image, name=image)
+
+
+def built(arguments: Namespace, plan: Plan) -> ImageFolder:
+    """The folder of an image that was built; an error if it was not."""
+    output = output_of(arguments, plan)
+    if not output.link.exists():
+        raise UsageError.of(
+            "there is no image yet",
+            where=str(output.link),
+            fix=f"sifwright build {plan.site.name} {plan.image.name}",
+        )
+    return output
+
+
+def progress_of(arguments: Namespace) -> Progress:
+    if arguments.quiet:
+        return QuietProgress()
+    if arguments.json:
+        return JsonProgress()
+    return TextProgress(console, verbose=arguments.verbose)

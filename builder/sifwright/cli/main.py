@@ -1,0 +1,156 @@
+"""The command line: parse, call, print. Only this module turns an error into an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from sifwright import __version__
+from sifwright.cli import deprecated, registry
+from sifwright.errors import Interrupted, MachineError, SifwrightError, UsageError
+from sifwright.system.escape import strip_control_characters
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from types import FrameType
+    from typing import NoReturn
+
+__all__ = ["main"]
+
+EPILOG = """\
+exit status:
+  0 done · 1 diff: they differ · 2 the command line · 3 defs/ or the mirrors file
+  4 layers that do not go together
+  5 this machine lacks something · 6 the build failed · 7 a test failed · 130 stopped
+"""
+# Commands that make images.
+_BUILDS = frozenset({"build", "extend", "flatten"})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    # A terminal that knows ASCII only is no reason to fail over a '·'.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    words = deprecated.rename(sys.argv[1:] if arguments is None else arguments)
+    name = next(iter(words[registry.position(words) :]), "")
+    parsed = argparse.Namespace()
+    signal.signal(signal.SIGTERM, _stop)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup sets it
+        signal.signal(signal.SIGHUP, _stop)
+    try:
+        parsed = parser(name).parse_args(words)
+        status: int | None = parsed.run(parsed)
+        sys.stdout.flush()
+    except SifwrightError as error:
+        return _report(error)
+    except KeyboardInterrupt:
+        return _report(Interrupted.of(_stopped(name)))
+    except BrokenPipeError:
+        # The reader (head, less) has gone; Python would complain once more at exit.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _report(_machine_error(error, has_output=hasattr(parsed, "output")))
+    else:
+        return status or 0
+    return 0
+
+
+def _stopped(command: str) -> str:
+    """What a stopped command left; only some make images."""
+    unchanged = "; the image that stood there before is unchanged"
+    return f"stopped{unchanged}" if command in _BUILDS else "stopped"
+
+
+def _machine_error(error: OSError, *, has_output: bool) -> SifwrightError:
+    """A full disk, a missing permission: the machine's, not the user's, and no traceback."""
+    elsewhere = "choose another folder with --output" if has_output else "name another place"
+    return MachineError.of(
+        error.strerror or str(error),
+        where=str(error.filename or ""),
+        fix=f"Free space, mend the permission, or {elsewhere}.",
+    )
+
+
+def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _report(error: SifwrightError) -> int:
+    for problem in error.problems:
+        # Errors quote images, registries and logs.
+        sys.stderr.write(f"sifwright: {strip_control_characters(str(problem))}\n")
+    return error.exit_code
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong command line the way every other error is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(UsageError.exit_code, f"sifwright: {message}\n    See {self.prog} --help.\n")
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Leaves the list of commands to the groups; argparse has no public way to do so."""
+
+    def _iter_indented_subactions(self, _action: argparse.Action) -> Generator[argparse.Action]:
+        yield from ()
+
+
+class _PrintCompletion(argparse.Action):
+    """Prints what a shell needs to complete command lines, and ends."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, _namespace: object, values: object, *_: object
+    ) -> NoReturn:
+        import shtab  # noqa: PLC0415  # a build with nothing to do does not need it
+
+        sys.stdout.write(shtab.complete(parser, str(values)))
+        parser.exit()
+
+
+def parser(only: str = "") -> argparse.ArgumentParser:
+    """Make the parser of one command; of all commands, if there is no command `only`."""
+    top = _Parser(
+        prog="sifwright",
+        description="Compose, build and prove PyTorch container images for supercomputers.",
+        epilog=EPILOG,
+        formatter_class=_Help,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"sifwright {__version__}")
+    top.add_argument(
+        "--project", default="", metavar="DIR", help="folder with defs/ and runscripts/ to use"
+    )
+    top.add_argument(
+        "--print-completion",
+        action=_PrintCompletion,
+        choices=("bash", "zsh"),
+        metavar="SHELL",
+        help="print the completion of command lines for bash or zsh",
+    )
+    names = registry.names()
+    _add_commands(top, [only] if only in names else names)
+    return top
+
+
+def _add_commands(top: argparse.ArgumentParser, names: Sequence[str]) -> None:
+    text = "'sifwright COMMAND --help' shows its options"
+    parsers = top.add_subparsers(metavar="COMMAND", required=True, help=text)
+    commands = {name: registry.load(name) for name in names}
+    for group, title in registry.GROUPS.items():
+        members = [name for name in names if group == commands[name].GROUP]
+        lines = [f"{name:<14} {commands[name].HELP}" for name in members]
+        top.add_argument_group(title, "\n".join(lines))
+    for name, command in commands.items():
+        made = parsers.add_parser(
+            name, help=command.HELP, description=command.HELP, allow_abbrev=False
+        )
+        command.add_arguments(made)
+        made.set_defaults(run=command.run)

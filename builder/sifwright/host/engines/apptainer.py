@@ -1,0 +1,170 @@
+"""Apptainer or SingularityCE: find it, build a definition file with it, test a SIF with it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from sifwright.system import ids, processes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["MINIMUM", "Apptainer", "environment", "find"]
+
+# By what `--version` says. Apptainer 1.1.0 is the first that builds without any setuid program (its
+# CHANGELOG). Our tests do not run SingularityCE (docs/reference/sif-layouts.md has what was tried):
+# 4.0 is the oldest still described in its documentation. Anything else, such as Singularity 3, is
+# too old.
+MINIMUM = {"apptainer": Version("1.1.0"), "singularity-ce": Version("4.0.0")}
+ZSTD_LEVEL = 9
+# mksquashfs takes a quarter of the machine's memory for its queues; on the image of site local,
+# 256 MB gave the same file as fast, at a peak of 192 MB instead of 1508 MB.
+QUEUE_MEMORY = "256M"
+_HOSTS = "/etc/hosts"
+# The engine's own settings, which say where it keeps things and how it logs in.
+_OWN = {"CACHEDIR", "CONFIGDIR", "TMPDIR", "DOCKER_USERNAME", "DOCKER_PASSWORD", "NOHTTPS"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Apptainer:
+    """An installed engine: its program, and what it says of itself.
+
+    `takes_squashfs_arguments` is false before Apptainer 1.4.0: SIFs are then compressed with gzip.
+    """
+
+    program: str
+    product: str
+    version: Version
+    takes_squashfs_arguments: bool
+
+    @property
+    def is_too_old(self) -> bool:
+        return self.product not in MINIMUM or self.version < MINIMUM[self.product]
+
+    def compression(self, wanted: str) -> str:
+        """What a site's compression comes to with this engine."""
+        return wanted if self.takes_squashfs_arguments else "gzip"
+
+    def build_command(
+        self, definition: Path, sif: Path, *, compression: str, binds: Sequence[str]
+    ) -> list[str]:
+        """Build without running %test: the tests run in the finished SIF, see `test_command`."""
+        return [
+            self.program,
+            "build",
+            *_fakeroot(),
+            "--notest",
+            # Not for the file, which is new: without it, labels of a base image win over ours.
+            "--force",
+            *_bound(binds),
+            *self._squashfs_arguments(compression),
+            str(sif),
+            str(definition),
+        ]
+
+    def sandbox_command(self, definition: Path, folder: Path, *, binds: Sequence[str]) -> list[str]:
+        """Build a folder with the image's tree, as `build_command` does a SIF."""
+        return [
+            *(self.program, "build", *_fakeroot(), "--notest", "--force", "--sandbox"),
+            *_bound(binds),
+            *(str(folder), str(definition)),
+        ]
+
+    def step_command(
+        self, layers: Sequence[Path], upper: Path, script: str, *, binds: Sequence[str]
+    ) -> list[str]:
+        """Run a script of the image as %post is run, on squashfs files stacked on the first.
+
+        What it changes goes to `upper`/upper.
+        """
+        base, *others = layers
+        overlays = [*(f"--overlay={layer}:ro" for layer in others), f"--overlay={upper}"]
+        return [*self._exec(binds), "--bind", _HOSTS, *overlays, str(base), "/bin/sh", script]
+
+    def inside_command(self, tree: Path, script: str, *, binds: Sequence[str]) -> list[str]:
+        """The same in a tree, which it changes."""
+        # Nothing is made there to bind to, unlike on an overlay.
+        hosts = ["--bind", _HOSTS] if (tree / _HOSTS.lstrip("/")).is_file() else []
+        return [*self._exec(binds), *hosts, "--writable", str(tree), "/bin/sh", script]
+
+    def _exec(self, binds: Sequence[str]) -> list[str]:
+        """What %post sees of the machine, but for its /tmp: what is bound, and /etc/hosts."""
+        return [
+            *(self.program, "exec", *_fakeroot(), "--cleanenv", "--no-home", "--pwd", "/"),
+            *("--no-mount", "bind-paths", "--no-mount", "cwd"),
+            # Where there is nothing to bind another one to, there is none.
+            *("--no-mount", "tmp"),
+            # What it leaves running ends with it: it would hold our end of the log open, and write
+            # into what is being packed.
+            "--pid",
+            *_bound(binds),
+        ]
+
+    def test_command(self, sif: Path, layers: Sequence[str] | None = None) -> list[str]:
+        """Run %test in the SIF, without the user's home, environment and other mounts.
+
+        `layers` are those whose tests are to run, instead of all.
+        """
+        only = [] if layers is None else ["--env", f"SIFWRIGHT_TESTS={' '.join(layers)}"]
+        userns = ["--userns"] if os.geteuid() == 0 and ids.lacks_capabilities() else []
+        return [self.program, "test", "--containall", "--no-home", *userns, *only, str(sif)]
+
+    def _squashfs_arguments(self, compression: str) -> list[str]:
+        """Compress on all cores this process may use; zstd 9 was smallest for its time."""
+        if not self.takes_squashfs_arguments:
+            return []
+        level = f" -Xcompression-level {ZSTD_LEVEL}" if compression == "zstd" else ""
+        resources = f"-processors {len(os.sched_getaffinity(0))} -mem {QUEUE_MEMORY}"
+        return ["--mksquashfs-args", f"-comp {compression}{level} {resources}"]
+
+
+def environment() -> dict[str, str]:
+    """This machine's environment without what would change what is run in the image.
+
+    APPTAINERENV_X, APPTAINER_BIND and others reach a container whatever its options say (tried on
+    1.4.5); a site's modules set them, and a cached result must not depend on them.
+    """
+    return {name: value for name, value in os.environ.items() if _is_harmless(name)}
+
+
+def _is_harmless(name: str) -> bool:
+    ours = re.match(r"(?:APPTAINER|SINGULARITY)(?:_(\w+)|ENV_)", name)
+    return ours is None or ours[1] in _OWN
+
+
+def find() -> Apptainer | None:
+    """The first engine on PATH that starts, if any."""
+    programs = (shutil.which(name) for name in ("apptainer", "singularity"))
+    engines = (_ask(program) for program in programs if program)
+    return next((engine for engine in engines if engine), None)
+
+
+def _ask(program: str) -> Apptainer | None:
+    """Read `apptainer version 1.4.5` or `singularity-ce version 4.2.1-noble`."""
+    answer = processes.capture([program, "--version"])
+    match = re.match(r"(\S+) version (\d+(\.\d+)*)", answer.stdout)
+    if answer.returncode != 0 or match is None:
+        return None
+    help_text = processes.capture([program, "build", "--help"]).stdout
+    return Apptainer(
+        program=program,
+        product=match.group(1),
+        version=Version(match.group(2)),
+        takes_squashfs_arguments="--mksquashfs-args" in help_text,
+    )
+
+
+def _fakeroot() -> list[str]:
+    # With one id, a command runs as root of a namespace already (namespace.py).
+    return ["--fakeroot"] if ids.needs_fakeroot() and not ids.are_one() else []
+
+
+def _bound(binds: Sequence[str]) -> list[str]:
+    return [word for bind in binds for word in ("--bind", bind)]

@@ -1,0 +1,254 @@
+"""An engine that answers, and what a build asks of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from docker import APIClient, errors, types
+
+from sifwright.host.engines.docker.engine_errors import LOST, is_full, translate_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["Container", "Docker"]
+
+# Its release notes: "Add support for pulling zstd compressed layers".
+_ZSTD = 23
+_LOADED = re.compile(r"Loaded image(?: ID|s)?(?:\(s\))?: (?:sha256:)?([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Container:
+    """What a container is made of; all but the mounts is what an image of it has as well.
+
+    `mounts` are (folder of this machine, place in the container, read only).
+    """
+
+    image: str
+    name: str
+    entrypoint: Sequence[str]
+    command: Sequence[str]
+    user: str = "0"
+    working_dir: str = "/"
+    env: Mapping[str, str] | None = None
+    labels: Mapping[str, str] | None = None
+    mounts: Sequence[tuple[str, str, bool]] = ()
+    read_only: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Docker:
+    """An engine that answers."""
+
+    api: APIClient
+    product: str
+    version: str
+    address: str
+    processor: str
+
+    def __str__(self) -> str:
+        return f"{self.product} {self.version}"
+
+    def root(self) -> str:
+        """Where it keeps images, if it says so."""
+        try:
+            return str(self.api.info().get("DockerRootDir", ""))
+        except (errors.DockerException, *LOST):
+            return ""
+
+    @property
+    def is_podman(self) -> bool:
+        return self.product == "podman"
+
+    @property
+    def unpacks_zstd(self) -> bool:
+        """Whether it takes layers packed so; Docker Engine 20.10 does not (tried), 23 does."""
+        first = self.version.partition(".")[0]
+        return self.is_podman or not first.isdigit() or int(first) >= _ZSTD
+
+    def identity(self, name: str) -> str:
+        """The id of an image; empty if there is none of that name."""
+        try:
+            return str(self._image(name)["Id"])
+        except errors.ImageNotFound:
+            return ""
+
+    def details(self, name: str) -> dict[str, Any]:
+        """All that the engine says of an image."""
+        return self._image(name)
+
+    def has_history(self, name: str) -> bool:
+        """Whether it says what made an image; podman 4.3 fails where there is nothing to say."""
+        with translate_errors(self):
+            try:
+                return bool(self.api.history(name))  # type: ignore[no-untyped-call]
+            except errors.APIError:
+                return False
+
+    def environment(self, name: str) -> dict[str, str]:
+        """What an image sets."""
+        lines = self._image(name)["Config"].get("Env") or []
+        return dict(line.partition("=")[::2] for line in lines)
+
+    def labels(self, name: str) -> dict[str, str]:
+        return dict(self._image(name)["Config"].get("Labels") or {})
+
+    def size(self, name: str) -> int:
+        return int(self._image(name)["Size"])
+
+    def _image(self, name: str) -> dict[str, Any]:
+        with translate_errors(self, missing=True):
+            found: dict[str, Any] = self.api.inspect_image(name)  # type: ignore[no-untyped-call]
+            return found
+
+    def pull(
+        self, name: str, login: dict[str, Any] | None, tell: Callable[[dict[str, Any]], None]
+    ) -> None:
+        """Pull an image; `tell` gets what the engine says of each layer.
+
+        An empty `login` tells the engine that there is none; with None the SDK looks for one.
+        """
+        repository, _, digest = name.partition("@")
+        with translate_errors(self, pulling=name):
+            lines = self.api.pull(
+                repository, tag=digest, stream=True, decode=True, auth_config=login
+            )
+            why = ""
+            # To the end: it gives the connection back.
+            for line in lines:
+                why = why or str(line.get("error", ""))
+                tell(line)
+            if why:
+                raise errors.DockerException(why)
+
+    def tag(self, image: str, repository: str, tag: str) -> None:
+        with translate_errors(self):
+            self.api.tag(image, repository, tag, force=True)
+
+    def untag(self, name: str) -> None:
+        """Take a name away; the image goes with it if nothing else needs it."""
+        try:
+            with translate_errors(self, missing=True):
+                # Podman would remove a nameless base that it stands on as well.
+                self.api.remove_image(name, noprune=True)
+        except errors.NotFound:
+            return
+
+    def save(self, image: str) -> Iterator[bytes]:
+        """The image as a docker-archive."""
+        with translate_errors(self):
+            yield from self.api.get_image(image)
+
+    def load(self, archive: Iterable[bytes]) -> str:
+        """Load a docker-archive of one image that has no name; its id.
+
+        Raises `ValueError` if the engine does not take what is in it.
+        """
+        with translate_errors(self):
+            lines = list(self.api.load_image(archive))  # type: ignore[no-untyped-call]
+            text = "".join(str(line.get("stream", "")) for line in lines)
+            if found := _LOADED.search(text):
+                return _whole(found[1])
+            why = next((str(line["error"]) for line in lines if "error" in line), text)
+            if is_full(why):
+                raise errors.DockerException(why)
+        raise ValueError(why or "the engine says of no image that it was loaded")
+
+    def create(self, wanted: Container) -> str:
+        """Make a container; its id."""
+        with translate_errors(self):
+            made = self.api.create_container(
+                wanted.image,
+                name=wanted.name,
+                hostname="localhost",
+                entrypoint=list(wanted.entrypoint),
+                command=list(wanted.command),
+                user=wanted.user,
+                working_dir=wanted.working_dir,
+                environment=dict(wanted.env) if wanted.env else None,
+                labels=dict(wanted.labels) if wanted.labels else None,
+                # What podman's Docker interface does not say that a base image has.
+                healthcheck={"test": ["NONE"]} if self.is_podman else None,
+                host_config=self._host(wanted),
+                # Those of the user's settings would stay in each image; see machine.py.
+                use_config_proxy=False,
+            )
+            return str(made["Id"])
+
+    def _host(self, wanted: Container) -> dict[str, Any]:
+        """What a container gets of the machine; an image made of it has none of that."""
+        mounts = [
+            types.Mount(target, source, type="bind", read_only=read_only)
+            for source, target, read_only in wanted.mounts
+        ]
+        places = ("/tmp", "/var/tmp")  # noqa: S108  # of the container
+        made: dict[str, Any] = self.api.create_host_config(
+            network_mode="host",
+            mounts=mounts,
+            # What a step says goes to us; it may have this machine's settings in it.
+            log_config=types.LogConfig(type="none"),
+            read_only=wanted.read_only,
+            tmpfs=dict.fromkeys(places, "exec,mode=1777") if wanted.read_only else None,
+        )
+        return made
+
+    def put(self, container: str, archive: bytes) -> None:
+        """Unpack a tar archive at the container's /."""
+        with translate_errors(self):
+            self.api.put_archive(container, "/", archive)
+
+    def get(self, container: str, path: str) -> Iterator[bytes]:
+        """A folder of the container as a tar archive."""
+        with translate_errors(self):
+            chunks, _ = self.api.get_archive(container, path)
+            yield from chunks
+
+    def has(self, container: str, path: str) -> bool:
+        try:
+            with translate_errors(self, missing=True):
+                self.api.get_archive(container, path)
+        except errors.NotFound:
+            return False
+        return True
+
+    def run(self, container: str, tell: Callable[[bytes], None]) -> int:
+        """Run a container to its end; `tell` gets what it prints. Its exit status."""
+        with translate_errors(self):
+            output = self.api.attach(container, stream=True, stdout=True, stderr=True)
+            self.api.start(container)
+            for chunk in output:
+                tell(chunk)
+            return int(self.api.wait(container)["StatusCode"])
+
+    def export(self, container: str) -> Iterator[bytes]:
+        with translate_errors(self):
+            yield from self.api.export(container)
+
+    def commit(self, container: str, repository: str, tag: str, message: str) -> str:
+        """Make an image of a container, with its configuration; the image's id."""
+        with translate_errors(self):
+            made = self.api.commit(container, repository=repository, tag=tag, message=message)
+        return _whole(str(made["Id"]))
+
+    def remove(self, container: str) -> None:
+        """Remove a container, running or not, and what is only its own."""
+        with translate_errors(self):
+            try:
+                self.api.remove_container(container, v=True, force=True)
+            except errors.NotFound:
+                return
+
+    def containers(self, prefix: str) -> list[str]:
+        """The names of all containers that begin so."""
+        with translate_errors(self):
+            found = self.api.containers(all=True, filters={"name": prefix})
+        names = (name.lstrip("/") for one in found for name in one["Names"])
+        return [name for name in names if name.startswith(prefix)]
+
+
+def _whole(identity: str) -> str:
+    """Podman leaves out what the digest is made with."""
+    return identity if identity.startswith("sha256:") else f"sha256:{identity}"

@@ -1,0 +1,173 @@
+"""Find the engine to use: what the user named, else what is usual on a machine."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from docker import APIClient, errors
+from packaging.version import InvalidVersion, Version
+
+from sifwright.errors import MachineError, Problem
+from sifwright.host.engines.docker import contexts, docker_config
+from sifwright.host.engines.docker.client import Docker
+from sifwright.host.engines.docker.engine_errors import LOST, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["MINIMUM", "addresses", "find", "no_permission", "require_listener"]
+
+# Docker Engine 19.03, and podman 3: older ones we have not tried.
+MINIMUM = Version("1.40")
+# What the SDK knows; engines take older requests than their own.
+_SPOKEN = Version("1.44")
+# The service answers at once or it is not there; what it is asked later may take hours.
+_FIRST_SECONDS = 20
+_SECONDS = 12 * 3600
+_SYSTEM = Path("/var/run/docker.sock")
+_INSTALL = (
+    "Install Docker Engine or podman (Debian: docker.io, podman) and start its service, or name"
+    " it with DOCKER_HOST=unix:///PATH."
+)
+_PERMISSION = (
+    "Become a member of the group that it belongs to ({group}: sudo usermod -aG {group} $USER), or"
+    " run a rootless engine (podman: systemctl --user start podman.socket)."
+)
+# Go's names of processors.
+_PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+def find() -> Docker:
+    """The engine that the environment or Docker's settings name, else the first that answers.
+
+    Raises `MachineError` if there is none that can be used.
+    """
+    problems: list[Problem] = []
+    for address in addresses():
+        try:
+            return _asked(address)
+        except MachineError as error:
+            problems += error.problems
+    if not problems:
+        what = f"no Docker Engine and no podman service: no socket {', '.join(_places())}"
+        raise MachineError.of(what, fix=_INSTALL)
+    raise MachineError(*problems)
+
+
+def addresses() -> list[str]:
+    """Where an engine may be: the one that is named, else the usual sockets that are there.
+
+    Raises `MachineError` for settings that cannot be used.
+    """
+    docker_config.check()
+    named = contexts.named()
+    return [named] if named else list(_usual())
+
+
+def _usual() -> Iterator[str]:
+    return (f"unix://{place}" for place in _places() if Path(place).exists())
+
+
+def _places() -> list[str]:
+    own = os.environ.get("XDG_RUNTIME_DIR", "")
+    rootless = [Path(own, "docker.sock"), Path(own, "podman/podman.sock")] if own else []
+    return [str(place) for place in (_SYSTEM, *rootless, Path("/run/podman/podman.sock"))]
+
+
+def _asked(address: str) -> Docker:
+    """The engine behind an address; raises `MachineError` if it cannot be used."""
+    _require_local(address)
+    try:
+        require_listener(address)
+        with closing(APIClient(address, str(MINIMUM), timeout=_FIRST_SECONDS)) as first:
+            said = first.version(api_version=False)
+        spoken = Version(said["ApiVersion"])
+    except (KeyError, TypeError, ValueError, InvalidVersion) as error:
+        what = f"what answers there is no Docker Engine: {one_line(error)}"
+        raise MachineError.of(what, where=address, fix=_INSTALL) from None
+    except (errors.DockerException, *LOST) as error:
+        raise _no_answer(address, error) from None
+    podman = any(one.get("Name") == "Podman Engine" for one in said.get("Components") or ())
+    product = "podman" if podman else "Docker Engine"
+    name = f"{product} {said.get('Version', '')}".strip()
+    _require_recent(name, spoken, address)
+    api = APIClient(base_url=address, version=str(min(spoken, _SPOKEN)), timeout=_SECONDS)
+    return Docker(
+        api=api,
+        product=product,
+        version=str(said.get("Version", "")),
+        address=address,
+        processor=_PROCESSORS.get(said.get("Arch", ""), str(said.get("Arch", ""))),
+    )
+
+
+def require_listener(address: str) -> None:
+    """Raise `OSError` where nobody listens: there, the SDK leaves its socket open (7.2)."""
+    place = urlsplit(address)
+    if place.scheme == "unix":
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(_FIRST_SECONDS)
+            client.connect(place.path)
+
+
+def _require_local(address: str) -> None:
+    """An engine elsewhere has none of the folders of this machine that steps are given."""
+    if urlsplit(address).scheme == "unix":
+        return
+    raise MachineError.of(
+        "is an engine that is not on this machine: it sees none of the folders a build needs",
+        where=contexts.shown(address),
+        fix="Build on the machine it runs on, or name an engine of this one:"
+        " DOCKER_HOST=unix:///var/run/docker.sock (docker context use default).",
+    )
+
+
+def _require_recent(name: str, spoken: Version, address: str) -> None:
+    if spoken >= MINIMUM:
+        return
+    what = f"{name} is too old: its interface is {spoken}, {MINIMUM} is needed"
+    fix = "Install Docker Engine 19.03 or later, or podman 3 or later."
+    raise MachineError.of(what, where=address, fix=fix)
+
+
+def _no_answer(address: str, error: Exception) -> MachineError:
+    place = Path(urlsplit(address).path)
+    if refused := no_permission(address, error):
+        return refused
+    there = place.exists() and stat.S_ISSOCK(place.stat().st_mode)
+    what = f"no engine answers there: {one_line(error)}" if there else "there is no such socket"
+    return MachineError.of(what, where=str(place), fix=_INSTALL)
+
+
+def no_permission(address: str, error: Exception) -> MachineError | None:
+    """What to do where an error says that this user may not use the socket; else None."""
+    if _number(error) not in {errno.EACCES, errno.EPERM}:
+        return None
+    place = Path(urlsplit(address).path)
+    what = "this user may not use the engine's socket"
+    return MachineError.of(what, where=str(place), fix=_PERMISSION.format(group=_group(place)))
+
+
+def _number(error: BaseException | None) -> int:
+    """The system's error below those of the SDK and of what it uses."""
+    while error is not None:
+        for one in (error, *error.args):
+            if isinstance(one, OSError) and one.errno:
+                return one.errno
+        inner = next((one for one in error.args if isinstance(one, BaseException)), None)
+        error = inner or error.__cause__ or error.__context__
+    return 0
+
+
+def _group(place: Path) -> str:
+    try:
+        return place.group()
+    except (OSError, KeyError):
+        return "docker"

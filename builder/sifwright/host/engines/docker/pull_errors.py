@@ -1,0 +1,80 @@
+"""What to do where an engine cannot pull: by what it says of the registry's answer."""
+
+from __future__ import annotations
+
+import re
+
+from sifwright.catalog import mirrors
+from sifwright.host.network import registry
+
+__all__ = ["advice_for"]
+
+_STATUS = r"(?:http|status:?|code:?) "
+# What is this machine's comes first: the other words may be anywhere in what is said of it.
+_PROXY = rf"proxyconnect|proxy authentication required|{_STATUS}407\b"
+_HELPER = r"docker-credential-"
+_IDS = r"/etc/sub[ug]id|insufficient uids"
+_STORAGE = (
+    r"(?:failed to register layer|adding layer with blob|processing tar file)(?!.*unexpected eof)"
+)
+_BUSY = rf"toomanyrequests|too many requests|rate limit|{_STATUS}429\b"
+_SETTINGS = r"http response to https client|x509: "
+_FORMAT = r"accept header"
+_PROCESSOR = r"no matching manifest|no image found in .*(?:list|index)"
+_OTHER = (
+    r"failed for digest|digest did not match|digest.* mismatch"
+    r"|digest .*does not match|does not match .*digest"
+)
+_ABSENT = r"manifest unknown|(?<!host )not found"
+# "permission denied" is what the system of the engine says, not a registry.
+_LOGIN = (
+    rf"unauthorized|no basic auth|authentication required|(?<!permission )denied|{_STATUS}40[13]\b"
+)
+_PROXY_FIX = (
+    "See to the proxy that the engine's own service has (HTTPS_PROXY and NO_PROXY in its"
+    " environment, or its settings), with name and password if it wants them."
+)
+_HELPER_FIX = (
+    "Install that program where the engine finds it, or take its name out of the file that has it"
+    " (credHelpers, credsStore, credential-helpers)."
+)
+_IDS_FIX = (
+    "Give the engine's user a range of ids in /etc/subuid and /etc/subgid (usermod --add-subuids"
+    " 100000-165535 --add-subgids 100000-165535 USER; podman system migrate)."
+)
+_STORAGE_FIX = "It came, and the engine cannot store it: the log of the engine may say more."
+_SETTINGS_FIX = (
+    "Tell the engine that the registry has no TLS (insecure-registries), or give it the registry's"
+    " certificate (/etc/docker/certs.d)."
+)
+_FORMAT_FIX = (
+    "The engine does not ask for an image of this format: push it in Docker's own (skopeo copy"
+    " --format v2s2), or use a later engine."
+)
+_PROCESSOR_FIX = "Name an image for {processor}: the registry has this one for others."
+_OTHER_FIX = (
+    "What came is not the image that was named: see what changes it on its way (a proxy, a cache),"
+    f" or name another mirror in the file of {mirrors.VARIABLE}."
+)
+# The first that fits; else it is the network's doing.
+_FIXES = (
+    (_PROXY, _PROXY_FIX),
+    (_HELPER, _HELPER_FIX),
+    (_IDS, _IDS_FIX),
+    (_STORAGE, _STORAGE_FIX),
+    (_BUSY, registry.BUSY_FIX),
+    (_SETTINGS, _SETTINGS_FIX),
+    (_FORMAT, _FORMAT_FIX),
+    (_PROCESSOR, _PROCESSOR_FIX),
+    (_OTHER, _OTHER_FIX),
+    (_ABSENT, registry.ABSENT_FIX),
+    (_LOGIN, "{login}"),
+    ("", mirrors.NETWORK_FIX),
+)
+
+
+def advice_for(why: str, name: str, processor: str) -> str:
+    """By what the engine, which is for `processor`, said of the image that was to be pulled."""
+    text = why.lower()
+    found = next(advice_for for words, advice_for in _FIXES if re.search(words, text))
+    return found.format(login=registry.login_fix(registry.parse(name)), processor=processor)

@@ -1,0 +1,1 @@
+"""Servers: registries, package indexes, apt mirrors, their logins and the proxies to them."""

@@ -1,0 +1,175 @@
+"""HTTP with this machine's certificates and proxies, some patience, and errors in plain words."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from threading import Timer
+from typing import TYPE_CHECKING
+
+from sifwright.catalog.mirrors import local_path
+from sifwright.host.network.pip_settings import ca_bundle
+from sifwright.system.terminal import note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from requests import Response
+
+    from sifwright.host.network.http_session import Session
+
+__all__ = [
+    "LONGEST_WAIT",
+    "HttpOptions",
+    "ask",
+    "open_response",
+    "redact_url",
+    "root_cause",
+    "unreachable",
+    "whole",
+]
+
+# To connect, and between two pieces of an answer.
+_SECONDS = (10.0, 30.0)
+# In seconds; and of a message.
+_NOTE_AFTER, _LONGEST = 5.0, 200
+# In seconds, whatever a server asks for.
+LONGEST_WAIT = 30.0
+_REFUSES_HEAD = (403, 405, 501)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HttpOptions:
+    """How to get to a server, where that is not left to the environment.
+
+    `proxy` is for all addresses. `trusted`: whatever certificate it shows will do. `patient`: a
+    server that fails is asked again as well, and one that says how long to wait is believed.
+    `netrc`: logins of ~/.netrc go to their hosts, in place of a header, too.
+    """
+
+    proxy: str = ""
+    trusted: bool = False
+    patient: bool = False
+    netrc: bool = True
+
+
+def ask(
+    url: str, *, headers: Mapping[str, str] | None = None, way: HttpOptions = HttpOptions()
+) -> Response:
+    """The whole answer of a server, whatever its status. Raises `OSError` if there is none."""
+    with open_response(url, headers=headers, way=way) as answer:
+        whole(answer)
+        return answer
+
+
+def whole(answer: Response) -> bytes:
+    """Read the body of a short answer. Raises `OSError`."""
+    packed = answer.headers.get("Content-Encoding", "identity")
+    if packed != "identity":
+        # Some kilobytes of it may be gigabytes.
+        raise OSError(f"the answer is packed ({packed[:40]}), which was not asked for")
+    return answer.content
+
+
+@contextmanager
+def open_response(
+    url: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    way: HttpOptions = HttpOptions(),
+    large: bool = False,
+) -> Iterator[Response]:
+    """An answer whose body is read when it is used. Raises `OSError`, also where that is cut off.
+
+    It has a minute and 8 MiB for everything; one that is `large` may go on as long as some KiB come
+    in half a minute.
+    """
+    from http.client import HTTPException  # noqa: PLC0415  # 70 ms that others need not pay
+
+    from urllib3 import disable_warnings, exceptions  # noqa: PLC0415
+
+    from sifwright.host.network.http_session import Pace, Session  # noqa: PLC0415
+
+    if way.trusted:
+        # It is the user who trusts it, in pip's settings.
+        disable_warnings(exceptions.InsecureRequestWarning)
+    pace = Pace()
+    session = Session(pace, longest_wait=LONGEST_WAIT, patient=way.patient, netrc=way.netrc)
+    with session, ExitStack() as stack:
+        try:
+            with _noted(url):
+                answer = stack.enter_context(_answer(session, method, url, headers or {}, way))
+            if large:
+                pace.stream()
+            yield answer
+        except (exceptions.HTTPError, HTTPException) as error:
+            raise OSError(root_cause(error)) from error
+
+
+def _answer(
+    session: Session, method: str, url: str, headers: Mapping[str, str], way: HttpOptions
+) -> Response:
+    try:
+        return session.request(
+            method,
+            url,
+            headers={"Accept-Encoding": "identity", **headers},
+            timeout=_SECONDS,
+            allow_redirects=True,
+            stream=True,
+            verify=not way.trusted and (ca_bundle() or True),
+            proxies={"http": way.proxy, "https": way.proxy} if way.proxy else None,
+        )
+    except ValueError as error:
+        # A redirect, or a login, at no address.
+        raise OSError(f"it cannot be asked: {error}"[:_LONGEST]) from None
+
+
+@contextmanager
+def _noted(url: str) -> Iterator[None]:
+    """Say whom one waits for, if that takes long."""
+    host = redact_url(url).partition("://")[2].partition("/")[0]
+    timer = Timer(_NOTE_AFTER, note, [f"waits for {host} …"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def unreachable(url: str, headers: Mapping[str, str] | None = None) -> str:
+    """Why a file cannot be had from an address, asked without fetching it; empty if it can."""
+    place = local_path(url)
+    if place is not None:
+        return "" if place.exists() else "there is no such file"
+    try:
+        with open_response(url, method="HEAD", headers=headers) as answer:
+            status, words = answer.status_code, answer.reason
+        if status in _REFUSES_HEAD:
+            with open_response(url, headers=headers) as answer:
+                status, words = answer.status_code, answer.reason
+    except OSError as error:
+        return root_cause(error)
+    return f"HTTP {status} {words}" if status >= 400 else ""  # noqa: PLR2004  # errors begin here
+
+
+def root_cause(error: BaseException) -> str:
+    """What the libraries below each other wrapped up, in the words of the lowest one."""
+    while (inner := _inner(error)) is not None:
+        error = inner
+    return str(getattr(error, "strerror", "") or "") or str(error) or type(error).__name__
+
+
+def _inner(error: BaseException) -> BaseException | None:
+    wrapped = getattr(error, "reason", None)
+    candidates = (wrapped, *error.args, error.__cause__)
+    return next((one for one in candidates if isinstance(one, BaseException)), None)
+
+
+def redact_url(url: str) -> str:
+    """An address as it may be shown: without user, password, and the token of a conda channel."""
+    # Up to the last @: a password may hold one.
+    return re.sub(r"/t/[^/\s]+/", "/t/…/", re.sub(r"//[^/\s]*@", "//", url))

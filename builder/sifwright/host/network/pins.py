@@ -1,0 +1,192 @@
+"""Every source of every layer and its pin: listed, looked up, checked."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import pins_file
+from sifwright.catalog.schema import did_you_mean
+from sifwright.errors import CatalogError, MachineError, Problem, UsageError
+from sifwright.host.network import upstream
+from sifwright.plan.resolve import choose
+from sifwright.plan.sources import fill
+from sifwright.system import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from sifwright.catalog.model import Catalog, Layer, Pin, Source
+
+__all__ = ["PinStatus", "add", "check", "document", "entries", "errors"]
+
+_AT_ONCE = 8
+_CHANGED = {
+    "moved": "the tag {ref} has moved",
+    "gone": "the commit is no longer in the repository",
+    "changed": "the archive is another one now",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PinStatus:
+    """One version of a source. `found` is what it is there now, `state` what that comes to."""
+
+    layer: str
+    source: str
+    version: str
+    url: str
+    ref: str
+    pin: str
+    state: str
+    found: str = ""
+    reason: str = ""
+
+
+def entries(catalog: Catalog, words: Sequence[str] = ()) -> list[PinStatus]:
+    """All versions of all sources, or those of a layer, of one source, one version."""
+    return [_entry(*one) for one in _chosen(catalog, words)]
+
+
+def check(catalog: Catalog, words: Sequence[str] = ()) -> list[PinStatus]:
+    """The same, compared with what is there now."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lambda one: _checked(*one), _chosen(catalog, words)))
+
+
+def errors(entries: Iterable[PinStatus]) -> Iterator[CatalogError | MachineError]:
+    """What no longer holds; else what could not be asked."""
+    found = list(entries)
+    if changed := [one for one in found if one.state in _CHANGED]:
+        yield CatalogError(*map(_changed_problem, changed))
+    if silent := [one for one in found if one.state == "no answer"]:
+        yield MachineError(*map(_silent_problem, silent))
+
+
+def add(catalog: Catalog, defs: Path, words: Sequence[str]) -> PinStatus:
+    """Look a version up and write its pin into the layer's pins.yaml.
+
+    Raises `UsageError` for words that do not lead to one source, `MachineError` if it cannot be
+    looked up, `CatalogError` if it has another pin already: that one was seen by somebody.
+    """
+    layer, source, version = _to_add(catalog, words)
+    path = defs / "layers" / layer.name / "pins.yaml"
+    if _entry(layer, source, version).pin:
+        for error in errors([_checked(layer, source, version)]):
+            raise error
+        return _entry(layer, source, version)
+    digest = _look_up(layer, source, version)
+    text = pins_file.with_pin(path.read_text(), source, version, digest, _shown(path, defs))
+    files.write(path, text.encode(), mode=path.stat().st_mode & 0o777)
+    return replace(_entry(layer, source, version), pin=digest, state="checked", reason="")
+
+
+def _shown(path: Path, defs: Path) -> str:
+    return str(path.relative_to(defs.parent))
+
+
+def _chosen(catalog: Catalog, words: Sequence[str]) -> Iterator[tuple[Layer, Source, str]]:
+    layers = [_layer(catalog, words[0])] if words else list(catalog.layers.values())
+    for layer in layers:
+        for source in layer.sources:
+            if len(words) > 1 and source is not _source(layer, words[1]):
+                continue
+            if len(words) > 2:  # noqa: PLR2004  # layer, source, version
+                _require_version(source, words[2])
+            for version in words[2:3] or source.versions:
+                yield layer, source, version
+
+
+def _layer(catalog: Catalog, name: str) -> Layer:
+    with_sources = {layer.name: layer for layer in catalog.layers.values() if layer.sources}
+    return choose(with_sources, name, "layer with sources")
+
+
+def _source(layer: Layer, name: str) -> Source:
+    return choose({source.name: source for source in layer.sources}, name, "source")
+
+
+def _require_version(source: Source, version: str) -> None:
+    if version not in source.versions:
+        fix = did_you_mean(version, source.versions)
+        raise UsageError.of(f"source '{source.name}' has no version {version!r}", fix=fix)
+
+
+def _to_add(catalog: Catalog, words: Sequence[str]) -> tuple[Layer, Source, str]:
+    """LAYER SOURCE VERSION; the source may be left out where there is only one."""
+    if len(words) not in {2, 3}:
+        fix = "Write: sifwright pins LAYER [SOURCE] VERSION --add"
+        raise UsageError.of("--add needs a layer and a version", fix=fix)
+    layer = _layer(catalog, words[0])
+    if len(words) == 3:  # noqa: PLR2004  # layer, source, version
+        return layer, _source(layer, words[1]), words[2]
+    if len(layer.sources) > 1:
+        fix = f"Name one of: {', '.join(source.name for source in layer.sources)}."
+        raise UsageError.of(f"layer '{layer.name}' has several sources", fix=fix)
+    return layer, layer.sources[0], words[1]
+
+
+def _entry(layer: Layer, source: Source, version: str) -> PinStatus:
+    pin = source.versions.get(version)
+    return PinStatus(
+        layer=layer.name,
+        source=source.name,
+        version=version,
+        url=f"pip: {source.url}" if source.kind == "pip" else fill(source.url, version),
+        ref=fill(source.ref, version),
+        pin=pin.digest if pin else "",
+        state="checked" if pin and pin.digest else "unchecked",
+        reason=pin.unchecked if pin else "",
+    )
+
+
+def _checked(layer: Layer, source: Source, version: str) -> PinStatus:
+    entry = _entry(layer, source, version)
+    try:
+        if source.branch and entry.pin:
+            # The branch may move on, as long as the commit can be had.
+            return replace(entry, state="good" if upstream.has_commit(source, version) else "gone")
+        found = upstream.digest(source, version)
+    except upstream.LookupFailedError as error:
+        return replace(entry, state="no answer", reason=str(error))
+    return replace(entry, found=found, state=_state(source.versions[version], found, source))
+
+
+def _state(pin: Pin, found: str, source: Source) -> str:
+    if not pin.digest:
+        return "can be pinned"
+    if pin.digest == found:
+        return "good"
+    return "moved" if source.kind == "git" else "changed"
+
+
+def _look_up(layer: Layer, source: Source, version: str) -> str:
+    try:
+        return upstream.digest(source, version)
+    except upstream.LookupFailedError as error:
+        entry = replace(_entry(layer, source, version), reason=str(error))
+        raise MachineError(_silent_problem(entry)) from None
+
+
+def _changed_problem(entry: PinStatus) -> Problem:
+    what = _CHANGED[entry.state].format(ref=entry.ref)
+    found = f"\n    found:  {entry.found}" if entry.found else ""
+    return Problem(
+        where=f"{entry.layer} {entry.source} {entry.version}",
+        what=f"{what}\n    from:   {entry.url}\n    pinned: {entry.pin}{found}",
+        fix="Find out why before you change the pin by hand; builds take what was pinned, or fail.",
+    )
+
+
+def _silent_problem(entry: PinStatus) -> Problem:
+    return Problem(
+        where=f"{entry.layer} {entry.source} {entry.version}",
+        what=f"cannot be looked up: {entry.reason}",
+        fix="Check the version and the network, or name a mirror in the file of SIFWRIGHT_MIRRORS.",
+    )
+
+
+def document(found: Iterable[PinStatus]) -> list[dict[str, str]]:
+    return [asdict(one) for one in found]

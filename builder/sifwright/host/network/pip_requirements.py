@@ -1,0 +1,58 @@
+"""Asking this machine's pip for the packages of an image: are they there, and download them."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import mirrors
+from sifwright.host.network import pip_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sifwright.catalog.model import Download
+    from sifwright.plan.model import Plan, Step
+
+__all__ = ["command", "environment", "fill", "index", "requirement"]
+
+_NAME = re.compile(r"\{([a-z0-9-]+)\}")
+
+
+def fill(text: str, step: Step) -> str:
+    """The text with the values of options in place of their names."""
+    return _NAME.sub(lambda match: step.options[match[1]].text, text)
+
+
+def requirement(step: Step, download: Download) -> str:
+    """The requirement with its version; nothing if an option in it is empty."""
+    needed = all(step.options[name].text for name in _NAME.findall(download.pip))
+    return fill(download.pip, step) if needed else ""
+
+
+def index(step: Step, download: Download) -> str:
+    """Where the layer looks for what the machine's own settings do not find; empty: nowhere."""
+    return mirrors.load().redirect(fill(download.index, step), *mirrors.DOWNLOADS)
+
+
+def command(plan: Plan, words: Sequence[str], requirements: Sequence[str]) -> list[str]:
+    """A command of pip for wheels of the image's Python; `words` begin with what it is to do."""
+    return [
+        *(sys.executable, "-m", "pip", *words, "--no-deps", "--quiet", "--no-input"),
+        *("--only-binary=:all:", "--python-version", plan.facts.get("python", "3")),
+        *requirements,
+    ]
+
+
+def environment(index: str = "") -> dict[str, str]:
+    """Return the settings that the build will see, and no others; `index` replaces the first index.
+
+    Not this machine's constraints, required hashes or target folders. An index may hold a password,
+    and every user can read the arguments of a process.
+    """
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP_"))}
+    settings = pip_settings.environment(pip_settings.settings())
+    first = {"PIP_INDEX_URL": index} if index else {}
+    return own | {"PIP_CONFIG_FILE": os.devnull, **settings, **first}

@@ -1,0 +1,116 @@
+"""This machine's settings of pip, and the certificates it trusts, as a build needs them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from sifwright.catalog import mirrors
+from sifwright.system import processes
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping
+    from concurrent.futures import Future
+
+    from sifwright.host.network.binds import Binds
+
+__all__ = ["PIP_PLACES", "ask_ahead", "bound", "ca_bundle", "environment", "settings"]
+
+PIP_KEYS = (
+    "index-url",
+    "extra-index-url",
+    "find-links",
+    "no-index",
+    "trusted-host",
+    "proxy",
+    "cert",
+    "timeout",
+    "default-timeout",
+    "retries",
+)
+CA_VARIABLES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+PIP_PLACES = {"index-url", "extra-index-url", "find-links"}
+# Where Debian, Red Hat and SUSE keep the certificates of the authorities a machine trusts.
+CA_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+)
+
+
+def ask_ahead() -> None:
+    """Start asking pip, whose start takes longer than most of what a build looks at first."""
+    _asked()
+
+
+@cache
+def _asked() -> Future[subprocess.CompletedProcess[str]]:
+    thread = ThreadPoolExecutor(1)
+    answer = thread.submit(processes.capture, [sys.executable, "-m", "pip", "config", "list"])
+    thread.shutdown(wait=False)
+    return answer
+
+
+def _pip_config() -> str:
+    return _asked().result().stdout
+
+
+def settings() -> dict[str, str]:
+    """This machine's pip settings, by pip's own rules; those of the mirrors file come first."""
+    found: dict[str, str] = {}
+    # Later wins: for all commands, for `install`, in the environment.
+    for section in ("global", "install", ":env:"):
+        for line in _pip_config().splitlines():
+            name, _, text = line.partition("=")
+            key = name.removeprefix(f"{section}.")
+            if key != name and key in PIP_KEYS:
+                found[key] = " ".join(str(ast.literal_eval(text)).split())
+    return found | dict(mirrors.load().pip)
+
+
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings as the variables that pip reads them from."""
+    return {f"PIP_{key.upper().replace('-', '_')}": value for key, value in settings.items()}
+
+
+def ca_bundle() -> str:
+    """The certificates this machine trusts: as its environment or pip says, else the system's."""
+    named = (os.environ.get(name, "") for name in CA_VARIABLES)
+    candidates = (*named, settings().get("cert", ""), *CA_BUNDLES)
+    return next((path for path in candidates if path and Path(path).is_file()), "")
+
+
+def bound(pip: Mapping[str, str], binds: Binds) -> dict[str, str]:
+    """The settings with the folders that pip looks into as the build finds them."""
+    found = dict(pip)
+    for key in PIP_PLACES & pip.keys():
+        words = pip[key].split()
+        found[key] = " ".join(_bound(word, binds, links=key == "find-links") for word in words)
+    return found
+
+
+def _bound(word: str, binds: Binds, *, links: bool) -> str:
+    path = _local_path(word)
+    if path is None:
+        return word
+    # An index links to files beside it, as in ../../packages/x.whl (PEP 503 mirrors).
+    folder = path if links or path.parent == Path("/") else path.parent
+    return f"file://{binds.bound(folder) / path.relative_to(folder)}"
+
+
+def _local_path(word: str) -> Path | None:
+    """The folder that a pip setting names on this machine, if it does."""
+    path = unquote(urlsplit(word).path) if word.startswith("file://") else word
+    # A colon or comma in a bind would be read as the next part of it.
+    if not path.startswith(("/", "~")) or re.search(r"[:,]", path):
+        return None
+    folder = Path(path).expanduser()
+    return folder.resolve() if folder.is_dir() else None

@@ -1,0 +1,253 @@
+"""Ask an OCI registry which image a tag stands for (OCI distribution specification 1.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import mirrors
+from sifwright.catalog.schema import did_you_mean
+from sifwright.host.network import credentials
+from sifwright.host.network import http as web
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from requests import Response
+
+__all__ = [
+    "ABSENT_FIX",
+    "ACCEPT",
+    "BUSY_FIX",
+    "DOCKER_HUB",
+    "PARTIAL",
+    "Client",
+    "ImageNotFoundError",
+    "Reference",
+    "RegistryError",
+    "RegistryUnreachableError",
+    "digest",
+    "digest_header",
+    "login_fix",
+    "parse",
+    "refuse",
+]
+
+DOCKER_HUB = "docker.io"
+# Where the engine looks for name and password, and so do we.
+_LOGIN = "APPTAINER_DOCKER_USERNAME and APPTAINER_DOCKER_PASSWORD"
+ABSENT_FIX = f"Name an image that is there, or log in: {_LOGIN}."
+BUSY_FIX = (
+    "Wait and try again, log in (registries give more to whom they know), or name a mirror in the"
+    f" file of {mirrors.VARIABLE}."
+)
+_DOCKER_HUB_API = "registry-1.docker.io"
+_MANIFESTS = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_MAX_TAGS = 1000
+_OK, PARTIAL, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 200, 206, 401, 403, 404
+_TOO_MANY, _SERVER_ERROR = 429, 500
+ACCEPT = {"Accept": ", ".join(_MANIFESTS)}
+_PLAIN = web.HttpOptions(netrc=False)
+
+
+class RegistryError(Exception):
+    """The registry does not say which image it is; the message says why, `fix` what to do."""
+
+    def __init__(self, what: str, fix: str = ABSENT_FIX) -> None:
+        super().__init__(what)
+        self.fix = fix
+
+
+class ImageNotFoundError(RegistryError):
+    """It has no such image, or says so to whom it does not know."""
+
+
+class RegistryUnreachableError(RegistryError):
+    """It cannot be asked now; that says nothing about the image."""
+
+    def __init__(self, what: str, fix: str = mirrors.NETWORK_FIX) -> None:
+        super().__init__(what, fix)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reference:
+    """An image in a registry. `http`: the registry has no TLS."""
+
+    registry: str
+    repository: str
+    tag: str = ""
+    digest: str = ""
+    http: bool = False
+
+    def __str__(self) -> str:
+        end = f"@{self.digest}" if self.digest else f":{self.tag}"
+        return f"{self.registry}/{self.repository}{end}"
+
+    def at(self, digest: str) -> Reference:
+        """The same image by its digest, which cannot come to mean another."""
+        return replace(self, tag="", digest=digest)
+
+    @property
+    def api(self) -> str:
+        host = _DOCKER_HUB_API if self.registry == DOCKER_HUB else self.registry
+        return f"{'http' if self.http else 'https'}://{host}/v2/{self.repository}"
+
+
+def parse(text: str) -> Reference:
+    """Read a name by Docker's rules: what comes first is a registry if it looks like a host."""
+    scheme, _, name = text.rpartition("://")
+    name, _, digest = name.partition("@")
+    name, tag = _tag(name)
+    first, slash, rest = name.partition("/")
+    if not slash or not (first == "localhost" or re.search("[.:]", first)):
+        first, rest = DOCKER_HUB, name
+    if first == DOCKER_HUB and "/" not in rest:
+        rest = f"library/{rest}"
+    tag = "" if digest else tag or "latest"
+    return Reference(registry=first, repository=rest, tag=tag, digest=digest, http=scheme == "http")
+
+
+def _tag(name: str) -> tuple[str, str]:
+    """The colon of a port comes before a slash."""
+    before, colon, tag = name.rpartition(":")
+    return (before, tag) if colon and "/" not in tag else (name, "")
+
+
+class Client:
+    """Asks a registry about one image: as anybody, then as the registry wants it.
+
+    That is with a token, which ends after minutes and is then had anew, or with name and password.
+    """
+
+    def __init__(self, reference: Reference, way: web.HttpOptions = _PLAIN) -> None:
+        self.reference, self._way = reference, way
+        self._authorization = ""
+
+    @contextmanager
+    def opened(
+        self,
+        path: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        large: bool = False,
+    ) -> Iterator[Response]:
+        """The answer to a path below the image's address. Raises `OSError` if there is none."""
+        with ExitStack() as stack:
+            answer = stack.enter_context(self._once(path, method, headers or {}, large=large))
+            if answer.status_code == _UNAUTHORIZED and self._authorize(answer):
+                answer = stack.enter_context(self._once(path, method, headers or {}, large=large))
+            yield answer
+
+    def ask(self, path: str, *, method: str = "GET") -> Response:
+        """A whole answer."""
+        with self.opened(path, method=method, headers=ACCEPT) as answer:
+            web.whole(answer)
+            return answer
+
+    def _once(
+        self, path: str, method: str, headers: Mapping[str, str], *, large: bool
+    ) -> AbstractContextManager[Response]:
+        own = {"Authorization": self._authorization} if self._authorization else {}
+        url = f"{self.reference.api}/{path}"
+        return web.open_response(
+            url, method=method, headers={**headers, **own}, way=self._way, large=large
+        )
+
+    def _authorize(self, answer: Response) -> bool:
+        """Whether there is anything else to try."""
+        before, challenge = self._authorization, answer.headers.get("WWW-Authenticate", "")
+        self._authorization = _authorization(challenge, self.reference)
+        return bool(self._authorization) and self._authorization != before
+
+
+def digest(reference: Reference) -> str:
+    """The digest of the image, or of the index if there is one for several processors."""
+    client, path = Client(reference), f"manifests/{reference.digest or reference.tag}"
+    try:
+        answer = client.ask(path, method="HEAD")
+        if answer.status_code == _OK and not digest_header(answer):
+            answer = client.ask(path)
+        refuse(answer, client)
+    except OSError as error:
+        raise RegistryUnreachableError(web.root_cause(error)) from None
+    return digest_header(answer) or f"sha256:{hashlib.sha256(answer.content).hexdigest()}"
+
+
+def refuse(answer: Response, client: Client) -> None:
+    """Raise `RegistryError` for an answer that is not what was asked for."""
+    what = f"HTTP {answer.status_code} {answer.reason}"
+    if answer.status_code == _TOO_MANY:
+        raise RegistryUnreachableError(f"{what}{_waiting(answer)}", BUSY_FIX)
+    if answer.status_code >= _SERVER_ERROR:
+        raise RegistryUnreachableError(f"{what}{_waiting(answer)}")
+    if answer.status_code == _NOT_FOUND:
+        raise ImageNotFoundError(_not_found(client))
+    if answer.status_code in {_UNAUTHORIZED, _FORBIDDEN}:
+        raise RegistryError(what, login_fix(client.reference))
+    if answer.status_code not in {_OK, PARTIAL}:
+        raise RegistryError(what)
+
+
+def digest_header(answer: Response) -> str:
+    value = answer.headers.get("Docker-Content-Digest", "")
+    return value if _DIGEST.fullmatch(value) else ""
+
+
+def _waiting(answer: Response) -> str:
+    seconds = answer.headers.get("Retry-After", "")
+    return f" (it asks to wait {seconds[:40]} s)" if seconds.isdecimal() else ""
+
+
+def _not_found(client: Client) -> str:
+    """No such tag or no such image: say which, and what there is."""
+    wanted = client.reference.digest or client.reference.tag
+    try:
+        answer = client.ask(f"tags/list?n={_MAX_TAGS}")
+        tags = answer.json().get("tags") or [] if answer.status_code == _OK else []
+    except (OSError, ValueError, AttributeError):
+        tags = []
+    if not tags:
+        return f"there is no image {client.reference}"
+    return f"there is no {wanted}. {did_you_mean(wanted, map(str, tags))}"
+
+
+def login_fix(reference: Reference) -> str:
+    """What to do where nobody may have the image, or whoever asked may not."""
+    name = reference.registry
+    return (
+        f"Log in with a name and password that may have it: {_LOGIN},"
+        f" 'apptainer registry login -u NAME docker://{name}' or 'docker login {name}'."
+    )
+
+
+def _authorization(challenge: str, reference: Reference) -> str:
+    """The answer to a challenge (RFC 9110, 11.6.1; the token flow is Docker's)."""
+    scheme, _, rest = challenge.partition(" ")
+    values = dict(re.findall(r'([a-z]+)="([^"]*)"', rest))
+    login = credentials.basic(reference.registry)
+    if scheme.lower() == "basic":
+        return login
+    realm = values.pop("realm", "")
+    # A password that is asked for with TLS goes nowhere without.
+    places = ("https://", "http://") if reference.http else ("https://",)
+    if scheme.lower() != "bearer" or not realm.startswith(places):
+        return ""
+    query = "&".join(f"{name}={value}" for name, value in values.items() if name != "error")
+    headers = {"Authorization": login} if login else {}
+    answer = web.ask(f"{realm}?{query}", headers=headers, way=_PLAIN)
+    try:
+        found = answer.json()
+        return f"Bearer {found.get('token') or found['access_token']}"
+    except (ValueError, KeyError, AttributeError):
+        return ""

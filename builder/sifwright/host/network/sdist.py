@@ -1,0 +1,198 @@
+"""Where the source archive of a package is, by pip's own settings: indexes and folders of files.
+
+Not `pip download`, which runs what is in the archive to learn what it needs. Builds have this file
+as the program `find-sdist` (templates/bin/fetch-source), alone and with the image's Python.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import subprocess
+import sys
+import urllib.request
+from base64 import b64encode
+from html.parser import HTMLParser
+from netrc import NetrcParseError, netrc
+from pathlib import Path
+from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit, urlunsplit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["NotFound", "Sdist", "default_index", "find", "is_trusted"]
+
+_ACCEPT = "application/vnd.pypi.simple.v1+html, text/html;q=0.5"
+_SECONDS = 60
+_TRUE = ("1", "true", "yes", "on", "y", "t")
+
+
+class NotFound(Exception):
+    """No index has it; the message says what each answered."""
+
+
+class Sdist:
+    """An archive's address, its sha256 if the index says so, and whether pip trusts the host."""
+
+    def __init__(self, address: str, sha256: str, *, trusted: bool) -> None:
+        self.address = address
+        self.sha256 = sha256
+        self.trusted = trusted
+
+
+def find(name: str, version: str, settings: Mapping[str, str]) -> Sdist:
+    """The archive NAME-VERSION.tar.gz. `settings` are pip's, as its variables (PIP_INDEX_URL).
+
+    Raises `NotFound` with the answers of all that were asked.
+    """
+    said = []
+    for page in _pages(name, settings):
+        try:
+            links = list(_links(page, settings))
+        except (OSError, ValueError) as error:
+            said.append(f"{_anonymous(page)}: {getattr(error, 'reason', '') or error}")
+            continue
+        for link in links:
+            address, fragment = urldefrag(link)
+            if _is_sdist(address, name, version):
+                found = re.search("(?:^|&)sha256=([0-9a-f]{64})(?:&|$)", fragment)
+                trusted = is_trusted(address, settings)
+                return Sdist(address, found[1] if found else "", trusted=trusted)
+        said.append(f"{_anonymous(page)}: no such file")
+    raise NotFound(f"no {name}-{version}.tar.gz ({'; '.join(said) or 'there is no index'})")
+
+
+def _pages(name: str, settings: Mapping[str, str]) -> Iterator[str]:
+    """What lists files: the folders and pages of find-links, and the package's page of indexes."""
+    yield from settings.get("PIP_FIND_LINKS", "").split()
+    if settings.get("PIP_NO_INDEX", "").lower() in _TRUE:
+        return
+    index_url = settings.get("PIP_INDEX_URL") or default_index()
+    for index in f"{index_url} {settings.get('PIP_EXTRA_INDEX_URL', '')}".split():
+        yield f"{index.rstrip('/')}/{_canonical(name)}/"
+
+
+def default_index() -> str:
+    """The index that pip asks where nobody names one, as its own help says it."""
+    command = [sys.executable, "-m", "pip", "install", "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    found = re.search(r"\(default (https?://\S+)\)", " ".join(shown.split()))
+    return found[1] if found else ""
+
+
+def _canonical(name: str) -> str:
+    """By the rules of names of packages (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _is_sdist(address: str, name: str, version: str) -> bool:
+    file = unquote(urlsplit(address).path).rpartition("/")[2]
+    end = f"-{version}.tar.gz"
+    return file.endswith(end) and _canonical(file[: -len(end)]) == _canonical(name)
+
+
+def _links(page: str, settings: Mapping[str, str]) -> Iterator[str]:
+    """The addresses on a page, or of the files in a folder of this machine."""
+    parts = urlsplit(page)
+    if parts.scheme in {"http", "https"}:
+        yield from _remote_links(page, settings)
+        return
+    path = Path(unquote(parts.path) if parts.scheme == "file" else page).expanduser().absolute()
+    listing = path / "index.html" if path.is_dir() else path
+    if listing.is_file():
+        for link in _hrefs(listing.read_text()):
+            yield urljoin(listing.as_uri(), link)
+    else:
+        for file in sorted(path.iterdir()):
+            yield file.as_uri()
+
+
+def _remote_links(page: str, settings: Mapping[str, str]) -> Iterator[str]:
+    login, plain = _without_login(page)
+    login = login or _noted_login(plain)
+    headers = {"Accept": _ACCEPT, **_authorization(login)}
+    request = urllib.request.Request(plain, headers=headers)  # noqa: S310  # http or https
+    with _opener(page, settings).open(request, timeout=_SECONDS) as answer:
+        text, base = answer.read().decode(), answer.geturl()
+    for link in _hrefs(text):
+        parts = urlsplit(urljoin(base, link))
+        # As pip does: the index's login is for all that lies beside it.
+        if login and login in page and parts.netloc == urlsplit(plain).netloc:
+            parts = parts._replace(netloc=f"{login}@{parts.netloc}")
+        yield urlunsplit(parts)
+
+
+def _without_login(address: str) -> tuple[str, str]:
+    parts = urlsplit(address)
+    login, _, host = parts.netloc.rpartition("@")
+    return login, urlunsplit(parts._replace(netloc=host))
+
+
+def _noted_login(address: str) -> str:
+    """The login that the file of NETRC has for a host, which builds keep out of addresses."""
+    try:
+        noted = netrc(os.environ["NETRC"]).authenticators(urlsplit(address).hostname or "")
+    except (KeyError, OSError, NetrcParseError):
+        return ""
+    return f"{quote(noted[0], safe='')}:{quote(noted[2], safe='')}" if noted else ""
+
+
+def _authorization(login: str) -> dict[str, str]:
+    encoded = b64encode(unquote(login).encode()).decode()
+    return {"Authorization": f"Basic {encoded}"} if login else {}
+
+
+def _opener(page: str, settings: Mapping[str, str]) -> urllib.request.OpenerDirector:
+    authorities = settings.get("PIP_CERT") or settings.get("SSL_CERT_FILE") or None
+    context = ssl.create_default_context(cafile=authorities)
+    if is_trusted(page, settings):
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    proxy = settings.get("PIP_PROXY")
+    proxies = {"http": proxy, "https": proxy} if proxy else None
+    handlers = (urllib.request.ProxyHandler(proxies), urllib.request.HTTPSHandler(context=context))
+    return urllib.request.build_opener(*handlers)
+
+
+def is_trusted(address: str, settings: Mapping[str, str]) -> bool:
+    """Whether its certificate need not be known; `settings` as for `find`."""
+    host = urlsplit(_without_login(address)[1])
+    trusted = settings.get("PIP_TRUSTED_HOST", "").split()
+    return bool(host.netloc) and (host.netloc in trusted or host.hostname in trusted)
+
+
+def _anonymous(address: str) -> str:
+    return re.sub(r"//[^/\s]*@", "//", address)
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.hrefs: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note where a link leads."""
+        if tag == "a":
+            self.hrefs += [value for key, value in attrs if key == "href" and value]
+
+
+def _hrefs(text: str) -> list[str]:
+    page = _Page()
+    page.feed(text)
+    return page.hrefs
+
+
+def _main() -> int:
+    """Print `ADDRESS trusted|-` for NAME VERSION; what went wrong goes to standard error."""
+    try:
+        found = find(sys.argv[1], sys.argv[2], os.environ)
+    except NotFound as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{found.address} {'trusted' if found.trusted else '-'}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

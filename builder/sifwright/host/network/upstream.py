@@ -1,0 +1,128 @@
+"""What a source is where it comes from, or at the mirror: the commit of a ref, a file's sha256."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import mirrors
+from sifwright.host.network import http, pip_settings, sdist
+from sifwright.plan.sources import fill
+from sifwright.system import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from sifwright.catalog.mirrors import MirrorRule, Mirrors
+    from sifwright.catalog.model import Source
+
+__all__ = ["LookupFailedError", "digest", "has_commit", "sdist_of"]
+
+_GIT_SECONDS = 60
+_PIECE = 1 << 20
+
+
+class LookupFailedError(Exception):
+    """There is no answer, or not that version; the message says why."""
+
+
+def digest(source: Source, version: str) -> str:
+    """The commit or sha256 that a version is now. Raises `LookupFailedError`."""
+    rules, url = mirrors.load(), fill(source.url, version)
+    if source.kind == "git":
+        return _commit(source, version, rules)
+    if source.kind == "pip":
+        found = sdist_of(url, version)
+        if found.sha256:
+            return found.sha256
+        url = found.address
+    address = rules.redirect(url, *mirrors.DOWNLOADS)
+    place = mirrors.local_path(address)
+    try:
+        return _sha256_of_file(place) if place else _sha256_of_download(address)
+    except OSError as error:
+        raise LookupFailedError(f"{http.redact_url(url)}: {http.root_cause(error)}") from None
+
+
+def sdist_of(name: str, version: str) -> sdist.Sdist:
+    """Where the source archive of a package is. Raises `LookupFailedError`."""
+    settings = pip_settings.environment(pip_settings.settings())
+    try:
+        return sdist.find(name, version, {"SSL_CERT_FILE": pip_settings.ca_bundle(), **settings})
+    except sdist.NotFound as error:
+        raise LookupFailedError(str(error)) from None
+
+
+def _commit(source: Source, version: str, rules: Mirrors) -> str:
+    """Of a tag with a message the commit, not the tag's own object (gitrevisions, `^{}`)."""
+    url, ref = fill(source.url, version), fill(source.ref, version)
+    names = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}"]
+    if source.branch:
+        names = [f"refs/heads/{ref}"]
+    answer = _git("ls-remote", url, *names, rules=rules)
+    found = {name: one for one, name in map(str.split, answer.splitlines())}
+    for name in names:
+        if name in found:
+            return found[name]
+    raise LookupFailedError(f"{url} has no {'branch' if source.branch else 'tag'} {ref}")
+
+
+def has_commit(source: Source, version: str) -> bool:
+    """Whether the repository still gives the commit that a version is pinned to.
+
+    Raises `LookupFailedError` if the repository gives nothing at all.
+    """
+    rules, url = mirrors.load(), fill(source.url, version)
+    commit = source.versions[version].digest
+    with tempfile.TemporaryDirectory() as folder:
+        here = ("-C", folder)
+        _git(*here, "init", "--quiet", "--bare", rules=rules)
+        try:
+            _git(*here, "fetch", "--quiet", "--depth=1", url, commit, rules=rules)
+        except LookupFailedError:
+            # A plain web server gives no single commits, nor do old servers.
+            _git(*here, "fetch", "--quiet", url, "+refs/heads/*:refs/heads/*", rules=rules)
+            kind = processes.capture(["git", *here, "cat-file", "-t", commit]).stdout
+            return kind.strip() == "commit"
+    return True
+
+
+def _git(*arguments: str, rules: Mirrors) -> str:
+    """The output of git. Raises `LookupFailedError` with what it complained about."""
+    environment = _git_environment(rules.of("git"))
+    answer = processes.capture(["git", *arguments], env=environment, timeout=_GIT_SECONDS)
+    if answer.returncode != 0:
+        lines = answer.stderr.strip().splitlines() or [f"exit status {answer.returncode}"]
+        raise LookupFailedError(http.redact_url(lines[-1]))
+    return answer.stdout
+
+
+def _git_environment(rules: Iterable[MirrorRule]) -> dict[str, str]:
+    """Through the environment, because a command line is everybody's to read."""
+    settings = list(mirrors.git_config(rules))
+    env = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return {**os.environ, **env}
+
+
+def _sha256_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sha256_of_download(address: str) -> str:
+    """Of the bytes as they are stored: what is packed for the way is not what is pinned."""
+    found, size = hashlib.sha256(), 0
+    with http.open_response(address, large=True) as answer:
+        answer.raise_for_status()
+        for piece in answer.iter_content(_PIECE):
+            found.update(piece)
+            size += len(piece)
+        promised = answer.headers.get("Content-Length", str(size))
+    if promised != str(size):
+        raise OSError(f"{size} of {promised} bytes came")
+    return found.hexdigest()

@@ -1,0 +1,123 @@
+"""The tree of a SIF, with the layer that each path comes from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from sifwright.images.contents.unsquashfs import Squashed
+from sifwright.images.sif import sif_file
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from sifwright.images.contents.listing import ListedPath
+
+__all__ = ["LayerStack", "LayeredNode", "stacked", "topmost"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayeredNode:
+    """A path of the tree; `layer` is the number of the layer that it comes from."""
+
+    node: ListedPath
+    layer: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerStack:
+    """A SIF's layers, the lowest first (a flat one has one), and what they come to.
+
+    `sizes` are those of the packed layers in bytes.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    layers: tuple[Squashed, ...]
+    tree: Mapping[bytes, LayeredNode]
+
+    @property
+    def unpacked(self) -> int:
+        """Bytes of all files; each name of a file counts."""
+        return sum(placed.node.size for placed in self.tree.values())
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Read a SIF's list of files; raises `UsageError` if it is none."""
+        parts = sif_file.partitions(path)
+        layers = tuple(Squashed(path=path, offset=part.offset) for part in parts)
+        return cls(
+            path=path,
+            names=tuple(part.name for part in parts),
+            sizes=tuple(part.size for part in parts),
+            layers=layers,
+            tree=stacked([layer.nodes() for layer in layers]),
+        )
+
+    def texts(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
+        """The contents of small files of the tree; what is not there is left out."""
+        found: dict[bytes, bytes] = {}
+        for layer, some in self._by_layer(paths):
+            found.update(layer.texts(some))
+        return found
+
+    def digests(self, paths: Collection[bytes]) -> dict[bytes, str]:
+        """The sha256 of files of the tree."""
+        found: dict[bytes, str] = {}
+        for layer, some in self._by_layer(paths):
+            found.update(layer.digests(some))
+        return found
+
+    def digest(self, layer: int) -> str:
+        """The sha256 of a whole layer, packed."""
+        return sif_file.digest(self.path, sif_file.partitions(self.path)[layer])
+
+    def _by_layer(self, paths: Collection[bytes]) -> Iterator[tuple[Squashed, set[bytes]]]:
+        found: dict[int, set[bytes]] = defaultdict(set)
+        for path in paths:
+            placed = self.tree.get(path)
+            if placed is not None and placed.node.kind == "file":
+                found[placed.layer].add(path)
+        for number, some in sorted(found.items()):
+            yield self.layers[number], some
+
+
+def topmost(path: Path, wanted: bytes) -> bytes | None:
+    """The contents of one file of a SIF, from the highest layer that has it; None if none has.
+
+    Only that file is read; raises `UsageError` if the path is no SIF.
+    """
+    for part in reversed(sif_file.partitions(path)):
+        found = Squashed(path=path, offset=part.offset).texts([wanted])
+        if wanted in found:
+            return found[wanted]
+    return None
+
+
+def stacked(listings: Sequence[Sequence[ListedPath]]) -> dict[bytes, LayeredNode]:
+    """What layers come to, the lowest first: the highest wins, and only folders are merged."""
+    tree: dict[bytes, LayeredNode] = {}
+    for number, nodes in enumerate(listings):
+        hidden = {one.path for one in nodes if _hides(one, tree.get(one.path))}
+        if hidden:
+            tree = {path: placed for path, placed in tree.items() if not _below(path, hidden)}
+        new = (one for one in nodes if not one.is_whiteout)
+        tree.update((one.path, LayeredNode(node=one, layer=number)) for one in new)
+    return tree
+
+
+def _hides(node: ListedPath, lower: LayeredNode | None) -> bool:
+    """Whether all that the layers below have there is gone."""
+    return lower is not None and not (node.is_folder and lower.node.is_folder)
+
+
+def _below(path: bytes, folders: Collection[bytes]) -> bool:
+    """Whether a path is one of these, or is in one of them."""
+    while path:
+        if path in folders:
+            return True
+        path = path.rpartition(b"/")[0]
+    return False

@@ -1,0 +1,271 @@
+"""What is in a layer: one node for each path, in a file beside its squashfs.
+
+A member of gzip's format each: a line of JSON that says how many rows there are, then blocks of
+them in the order of `key`. A block is read without those before it, so that who looks a path up
+need not hold what a list of all rows takes (700 bytes each).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import stat
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sifwright.errors import BuildError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    Row = list[Any]
+
+__all__ = [
+    "BLOCK",
+    "FORMAT",
+    "WHITEOUT",
+    "Block",
+    "ListedPath",
+    "ListingWriter",
+    "blocks",
+    "key",
+    "kind",
+    "node",
+    "path_of",
+    "read",
+    "rows",
+    "text",
+    "write",
+]
+
+FORMAT = 2
+# Rows. With more a file is smaller, and to look one path up takes longer.
+BLOCK = 128
+WHITEOUT = "whiteout"
+# Its place in a row.
+_LINKS = 9
+# Bytes, more than most blocks have.
+_PIECE = 1 << 13
+# What zlib calls that format.
+_GZIP = 31
+_KINDS = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "symlink",
+    stat.S_IFCHR: "character device",
+    stat.S_IFBLK: "block device",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListedPath:
+    """One path of a layer, as its squashfs has it.
+
+    `path` has no slash at its ends and is empty for the root; `mode` is without the type; `size` is
+    that of a file in bytes, `mtime` is in seconds, as squashfs keeps it. Names of one file (hard
+    links) have the same `links`, which is 0 for a file with one name. A whiteout says that the
+    layers below have this path and the image has not.
+    """
+
+    path: bytes
+    kind: str
+    mode: int = 0
+    uid: int = 0
+    gid: int = 0
+    size: int = 0
+    mtime: int = 0
+    target: bytes = b""
+    device: tuple[int, int] = (0, 0)
+    links: int = 0
+    xattrs: tuple[tuple[bytes, bytes], ...] = ()
+
+    @classmethod
+    def whiteout(cls, path: bytes) -> ListedPath:
+        return cls(path=path, kind=WHITEOUT)
+
+    @property
+    def is_whiteout(self) -> bool:
+        return self.kind == WHITEOUT
+
+    @property
+    def is_folder(self) -> bool:
+        return self.kind == "folder"
+
+    @property
+    def rights(self) -> tuple[object, ...]:
+        """What makes one folder differ from another, apart from its time and what is in it."""
+        return self.kind, self.mode, self.uid, self.gid, self.xattrs
+
+
+def kind(status: os.stat_result) -> str:
+    """What a path is; overlayfs marks a path as gone by a character device 0:0."""
+    found = _KINDS[stat.S_IFMT(status.st_mode)]
+    return WHITEOUT if found == "character device" and status.st_rdev == 0 else found
+
+
+def key(path: bytes) -> bytes:
+    """Sorts paths as a walk finds them: what is in a folder is right behind it."""
+    return path.replace(b"/", b"\0")
+
+
+class ListingWriter:
+    """Takes the nodes of a listing in the order of `key`, and holds them packed."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._blocks: list[bytes] = []
+        self._linked: list[int] = []
+        self._count = 0
+
+    def add(self, node: ListedPath) -> None:
+        self._rows.append(_row(node))
+        self._count += 1
+        if len(self._rows) == BLOCK:
+            self._flush()
+
+    def _flush(self) -> None:
+        if any(row[_LINKS] for row in self._rows):
+            self._linked.append(len(self._blocks))
+        if self._rows:
+            self._blocks.append(_packed(self._rows))
+        self._rows = []
+
+    def number(self, links: Mapping[int, int]) -> None:
+        """Give the nodes other `links`; 0 to those whose `links` has none."""
+        self._flush()
+        for place in self._linked:
+            found = rows(self._blocks[place])
+            for row in found:
+                row[_LINKS] = links.get(row[_LINKS], 0)
+            self._blocks[place] = _packed(found)
+
+    def write(self, path: Path) -> None:
+        """Write the file; the same nodes give the same bytes."""
+        self._flush()
+        with path.open("wb") as file:
+            file.write(_packed({"format": FORMAT, "nodes": self._count}))
+            file.writelines(self._blocks)
+
+
+def _packed(found: object) -> bytes:
+    line = json.dumps(found, separators=(",", ":")) + "\n"
+    return gzip.compress(line.encode("ascii"), compresslevel=3, mtime=0)
+
+
+def write(path: Path, nodes: Iterable[ListedPath]) -> None:
+    """Write a listing; the same nodes in any order give the same bytes."""
+    writer = ListingWriter()
+    for one in sorted(nodes, key=lambda node: key(node.path)):
+        writer.add(one)
+    writer.write(path)
+
+
+class Block(NamedTuple):
+    """Rows next to each other: the `key` of the first, and all of them packed."""
+
+    start: bytes
+    packed: bytes
+
+
+def read(path: Path) -> list[ListedPath]:
+    """The nodes of a listing, a folder before what is in it.
+
+    Raises `BuildError` if the file is not a listing of this version.
+    """
+    return [node(row) for block in blocks(path) for row in rows(block.packed)]
+
+
+def blocks(path: Path) -> list[Block]:
+    """The blocks of a listing; all but the last have `BLOCK` rows. Raises as `read` does."""
+    try:
+        members = _members(path.read_bytes())
+        head = json.loads(next(members, (b"", b""))[1])
+        found = [Block(_start(text.decode("ascii")), packed) for packed, text in members]
+        if head["format"] == FORMAT and len(found) == -(-head["nodes"] // BLOCK):
+            return found
+        what = "is no listing of this version's layers"
+    except OSError as error:
+        what = f"is no listing that can be read: {error.strerror or error}"
+    except (EOFError, zlib.error, ValueError, LookupError, TypeError):
+        what = "is no listing of this version's layers"
+    fix = "Remove it from the cache with its layer: sifwright cache verify"
+    raise BuildError.of(what, where=str(path), fix=fix)
+
+
+def _members(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Each member of a gzip file and what is in it, checked against its checksum."""
+    start = place = 0
+    while place < len(data):
+        member, texts = zlib.decompressobj(wbits=_GZIP), []
+        while not member.eof:
+            # Not all there is: what is left over is copied each time.
+            piece = data[place : place + _PIECE]
+            if not piece:
+                raise EOFError
+            texts.append(member.decompress(piece))
+            place += len(piece) - len(member.unused_data)
+        yield data[start:place], b"".join(texts)
+        start = place
+
+
+def _start(text: str) -> bytes:
+    """Of rows as JSON, the key of the first; all of them take a hundred times longer to read."""
+    return key(_bytes(json.JSONDecoder().raw_decode(text, len("[["))[0]))
+
+
+def rows(packed: bytes) -> list[Row]:
+    """The rows of a block."""
+    found: list[Row] = json.loads(zlib.decompress(packed, wbits=_GZIP))
+    return found
+
+
+def path_of(row: Row) -> bytes:
+    return _bytes(row[0])
+
+
+def _row(node: ListedPath) -> Row:
+    return [
+        text(node.path),
+        node.kind,
+        node.mode,
+        node.uid,
+        node.gid,
+        node.size,
+        node.mtime,
+        text(node.target),
+        node.device,
+        node.links,
+        {text(name): value.hex() for name, value in node.xattrs},
+    ]
+
+
+def node(row: Row) -> ListedPath:
+    """The node that a row is of."""
+    path, found, mode, uid, gid, size, mtime, target, device, links, xattrs = row
+    return ListedPath(
+        path=_bytes(path),
+        kind=found,
+        mode=mode,
+        uid=uid,
+        gid=gid,
+        size=size,
+        mtime=mtime,
+        target=_bytes(target),
+        device=(device[0], device[1]),
+        links=links,
+        xattrs=tuple((_bytes(name), bytes.fromhex(value)) for name, value in xattrs.items()),
+    )
+
+
+def text(name: bytes) -> str:
+    """A name as JSON can hold it, whatever its bytes and the machine's locale."""
+    return name.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,166 @@
+"""The Pythons of an image in the order of its PATH, and torch in each."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from sifwright.images.contents.image_facts import Python, Torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sifwright.images.contents.image_tree import ImageTree
+
+    # By folder.
+    _Versions = dict[str, set[str]]
+
+__all__ = ["pythons"]
+
+# As a shell finds them: `command -v python || command -v python3`.
+_NAMES = ("python", "python3")
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PROGRAM = re.compile(r"python(3\.\d{1,9})")
+# Wrappers as layer base-image makes them.
+_WRAPPER = re.compile(r"#!.*\n(?:#.*\n)*exec\s+['\"]?(/[^\s'\"]+/python[\d.]*)['\"]?\s")
+# Of what is in an environment: its folder, and the version.
+_LIBRARY = re.compile(r"(?:(.*)/)?lib(?:64)?/python(3\.\d{1,9})/os\.py")
+_CONDA = re.compile(r"(?:(.*)/)?conda-meta/python-(3\.\d{1,9})(?!\d)[^/]*\.json")
+# Of version.py: name, maybe a type, and a text.
+_VERSION = re.compile(
+    r"^(__version__|cuda|hip|rocm)\s*(?::[^=\n]*)?=\s*['\"]([^'\"\n]*)['\"]", re.MULTILINE
+)
+
+
+def pythons(tree: ImageTree, environment: Mapping[str, str]) -> tuple[Python, ...]:
+    """Those that PATH finds, the first the one that is started; then environments beside it."""
+    found: dict[str, Python] = {}
+    inside = [_inside(tree, pattern) for pattern in (_CONDA, _LIBRARY)]
+    for path in (*_on_path(tree, environment.get("PATH") or _PATH), *_environments(tree)):
+        one = _python(tree, path, environment, inside)
+        if one is not None:
+            found.setdefault(one.prefix, one)
+    return tuple(found.values())
+
+
+def _on_path(tree: ImageTree, path: str) -> Iterator[str]:
+    for name in _NAMES:
+        for folder in path.split(":"):
+            if folder.startswith("/"):
+                yield posixpath.join(tree.real(folder), name)
+
+
+def _environments(tree: ImageTree) -> Iterator[str]:
+    marks = ("/pyvenv.cfg", "/conda-meta/history")
+    for path in sorted(tree.files):
+        for mark in marks:
+            if path.endswith(mark):
+                yield f"{path.removesuffix(mark)}/bin/python"
+
+
+def _python(
+    tree: ImageTree, path: str, environment: Mapping[str, str], inside: Sequence[_Versions]
+) -> Python | None:
+    text = tree.text(path)
+    if text is None:
+        return None
+    if wrapped := _WRAPPER.match(text):
+        path = wrapped[1].lstrip("/")
+        if tree.text(path) is None:
+            return None
+    prefix = _prefix(tree, path)
+    kind = "system"
+    if f"{prefix}/pyvenv.cfg" in tree.files:
+        kind = "venv"
+    elif f"{prefix}/conda-meta/history" in tree.files:
+        kind = "conda"
+    version = _python_version(tree, path, prefix, inside)
+    return Python(
+        path=f"/{path}",
+        version=version,
+        kind=kind,
+        prefix=f"/{prefix}",
+        torch=_torch(tree, prefix, version, environment),
+    )
+
+
+def _prefix(tree: ImageTree, path: str) -> str:
+    """As Python finds it: a virtual environment's by where it is, else where its links lead."""
+    own = posixpath.dirname(posixpath.dirname(path))
+    own = tree.real(own)
+    if f"{own}/pyvenv.cfg" in tree.files:
+        return own
+    return posixpath.dirname(posixpath.dirname(tree.real(path)))
+
+
+def _python_version(tree: ImageTree, path: str, prefix: str, inside: Sequence[_Versions]) -> str:
+    if match := _PROGRAM.fullmatch(posixpath.basename(tree.real(path))):
+        return match[1]
+    settings = _settings(tree, prefix)
+    if match := re.match(
+        r"3\.\d{1,9}", settings.get("version") or settings.get("version_info", "")
+    ):
+        return match[0]
+    for versions in inside:
+        found = versions.get(prefix, set())
+        if len(found) == 1:
+            return next(iter(found))
+    return ""
+
+
+def _inside(tree: ImageTree, pattern: re.Pattern[str]) -> _Versions:
+    """The versions that files in an environment are called after, by its folder."""
+    found: _Versions = defaultdict(set)
+    for path in tree.files:
+        if match := pattern.fullmatch(path):
+            found[match[1] or ""].add(match[2])
+    return found
+
+
+def _settings(tree: ImageTree, prefix: str) -> dict[str, str]:
+    lines = (tree.text(f"{prefix}/pyvenv.cfg") or "").splitlines()
+    pairs = (line.partition("=") for line in lines)
+    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
+
+
+def _torch(
+    tree: ImageTree, prefix: str, version: str, environment: Mapping[str, str]
+) -> Torch | None:
+    for folder in _packages(tree, prefix, version, environment):
+        text = tree.text(f"{folder}/torch/version.py")
+        if text is not None:
+            return _parsed(text)
+    return None
+
+
+def _packages(
+    tree: ImageTree, prefix: str, version: str, environment: Mapping[str, str]
+) -> Iterator[str]:
+    """Where a Python looks for packages, in its order (sys.path)."""
+    yield from filter(None, environment.get("PYTHONPATH", "").split(":"))
+    yield from _places(prefix, version)
+    settings = _settings(tree, prefix)
+    if settings.get("include-system-site-packages", "").lower() == "true":
+        yield from _places(posixpath.dirname(tree.real(settings.get("home", ""))), version)
+
+
+def _places(prefix: str, version: str) -> Iterator[str]:
+    # Debian has what pip installs in a place of its own.
+    if prefix == "usr":
+        yield f"usr/local/lib/python{version}/dist-packages"
+    for lib in ("lib", "lib64"):
+        yield f"{prefix}/{lib}/python{version}/site-packages"
+        yield f"{prefix}/{lib}/python{version}/dist-packages"
+    yield f"{prefix}/lib/python3/dist-packages"
+
+
+def _parsed(text: str) -> Torch:
+    found = dict(_VERSION.findall(text))
+    rocm = found.get("rocm") or found.get("hip", "")
+    return Torch(
+        version=found.get("__version__", ""),
+        cuda=found.get("cuda", ""),
+        rocm=".".join(rocm.split(".")[:2]),
+    )

@@ -1,0 +1,188 @@
+"""Read a squashfs file, or one inside a SIF, by `unsquashfs`: nothing is unpacked or mounted.
+
+It needs no user namespace, since no file is made, and shows owners as they are in the image.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from typing import IO, TYPE_CHECKING
+
+from sifwright.errors import MachineError, SifwrightError, UsageError
+from sifwright.images.contents import unsquashfs_output
+from sifwright.system import user_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from sifwright.images.contents.listing import ListedPath
+    from sifwright.images.contents.unsquashfs_output import File
+
+__all__ = ["Squashed"]
+
+_BLOCK = 1 << 20
+# What is asked for as text: dpkg's database has less than 10 MB.
+_MAXIMUM_TEXT, _MAXIMUM_TEXTS = 64 << 20, 512 << 20
+# unsquashfs compares each path with each name of a folder that was asked for.
+_MOST_NAMES = 2000
+_SIMPLE = re.compile(rb"[^\s\\#]+( [^\s\\#]+)*")
+# unsquashfs removes its output if it fails. As root it removed /dev/stdout, the name that others
+# use for this; here nothing can be removed.
+_OUTPUT = "/proc/self/fd/1"
+_FIX = "Give an image that 'apptainer exec' can start."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Squashed:
+    """A squashfs file that begins at a byte of a file.
+
+    Every method raises `UsageError` if it cannot be read, and `MachineError` if unsquashfs of
+    squashfs-tools 4.5 (2021) or later is missing.
+    """
+
+    path: Path
+    offset: int = 0
+
+    def nodes(self) -> list[ListedPath]:
+        """All paths; extended attributes are not among what is known of them."""
+        with self._opened(None) as (_, nodes, _):
+            # All names of a file share one.
+            if len({node.links or node.path for node in nodes}) != self._inodes():
+                # Only a line break in the target of a symbolic link can do that.
+                raise self._unreadable("its list of files contradicts itself")
+            return nodes
+
+    def texts(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
+        """The contents of some files, without those that are not there or are no text at all."""
+        found, left = dict[bytes, bytes](), _MAXIMUM_TEXTS
+        for path, data in self.contents(paths):
+            found[path] = data
+            left -= len(data)
+            if left < 0:
+                raise self._unreadable(f"its texts have more than {_MAXIMUM_TEXTS >> 20} MiB")
+        return found
+
+    def digests(self, paths: Collection[bytes]) -> dict[bytes, str]:
+        """The sha256 of some files."""
+        found: dict[bytes, str] = {}
+        with self._opened(paths) as (stream, _, files):
+            for file in files:
+                digest = hashlib.sha256()
+                for block in self._blocks(stream, file):
+                    digest.update(block)
+                asked = [path for path in file.paths if path in paths]
+                found.update(dict.fromkeys(asked, digest.hexdigest()))
+                if len(found) == len(paths):
+                    break
+        return found
+
+    def _inodes(self) -> int:
+        """How many inodes there are by the superblock: its second number of 32 bits."""
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            return int.from_bytes(file.read(8)[4:], "little")
+
+    def contents(self, paths: Collection[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield what `texts` gives, one file after the other."""
+        wanted = set(paths)
+        if not wanted:
+            return
+        with self._opened(wanted) as (stream, _, files):
+            for file in files:
+                asked = wanted.intersection(file.paths)
+                keep = asked and file.size <= _MAXIMUM_TEXT
+                data = b"".join(bytes(one) for one in self._blocks(stream, file) if keep)
+                yield from ((path, data) for path in asked if keep)
+
+    def _blocks(self, stream: IO[bytes], file: File) -> Iterator[memoryview]:
+        buffer, left = memoryview(bytearray(min(_BLOCK, file.size))), file.size
+        while left:
+            count = stream.readinto(buffer[: min(_BLOCK, left)])  # type: ignore[attr-defined]
+            if not count:
+                raise self._unreadable("it is cut off")
+            yield buffer[:count]
+            left -= count
+
+    @contextmanager
+    def _opened(
+        self, paths: Collection[bytes] | None
+    ) -> Iterator[tuple[IO[bytes], list[ListedPath], list[File]]]:
+        """Yield the bytes of the files, all paths and all files; asked for a few, only those."""
+        with tempfile.TemporaryFile() as said, tempfile.NamedTemporaryFile() as names:
+            names.write(b"".join(path + b"\n" for path in paths or ()))
+            names.flush()
+            process = self._start(said, names.name if paths and _simple(paths) else "")
+            with process:
+                assert process.stdout is not None  # noqa: S101  # for the type checker
+                try:
+                    lines = _head(process.stdout)
+                    first = next(lines, b"")
+                    if not first:
+                        process.wait()
+                        said.seek(0)
+                        raise self._refused(said.read(2000).decode(errors="replace"))
+                    nodes, files = self._parsed(chain([first], lines))
+                    yield process.stdout, nodes, files
+                finally:
+                    # Whoever asked may have seen enough.
+                    process.kill()
+
+    def _start(self, said: IO[bytes], names: str) -> subprocess.Popen[bytes]:
+        command = ["unsquashfs", "-no-progress", "-quiet", "-offset", str(self.offset)]
+        command += ["-no-wildcards", "-ef", names] if names else []
+        try:
+            return subprocess.Popen(
+                [*command, "-pf", _OUTPUT, str(self.path.absolute())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                bufsize=_BLOCK,
+                pipesize=_BLOCK,
+                env=user_namespace.environment(),
+            )
+        except FileNotFoundError:
+            raise _missing("unsquashfs is not there") from None
+
+    def _parsed(self, lines: Iterable[bytes]) -> tuple[list[ListedPath], list[File]]:
+        try:
+            return unsquashfs_output.parse(lines)
+        except (ValueError, LookupError) as error:
+            raise self._unreadable(f"it {error}") from error
+
+    def _refused(self, said: str) -> SifwrightError:
+        if "invalid option" in said or "SYNTAX" in said:
+            return _missing("unsquashfs is older than 4.5")
+        return self._unreadable(" ".join(said.split())[:200] or "unsquashfs finds nothing in it")
+
+    def _unreadable(self, why: str) -> SifwrightError:
+        return UsageError.of(f"its files cannot be read: {why}", where=str(self.path), fix=_FIX)
+
+
+def _head(stream: IO[bytes]) -> Iterator[bytes]:
+    """The lines up to the marker, which stands between two lines that are no paths either."""
+    before = b""
+    for line in stream:
+        if line == unsquashfs_output.DATA and before == b"#\n":
+            stream.readline()
+            return
+        if before:
+            yield before
+        before = line
+    if before:
+        yield before
+
+
+def _simple(paths: Collection[bytes]) -> bool:
+    """Whether unsquashfs can be told these: one on a line, without what it takes for more."""
+    return len(paths) <= _MOST_NAMES and all(map(_SIMPLE.fullmatch, paths))
+
+
+def _missing(what: str) -> MachineError:
+    return MachineError.of(what, fix="Install squashfs-tools 4.5 or later.")

@@ -1,0 +1,241 @@
+"""The JSON of images: index, manifest, configuration. Read with distrust."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sifwright.errors import quoted
+from sifwright.images.sources.model import ARCHITECTURES, BadImage, Config, OtherProcessor, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sifwright.images.contents.files_to_read import Readable
+
+__all__ = [
+    "MOST_BYTES",
+    "Blob",
+    "Manifest",
+    "choose",
+    "config",
+    "document",
+    "entries",
+    "environment",
+    "is_index",
+    "manifest",
+    "parsed",
+    "parsed_list",
+    "start",
+    "strings",
+    "texts",
+    "whole",
+]
+
+# The OCI distribution specification asks registries for 4 MiB; a configuration may be as long.
+MOST_BYTES = 4 << 20
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_CONFIGS = (
+    "application/vnd.oci.image.config.v1+json",
+    "application/vnd.docker.container.image.v1+json",
+)
+_LAYER = re.compile(
+    r"application/vnd\.(?:oci\.image\.layer\.(?:nondistributable\.)?v1\.tar(?:\+(?:gzip|zstd))?"
+    r"|docker\.image\.rootfs\.(?:foreign\.)?diff\.tar(?:\.gzip|\.zstd)?)"
+)
+_OLD = "is in Docker's old format (schema 1)"
+_OLD_FIX = "Pull and push it with a Docker or podman of today."
+_MOST_LAYERS = 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Blob:
+    """`foreign`: it is kept elsewhere than the image."""
+
+    digest: str
+    size: int
+    media: str = ""
+    platform: str = ""
+    name: str = ""
+    foreign: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """An image for one processor."""
+
+    digest: str
+    config: Blob
+    layers: tuple[Blob, ...]
+
+    @property
+    def bytes(self) -> int:
+        return self.config.size + sum(layer.size for layer in self.layers)
+
+
+def document(stream: Readable, digest: str = "") -> tuple[dict[str, Any], str]:
+    """A JSON object and its digest, which is compared if it is known."""
+    data = whole(stream)
+    found = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    if digest and found != digest:
+        raise BadImage(f"what came for {digest} has the digest {found}")
+    return parsed(data), found
+
+
+def whole(stream: Readable) -> bytes:
+    """All of a short stream."""
+    data = b""
+    while len(data) <= MOST_BYTES and (piece := stream.read(MOST_BYTES)):
+        data += piece
+    if len(data) > MOST_BYTES:
+        raise BadImage(f"a manifest or configuration has more than {MOST_BYTES >> 20} MiB")
+    return data
+
+
+def parsed(data: bytes) -> dict[str, Any]:
+    """A JSON object."""
+    found: dict[str, Any] = _typed(_json(data), dict, "its description")
+    return found
+
+
+def parsed_list(data: bytes) -> list[dict[str, Any]]:
+    """A list of JSON objects."""
+    return [_typed(one, dict, "an image") for one in _typed(_json(data), list, "a list of images")]
+
+
+def strings(value: object, name: str) -> list[str]:
+    return [_typed(one, str, name) for one in _typed(value or [], list, name)]
+
+
+def _json(data: bytes) -> object:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadImage(f"what should describe the image is no JSON: {error}") from None
+
+
+def is_index(value: dict[str, Any]) -> bool:
+    """Whether it lists images for several processors."""
+    if value.get("schemaVersion") == 1 or "fsLayers" in value:
+        raise BadImage(_OLD, _OLD_FIX)
+    return "manifests" in value
+
+
+def entries(index: dict[str, Any]) -> list[Blob]:
+    """The images that an index lists."""
+    return [_blob(one) for one in _typed(index.get("manifests"), list, "manifests")]
+
+
+def choose(found: Sequence[Blob], processor: str) -> Blob:
+    """The image for a processor; else it is said for which ones there are some."""
+    wanted = f"linux/{ARCHITECTURES.get(processor, processor)}"
+    fitting = [one for one in found if one.platform == wanted]
+    fitting += [one for one in found if one.platform.startswith(f"{wanted}/")]
+    if fitting or [one.platform for one in found] == [""]:
+        return (*fitting, *found)[0]
+    some = ", ".join(sorted({one.platform for one in found if "unknown" not in one.platform}))
+    raise OtherProcessor(
+        f"there is none for {processor} ({wanted}); there is {some or 'nothing'}",
+        "Name an image for this processor, or give the other one with --processor.",
+    )
+
+
+def manifest(value: dict[str, Any], digest: str) -> Manifest:
+    config_blob = _blob(value.get("config"))
+    if config_blob.media not in (*_CONFIGS, ""):
+        raise BadImage(f"is no image of a system, but {quoted(config_blob.media)}")
+    layers = _typed(value.get("layers"), list, "layers")
+    if len(layers) > _MOST_LAYERS:
+        raise BadImage(f"has {len(layers)} layers")
+    return Manifest(digest=digest, config=config_blob, layers=tuple(map(_layer, layers)))
+
+
+def _layer(value: object) -> Blob:
+    found = _blob(value)
+    if found.media and not _LAYER.fullmatch(found.media):
+        raise BadImage(f"has a layer of a kind that is not known: {quoted(found.media)}")
+    return found
+
+
+def config(value: dict[str, Any], processor: str) -> Config:
+    """What an image says of itself; refused if it is for another processor."""
+    architecture = _typed(value.get("architecture", ""), str, "architecture")
+    wanted = ARCHITECTURES.get(processor, processor)
+    if architecture not in {wanted, ""} or value.get("os", "linux") != "linux":
+        platform = f"{value.get('os', 'linux')}/{architecture}"
+        raise OtherProcessor(
+            f"it is for {quoted(platform)}, not for {processor} (linux/{wanted})",
+            "Name an image for this processor, or give the other one with --processor.",
+        )
+    settings = _typed(value.get("config") or {}, dict, "config")
+    rootfs = _typed(value.get("rootfs") or {}, dict, "rootfs")
+    return Config(
+        processor=processor,
+        environment=environment(settings.get("Env")),
+        user=_typed(settings.get("User") or "", str, "User"),
+        labels=texts(settings.get("Labels"), "Labels"),
+        layers=tuple(strings(rootfs.get("diff_ids"), "diff_ids")),
+    )
+
+
+def start(value: dict[str, Any], processor: str) -> Start:
+    """What a Dockerfile goes on with; refused as `config` does. Others do not look at it."""
+    found = config(value, processor)
+    settings = value.get("config") or {}
+    return Start(
+        user=found.user,
+        folder=_typed(settings.get("WorkingDir") or "", str, "WorkingDir"),
+        shell=_program(settings.get("Shell"), "Shell"),
+        triggers=tuple(strings(settings.get("OnBuild"), "OnBuild")),
+        entry=_program(settings.get("Entrypoint"), "Entrypoint"),
+        cmd=_program(settings.get("Cmd"), "Cmd"),
+    )
+
+
+def _program(value: object, name: str) -> tuple[str, ...]:
+    """A list of words; one that is text is a word, as Docker's own types have it."""
+    return (value,) if value and isinstance(value, str) else tuple(strings(value, name))
+
+
+def environment(value: object) -> dict[str, str]:
+    """NAME=value lines; of a name that is there twice the last one counts."""
+    pairs = (line.partition("=") for line in strings(value, "Env"))
+    return {name: text for name, _, text in pairs if name}
+
+
+def texts(value: object, name: str) -> dict[str, str]:
+    found = _typed(value or {}, dict, name)
+    return {str(key): _typed(text, str, name) for key, text in found.items()}
+
+
+def _blob(value: object) -> Blob:
+    found = _typed(value, dict, "a descriptor")
+    digest, size = found.get("digest"), found.get("size")
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise BadImage(f"has {quoted(digest)} in place of a sha256")
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 50:
+        raise BadImage(f"has {quoted(size)} in place of a size")
+    media = _typed(found.get("mediaType") or "", str, "mediaType")
+    notes = _typed(found.get("annotations") or {}, dict, "annotations")
+    return Blob(
+        digest=digest,
+        size=size,
+        media=media,
+        platform=_platform(_typed(found.get("platform") or {}, dict, "platform")),
+        name=str(notes.get("org.opencontainers.image.ref.name", "")),
+        foreign="foreign" in media or "nondistributable" in media,
+    )
+
+
+def _platform(found: dict[str, Any]) -> str:
+    names = (found.get("os"), found.get("architecture"), found.get("variant"))
+    return "/".join(str(one)[:40] for one in names if one)
+
+
+def _typed(value: Any, kind: type, name: str) -> Any:  # noqa: ANN401  # it is JSON
+    if not isinstance(value, kind):
+        raise BadImage(f"has {quoted(value)} where {name} should be")
+    return value

@@ -1,0 +1,92 @@
+"""Read a layer (OCI image specification, layer.md): a tar file, of which little is kept."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from sifwright.images.contents.files_to_read import keep, keeps_link, want
+from sifwright.images.contents.image_tree import LayerContents, inside
+from sifwright.images.oci import tar_files
+from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
+from sifwright.images.sources.model import BadImage
+
+if TYPE_CHECKING:
+    from sifwright.images.contents.files_to_read import Readable
+    from sifwright.images.contents.image_tree import ReadBudget
+    from sifwright.images.oci.tar_files import Body, Member
+
+__all__ = ["checked", "read"]
+
+_WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
+# What AUFS keeps for itself.
+_META = ".wh..wh."
+_MOST_PATHS = 5_000_000
+
+
+def read(stream: Readable, room: ReadBudget | None = None) -> LayerContents:
+    """What a layer brings, packed or not; reads the stream to its end. Raises `BadImage`.
+
+    `room` is that of several layers which are kept together.
+    """
+    unpacked = UnpackedStream(stream)
+    layer = LayerContents(room=room) if room else LayerContents()
+    try:
+        for member, body in tar_files.members(unpacked):
+            _add(layer, member, body)
+    except tar_files.TarError as error:
+        raise BadImage(f"a layer is no tar file, or not all of one: {error}") from error
+    drain(unpacked)
+    return layer
+
+
+def checked(stream: Readable, digest: str, size: int = -1) -> LayerContents:
+    """The same of a layer that has this digest, packed."""
+    whole = CheckedStream(stream, digest, size)
+    try:
+        layer = read(whole)
+    except BadImage:
+        # What is not what was asked for is told as that, whatever it looks like.
+        whole.finish()
+        raise
+    whole.finish()
+    return layer
+
+
+def _add(layer: LayerContents, member: Member, body: Body) -> None:
+    path = inside(member.path)
+    folder, name = posixpath.split(path)
+    if name == _OPAQUE:
+        layer.room.take(folder)
+        layer.opaque.add(folder)
+    elif name.startswith(_META):
+        return
+    elif name.startswith(_WHITEOUT):
+        layer.room.take(path)
+        layer.gone.add(posixpath.join(folder, name.removeprefix(_WHITEOUT)))
+    elif path:
+        _count(layer, member, path)
+        _keep(layer, member, body, path)
+
+
+def _count(layer: LayerContents, member: Member, path: str) -> None:
+    (layer.folders if member.kind == "folder" else layer.others).append(hash(path))
+    if len(layer.folders) + len(layer.others) > _MOST_PATHS:
+        raise BadImage(f"a layer has more than {_MOST_PATHS} paths")
+
+
+def _keep(layer: LayerContents, member: Member, body: Body, path: str) -> None:
+    if member.kind == "symlink":
+        if keeps_link(path):
+            layer.link(path, member.target)
+        return
+    wanted = want(path)
+    if wanted is None:
+        return
+    if member.kind == "link":
+        layer.room.take(path, member.target)
+        layer.hard[path] = inside(member.target)
+    elif member.kind == "folder":
+        layer.keep(path, b"")
+    elif member.kind == "file":
+        layer.keep(path, keep(wanted, member.size, body))

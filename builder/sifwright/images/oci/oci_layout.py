@@ -1,0 +1,117 @@
+"""The OCI image layout (image-layout.md): a folder, and what it shares with registries."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from sifwright.images.contents.image_tree import stacked
+from sifwright.images.oci import documents, layer
+from sifwright.images.sources.image_contents import FoundImage, ImageContents
+from sifwright.images.sources.model import BadImage, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sifwright.images.contents.image_tree import LayerContents
+    from sifwright.images.oci.documents import Blob, Manifest
+    from sifwright.images.sources.model import Source
+    from sifwright.system.progress import Timer
+
+    Fetch = Callable[[str], tuple[dict[str, Any], str]]
+
+__all__ = ["blob_name", "chosen", "find", "no_such", "opened", "resolved"]
+
+# An index may list an index.
+_DEEPEST = 3
+
+
+def resolved(value: dict[str, Any], digest: str, processor: str, fetch: Fetch) -> Manifest:
+    """The manifest for a processor, from a manifest or an index; `fetch` takes a digest."""
+    for _ in range(_DEEPEST):
+        if not documents.is_index(value):
+            return documents.manifest(value, digest)
+        value, digest = fetch(documents.choose(documents.entries(value), processor).digest)
+    raise BadImage("is an index of indexes of indexes")
+
+
+def chosen(index: dict[str, Any], tag: str, processor: str, fetch: Fetch) -> Manifest:
+    """The manifest of a layout that a tag and a processor mean, from its index."""
+    value, digest = fetch(_tagged(index, tag, processor).digest)
+    return resolved(value, digest, processor, fetch)
+
+
+def blob_name(digest: str) -> str:
+    """Where a layout has it."""
+    return f"blobs/{digest.replace(':', '/')}"
+
+
+def opened(folder: Path, name: str) -> IO[bytes]:
+    """A file of a layout. A pipe or a device has no end, or nobody writes to it."""
+    path = folder / name
+    if path.exists() and not path.is_file():
+        raise BadImage(f"{name} is no file")
+    return path.open("rb")
+
+
+def _tagged(index: dict[str, Any], tag: str, processor: str) -> Blob:
+    """The image of a layout that has this tag, which may be left out if there is one only."""
+    found = documents.entries(index)
+    fitting = [one for one in found if tag in {"", one.name}]
+    if len({one.name for one in fitting}) == 1:
+        return fitting[0] if len(fitting) == 1 else documents.choose(fitting, processor)
+    raise no_such(tag, [one.name for one in found])
+
+
+def no_such(tag: str, names: Sequence[str]) -> BadImage:
+    """None of several images is meant."""
+    known = ", ".join(sorted(filter(None, names))[:20]) or "one without a name"
+    what = f"has no image '{tag}'" if tag else f"has {len(names)} images"
+    return BadImage(what, f"Name one of them behind the file and a colon: {known}.")
+
+
+def find(source: Source, processor: str) -> FoundImage:
+    """Look into a layout. Raises `SourceError` or `BadImage`."""
+    folder = Path(source.name)
+    with _named(folder):
+        index, _ = _document(folder, "index.json")
+        found = chosen(index, source.tag, processor, lambda name: _blob(folder, name))
+
+    def read(timer: Timer) -> ImageContents:
+        with _named(folder):
+            return _read(folder, found, processor, timer)
+
+    return FoundImage(key=f"{found.digest} {processor}", read=read)
+
+
+def _read(folder: Path, manifest: Manifest, processor: str, timer: Timer) -> ImageContents:
+    config = documents.config(_blob(folder, manifest.config.digest)[0], processor)
+    timer.start(f"{len(manifest.layers)} layers, {manifest.bytes / 1e6:.1f} MB")
+    tree = stacked(_layers(folder, manifest))
+    return ImageContents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
+
+
+def _layers(folder: Path, manifest: Manifest) -> Iterator[LayerContents]:
+    for blob in manifest.layers:
+        with opened(folder, blob_name(blob.digest)) as file:
+            yield layer.checked(file, blob.digest, blob.size)
+
+
+def _blob(folder: Path, digest: str) -> tuple[dict[str, Any], str]:
+    return _document(folder, blob_name(digest), digest)
+
+
+def _document(folder: Path, name: str, digest: str = "") -> tuple[dict[str, Any], str]:
+    with opened(folder, name) as file:
+        return documents.document(file, digest)
+
+
+@contextmanager
+def _named(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what = f"is no folder of an OCI image: {error.filename}: {error.strerror}"
+        fix = "Name the folder with index.json and blobs/, as 'skopeo copy … oci:FOLDER' makes it."
+        raise SourceError.of(what, where=str(folder), fix=fix) from None

@@ -1,0 +1,130 @@
+"""Where each object of a new SIF lies: decided from sizes alone, before a byte is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.errors import PlanError
+from sifwright.images.sif.format import (
+    ARCHITECTURES,
+    DESCRIPTOR,
+    DataType,
+    Descriptor,
+    Header,
+    PartitionType,
+    partition_metadata,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["MAXIMUM_OVERLAYS", "Layout", "Object", "definition", "layout", "metadata", "partition"]
+
+# As the Go library does it (create.go, descriptor_input.go): the table of objects at 4096 with room
+# for 48, partitions aligned to the usual size of a memory page, everything in group 1.
+_TABLE_OFFSET = 4096
+_PLACES = 48
+_ALIGNMENT = 4096
+_GROUP = 1
+# Signatures take places, too, and the table cannot grow later.
+_FREE_PLACES = 8
+_NAME_BYTES = 128
+# Apptainer names every overlay in one mount option, which is at most a page of 4096 bytes: 82
+# worked, 84 did not (tried on 1.4.5). Where it is installed below a longer path, fewer fit.
+MAXIMUM_OVERLAYS = 64
+# The name by which `apptainer inspect` finds it (cmd/internal/cli/inspect.go).
+_METADATA_NAME = "inspect-metadata.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Object:
+    """What a descriptor is to say of an object, but for its place; `size` in bytes."""
+
+    data_type: DataType
+    size: int
+    name: str = ""
+    extra: bytes = b""
+    alignment: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layout:
+    """The start of a SIF, up to its first object, and the descriptors of all of them."""
+
+    head: bytes
+    descriptors: tuple[Descriptor, ...]
+
+
+def definition(size: int) -> Object:
+    return Object(data_type=DataType.DEFINITION, size=size)
+
+
+def metadata(size: int) -> Object:
+    return Object(data_type=DataType.GENERIC_JSON, size=size, name=_METADATA_NAME)
+
+
+def partition(size: int, name: str, arch: str, *, is_system: bool) -> Object:
+    """Raises `PlanError` for a name that is too long: 128 bytes is all that a SIF has room for."""
+    if len(name.encode()) > _NAME_BYTES:
+        raise PlanError.of(
+            f"a name of {len(name.encode())} bytes; a SIF has room for {_NAME_BYTES}",
+            where=f"layer '{name}'",
+            fix="Give the layer a shorter name.",
+        )
+    kind = PartitionType.PRIMARY_SYSTEM if is_system else PartitionType.OVERLAY
+    return Object(
+        data_type=DataType.PARTITION,
+        size=size,
+        name=name,
+        extra=partition_metadata(kind, ARCHITECTURES[arch]),
+        alignment=_ALIGNMENT,
+    )
+
+
+def layout(objects: Sequence[Object], arch: str) -> Layout:
+    """Place the objects one after the other; `arch` is a name of `ARCHITECTURES`.
+
+    Raises `PlanError` for more overlays than Apptainer can mount.
+    """
+    overlays = sum(one.data_type is DataType.PARTITION for one in objects) - 1
+    if overlays > MAXIMUM_OVERLAYS:
+        raise PlanError.of(
+            f"{overlays + 1} layers; a layered SIF can have {MAXIMUM_OVERLAYS + 1}",
+            fix="Build it with --layout flat.",
+        )
+    places = max(_PLACES, len(objects) + _FREE_PLACES)
+    data_offset = _TABLE_OFFSET + places * DESCRIPTOR.size
+    descriptors = _placed(objects, data_offset)
+    header = Header(
+        arch=ARCHITECTURES[arch],
+        free=places - len(objects),
+        total=places,
+        table_offset=_TABLE_OFFSET,
+        table_size=places * DESCRIPTOR.size,
+        data_offset=data_offset,
+        data_size=descriptors[-1].end - data_offset,
+    )
+    table = b"".join(one.packed() for one in descriptors)
+    head = header.packed().ljust(_TABLE_OFFSET, b"\0") + table
+    return Layout(head=head.ljust(data_offset, b"\0"), descriptors=descriptors)
+
+
+def _placed(objects: Sequence[Object], start: int) -> tuple[Descriptor, ...]:
+    found = []
+    for number, one in enumerate(objects, start=1):
+        offset = start + -start % one.alignment
+        found.append(
+            Descriptor(
+                data_type=one.data_type,
+                id=number,
+                group=_GROUP,
+                offset=offset,
+                size=one.size,
+                padded_size=offset - start + one.size,
+                name=one.name,
+                extra=one.extra,
+            )
+        )
+        start = found[-1].end
+    return tuple(found)

@@ -1,0 +1,170 @@
+"""SIF files, read with distrust."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.errors import UsageError
+from sifwright.images.sif.copy_data import Range, UnreadableError, blocks, created, opened
+from sifwright.images.sif.format import DESCRIPTOR, HEADER, Descriptor, Header, descriptors
+from sifwright.system import file_digests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from sifwright.images.sif.copy_data import Digest
+
+__all__ = [
+    "SifError",
+    "SifImage",
+    "combined",
+    "data",
+    "digest",
+    "extract",
+    "fingerprint",
+    "known_fingerprint",
+    "partitions",
+    "place",
+    "read",
+]
+
+# Definition files and metadata are what is read whole; ours have 200 KB.
+_MAXIMUM_DATA = 64 << 20
+
+
+class SifError(UsageError):
+    """A file that was given as a SIF is none, or not all of one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SifImage:
+    """A SIF that was read: its header, and the objects in the order of their descriptors."""
+
+    path: Path
+    header: Header
+    descriptors: tuple[Descriptor, ...]
+
+    @property
+    def partitions(self) -> tuple[Descriptor, ...]:
+        """The squashfs partitions that make up the tree, lowest first, as Apptainer stacks them."""
+        found = [one for one in self.descriptors if one.is_squashfs]
+        system = [one for one in found if one.is_system][:1]
+        groups = {one.group for one in system}
+        overlays = [one for one in found if one.is_overlay and one.group in groups]
+        return (*system, *overlays)
+
+
+def known_fingerprint(path: Path) -> str:
+    """Return the `fingerprint`, remembered for a day while nothing touches the file."""
+    return file_digests.remembered(path, file_digests.SIF, fingerprint)
+
+
+def fingerprint(path: Path) -> str:
+    """A digest of all bytes of a SIF; raises `SifError`.
+
+    It is the sha256 of the sha256 of its partitions and of what stands between them: an image that
+    is put together from partitions whose digests are known is not read for it once more.
+    """
+    rest, parts, end = hashlib.sha256(), [], 0
+    size = path.stat().st_size
+    for one in sorted(read(path).partitions, key=lambda part: part.offset):
+        _update(rest, Range(path=path, offset=end, size=max(one.offset - end, 0)))
+        parts.append(digest(path, one))
+        end = max(end, one.end)
+    _update(rest, Range(path=path, offset=end, size=size - end))
+    return combined(rest.hexdigest(), parts)
+
+
+def combined(rest: str, parts: Sequence[str]) -> str:
+    """The `fingerprint` that comes of the sha256 of each partition and of all else."""
+    return hashlib.sha256(" ".join((rest, *parts)).encode()).hexdigest()
+
+
+def place(path: Path, descriptor: Descriptor) -> Range:
+    """Where an object's bytes are."""
+    return Range(path=path, offset=descriptor.offset, size=descriptor.size)
+
+
+def read(path: Path) -> SifImage:
+    """Read what a SIF says of itself; raises `SifError` if it is none, or cut off."""
+    try:
+        with opened(path) as file:
+            return _parsed(path, file)
+    except (OSError, UnreadableError, ValueError) as error:
+        raise _no_sif(path, error) from error
+
+
+def _parsed(path: Path, file: int) -> SifImage:
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("is not a regular file")
+    header = Header.parse(os.pread(file, HEADER.size, 0))
+    table_size = header.total * DESCRIPTOR.size
+    if header.table_offset + table_size > status.st_size:
+        raise ValueError("is cut off in its list of objects")
+    table = os.pread(file, table_size, header.table_offset)
+    return SifImage(path=path, header=header, descriptors=descriptors(table, status.st_size))
+
+
+def partitions(path: Path) -> tuple[Descriptor, ...]:
+    """The partitions that make up the tree, lowest first; `SifError` if there is no system."""
+    found = read(path).partitions
+    if not found:
+        raise _no_sif(path, ValueError("has no squashfs system partition"))
+    return found
+
+
+def extract(path: Path, descriptor: Descriptor, target: Path) -> str:
+    """Copy one object into a new file and return its sha256; raises `SifError`, `BuildError`.
+
+    The file is not synced: it is for reading now.
+    """
+    try:
+        digest = hashlib.sha256()
+        with created(target, descriptor.size) as writer:
+            writer.copy(place(path, descriptor), digest)
+        return digest.hexdigest()
+    except UnreadableError as error:
+        raise _no_sif(path, error) from error
+
+
+def digest(path: Path, descriptor: Descriptor) -> str:
+    """The sha256 of one object; raises `SifError`."""
+    found = hashlib.sha256()
+    _update(found, place(path, descriptor))
+    return found.hexdigest()
+
+
+def data(path: Path, descriptor: Descriptor) -> bytes:
+    """A small object, such as the definition file; raises `SifError`, also above 64 MiB."""
+    if descriptor.size > _MAXIMUM_DATA:
+        raise _no_sif(path, ValueError(f"has an object of {descriptor.size} bytes"))
+    return b"".join(_blocks(place(path, descriptor)))
+
+
+def _update(found: Digest, where: Range) -> None:
+    for block in _blocks(where):
+        found.update(memoryview(block))
+
+
+def _blocks(where: Range) -> Iterator[bytearray]:
+    try:
+        with opened(where.path) as file:
+            yield from blocks(file, where)
+    except UnreadableError as error:
+        raise _no_sif(where.path, error) from error
+
+
+def _no_sif(path: Path, error: Exception) -> SifError:
+    """Say why a file is of no use; the error's text follows on the file's name."""
+    text = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else error
+    return SifError.of(
+        f"cannot be used as a SIF: it {text}",
+        where=str(path),
+        fix="Give an image that 'apptainer sif list' can read.",
+    )

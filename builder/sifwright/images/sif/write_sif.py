@@ -1,0 +1,166 @@
+"""SIF files, written so that the same contents are the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from sifwright.errors import BuildError, Problem
+from sifwright.images.sif import layout, sif_file
+from sifwright.images.sif.copy_data import Range, UnreadableError, created
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sifwright.images.sif.copy_data import Writer
+
+__all__ = ["Composed", "Contents", "Partition", "PartitionError", "write"]
+
+
+class PartitionError(BuildError):
+    """A file that is to become a partition is not the one it should be."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        fix = "The disk or another program has damaged it: remove it and build again."
+        super().__init__(Problem(what=what, where=str(path), fix=fix))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Partition:
+    """A squashfs file, the name it gets in the SIF, and the sha256 that it must have.
+
+    `is_checked`: it was found to have it a moment ago, so that it is not compared again.
+    """
+
+    path: Path
+    name: str
+    is_system: bool
+    sha256: str
+    is_checked: bool = False
+
+    @property
+    def size(self) -> int:
+        """In bytes; raises `PartitionError`."""
+        try:
+            return self.path.stat().st_size
+        except OSError as error:
+            raise PartitionError(self.path, f"cannot be read: {error.strerror}") from error
+
+    def add(self, writer: Writer, size: int, older: Range | None) -> str:
+        """Share or copy the bytes, and return their sha256; `PartitionError` if it is another."""
+        own = Range(path=self.path, size=size)
+        if writer.clone(own, "" if self.is_checked else self.sha256):
+            return self.sha256
+        if older is not None and writer.clone(older, self.sha256):
+            return self.sha256
+        digest = None if self.is_checked else hashlib.sha256()
+        try:
+            writer.copy(own, digest)
+        except UnreadableError as error:
+            raise PartitionError(self.path, str(error)) from error
+        if digest and digest.hexdigest() != self.sha256:
+            what = f"has sha256 {digest.hexdigest()}, not {self.sha256}"
+            raise PartitionError(self.path, what)
+        return self.sha256
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Composed:
+    """A squashfs that is made while it is written, of bytes and of parts of files."""
+
+    pieces: Sequence[bytes | Range]
+    name: str
+    is_system: bool
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(one.size if isinstance(one, Range) else len(one) for one in self.pieces)
+
+    def add(self, writer: Writer, _size: int, _older: Range | None) -> str:
+        """Copy the bytes and return their sha256; `PartitionError` if a file is too short."""
+        digest = hashlib.sha256()
+        for piece in self.pieces:
+            if isinstance(piece, bytes):
+                digest.update(piece)
+                writer.put(piece)
+                continue
+            try:
+                writer.copy(piece, digest)
+            except UnreadableError as error:
+                raise PartitionError(piece.path, str(error)) from error
+        return digest.hexdigest()
+
+
+_Part_co = TypeVar("_Part_co", bound=Partition | Composed, covariant=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Contents(Generic[_Part_co]):
+    """All that a SIF is made of.
+
+    Exactly one partition is the system, the first; the others lie over it in their order.
+    `metadata` is what `apptainer inspect --all` prints of a tree (JSON); without it, `apptainer
+    inspect` starts the container to look. `arch` is Go's name of the processor.
+    """
+
+    partitions: Sequence[_Part_co]
+    definition: bytes
+    metadata: bytes | None = None
+    arch: str
+
+
+def write(
+    target: Path, contents: Contents[Partition | Composed], *, like: Path | None = None
+) -> str:
+    """Write a SIF, sync it, and return its `image.fingerprint`.
+
+    A partition is compared with its digest while it is copied: raises `PartitionError`. Raises
+    `BuildError` if the target cannot be written or is there already, `PlanError` for what a SIF has
+    no room for. Whatever is raised, no new target is there afterwards.
+
+    Where the file system can share bytes between files (XFS, Btrfs), partitions are shared: with
+    their own files, or with `like`, an older SIF beside the target. It need not be good.
+    """
+    plan = layout.layout([*_texts(contents), *_places(contents)], contents.arch)
+    older = _ranges(like)
+    texts = (contents.definition, contents.metadata)
+    parts = []
+    with created(target, plan.descriptors[-1].end) as writer:
+        writer.write(plan.head + b"".join(text for text in texts if text is not None))
+        first = len(plan.descriptors) - len(contents.partitions)
+        for number, one in enumerate(contents.partitions):
+            place = plan.descriptors[first + number]
+            writer.pad(place.offset)
+            same = older[number] if number < len(older) else None
+            same = same if same and same.size == place.size else None
+            parts.append(one.add(writer, place.size, same))
+        writer.sync()
+        return sif_file.combined(writer.written, parts)
+
+
+def _texts(contents: Contents[Partition | Composed]) -> list[layout.Object]:
+    found = [layout.definition(len(contents.definition))]
+    if contents.metadata is not None:
+        found.append(layout.metadata(len(contents.metadata)))
+    return found
+
+
+def _places(contents: Contents[Partition | Composed]) -> list[layout.Object]:
+    return [
+        layout.partition(one.size, one.name, contents.arch, is_system=one.is_system)
+        for one in contents.partitions
+    ]
+
+
+def _ranges(path: Path | None) -> list[Range]:
+    """Where the partitions of an older SIF are; none if it cannot be read: it only saves time."""
+    if path is None:
+        return []
+    try:
+        older = sif_file.read(path)
+    except sif_file.SifError:
+        return []
+    return [sif_file.place(path, one) for one in older.partitions]

@@ -1,0 +1,193 @@
+"""Images in tar files, read in one pass, in whatever order they have their parts.
+
+`docker save` writes to a pipe, and what says which parts there are comes last.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import stat
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifwright.host.network.registry import parse
+from sifwright.images.contents.image_tree import LayerContents, ReadBudget, stacked
+from sifwright.images.oci import documents, oci_layout, tar_files
+from sifwright.images.oci import layer as layers
+from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
+from sifwright.images.sources.image_contents import FoundImage, ImageContents
+from sifwright.images.sources.model import BadImage, SourceError
+from sifwright.system import file_digests
+
+if TYPE_CHECKING:
+    from sifwright.images.contents.files_to_read import Readable
+    from sifwright.images.oci.tar_files import Body, Member
+    from sifwright.images.sources.model import Config, Source
+    from sifwright.system.progress import Timer
+
+__all__ = ["find", "read_docker"]
+
+_MOST_PARTS = 20_000
+_MAGIC = slice(257, 262)
+
+
+def find(source: Source, processor: str) -> FoundImage:
+    """A file with an image. Raises `SourceError` or `BadImage`."""
+    path = Path(source.name)
+    try:
+        identity = _identity(path)
+    except OSError as error:
+        fix = f"Name a file, as 'skopeo copy … {source.kind}:FILE' makes it."
+        what = error.strerror or str(error)
+        raise SourceError.of(what, where=str(path), fix=fix) from None
+
+    def read(timer: Timer) -> ImageContents:
+        timer.start(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
+        with path.open("rb") as file:
+            if source.kind == "docker-archive":
+                return read_docker(file, source.tag, processor)
+            return _read_oci(file, source.tag, processor)
+
+    return FoundImage(key=f"{identity} {processor} {source.kind} {source.tag}", read=read)
+
+
+def _identity(path: Path) -> str:
+    """That of a file that can be read. A pipe, or a device, has no end, or nobody writes to it."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("is no file")
+    path.open("rb").close()
+    return file_digests.identity(status)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Read:
+    """A layer as it stood in the archive: its digest and size there."""
+
+    layer: LayerContents
+    digest: str
+    size: int
+
+
+@dataclass(kw_only=True, slots=True)
+class _Parts:
+    documents: dict[str, bytes] = field(default_factory=dict)
+    layers: dict[str, _Read] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    room: ReadBudget = field(default_factory=ReadBudget)
+
+    def layer(self, name: str) -> _Read:
+        """By its name; an archive may have a layer once and links to it."""
+        name = posixpath.normpath(name)
+        found = self.layers.get(self.links.get(name, name))
+        if found is None:
+            raise BadImage(f"has no layer {name[:100]!r}, which it names")
+        return found
+
+    def document(self, name: str) -> bytes:
+        if name not in self.documents:
+            raise BadImage(
+                f"has no {name[:100]!r}: it is an archive of another kind, or not all of one"
+            )
+        return self.documents[name]
+
+    def blob(self, digest: str) -> tuple[dict[str, Any], str]:
+        """A document of an OCI archive."""
+        data = self.document(oci_layout.blob_name(digest))
+        return documents.document(BytesIO(data), digest)
+
+
+def read_docker(stream: Readable, tag: str, processor: str) -> ImageContents:
+    """What `docker save` and `podman save` write; an image is named by a tag, or its place."""
+    parts = _parts(stream, unpack=True)
+    entry = _entry(documents.parsed_list(parts.document("manifest.json")), tag)
+    name = str(entry.get("Config"))
+    value, digest = documents.document(BytesIO(parts.document(name)))
+    config = documents.config(value, processor)
+    found = [parts.layer(one) for one in documents.strings(entry.get("Layers"), "Layers")]
+    _compare(found, config)
+    tree = stacked(one.layer for one in found)
+    size = sum(one.size for one in found)
+    return ImageContents(digest=digest, config=config, tree=tree, bytes=size)
+
+
+def _entry(entries: list[dict[str, Any]], tag: str) -> dict[str, Any]:
+    names = {
+        name: one for one in entries for name in documents.strings(one.get("RepoTags"), "tags")
+    }
+    if not tag and len(entries) == 1:
+        return entries[0]
+    wanted = str(parse(tag)) if tag else ""
+    for name, entry in names.items():
+        if wanted == str(parse(name)):
+            return entry
+    raise oci_layout.no_such(tag, list(names))
+
+
+def _compare(found: list[_Read], config: Config) -> None:
+    """The configuration, whose digest is the image's, says what its layers are."""
+    expected = [one for one in config.layers if one]
+    if expected and expected != [one.digest for one in found]:
+        raise BadImage("has other layers than its configuration says")
+
+
+def _read_oci(stream: Readable, tag: str, processor: str) -> ImageContents:
+    parts = _parts(stream, unpack=False)
+    index = documents.parsed(parts.document("index.json"))
+    manifest = oci_layout.chosen(index, tag, processor, parts.blob)
+    config = documents.config(parts.blob(manifest.config.digest)[0], processor)
+    found = [parts.layer(oci_layout.blob_name(blob.digest)) for blob in manifest.layers]
+    for blob, one in zip(manifest.layers, found, strict=True):
+        if blob.digest != one.digest:
+            raise BadImage(f"what it has for {blob.digest} has the digest {one.digest}")
+    tree = stacked(one.layer for one in found)
+    return ImageContents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
+
+
+def _parts(stream: Readable, *, unpack: bool) -> _Parts:
+    """All layers and documents. `unpack`: the digest is that of a layer as it is unpacked."""
+    parts, unpacked = _Parts(), UnpackedStream(stream)
+    try:
+        for member, body in tar_files.members(unpacked):
+            _add(parts, member, body, unpack=unpack)
+    except tar_files.TarError as error:
+        raise BadImage(f"is no archive of an image, or not all of one: {error}") from error
+    drain(unpacked)
+    return parts
+
+
+def _add(parts: _Parts, member: Member, body: Body, *, unpack: bool) -> None:
+    name = posixpath.normpath(member.path)
+    if len(parts.documents) + len(parts.layers) + len(parts.links) > _MOST_PARTS:
+        raise BadImage(f"has more than {_MOST_PARTS} parts")
+    parts.room.take(name, member.target)
+    if member.kind == "symlink":
+        parts.links[name] = posixpath.normpath(
+            posixpath.join(posixpath.dirname(name), member.target)
+        )
+    elif member.kind == "link":
+        parts.links[name] = posixpath.normpath(member.target)
+    elif member.kind == "file":
+        _add_file(parts, name, member.size, body, unpack=unpack)
+
+
+def _add_file(parts: _Parts, name: str, size: int, body: Body, *, unpack: bool) -> None:
+    head = body.peek(tar_files.BLOCK)
+    if head[:1] in {b"{", b"["} and head[_MAGIC] != b"ustar":
+        if size > documents.MOST_BYTES:
+            raise BadImage(f"{name[:100]!r} in it is longer than descriptions are")
+        parts.documents[name] = documents.whole(body)
+        parts.room.take(parts.documents[name])
+    elif _is_layer(head):
+        whole = CheckedStream(UnpackedStream(body) if unpack else body, "")
+        layer = layers.read(whole, parts.room)
+        whole.finish()
+        parts.layers[name] = _Read(layer=layer, digest=whole.digest, size=size)
+
+
+def _is_layer(head: bytes) -> bool:
+    """A tar file, one without any path, or one that is packed."""
+    packed = head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))
+    return packed or head[_MAGIC] == b"ustar" or head == bytes(tar_files.BLOCK)

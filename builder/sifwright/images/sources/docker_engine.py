@@ -1,0 +1,92 @@
+"""An image of Docker Engine, or of podman's service: it streams the image, nothing is stored."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifwright.errors import MachineError
+from sifwright.host.network import http
+from sifwright.images.sources import archive
+from sifwright.images.sources.image_contents import FoundImage, ImageContents
+from sifwright.images.sources.model import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.images.sources.model import Source
+    from sifwright.system.progress import Timer
+
+__all__ = ["connected", "find", "identity"]
+
+_SECONDS = 120
+_PIECE = 1 << 20
+_FIX = (
+    "Start Docker Engine, or 'podman system service --time=0' and set DOCKER_HOST to its socket;"
+    " your user must be allowed to use it."
+)
+
+
+def find(source: Source, processor: str) -> FoundImage:
+    """Ask the engine. Raises `SifwrightError`."""
+    found = identity(source.name)
+
+    def read(timer: Timer) -> ImageContents:
+        timer.start(f"{source.name} from the engine")
+        with connected(source.name) as client:
+            stream = _Stream(client.get_image(source.name, chunk_size=_PIECE))
+            return archive.read_docker(stream, "", processor)
+
+    return FoundImage(key=f"{found} {processor}", read=read)
+
+
+def identity(name: str) -> str:
+    """The id (sha256:…) of the engine's image. Raises `SifwrightError`."""
+    with connected(name) as client:
+        found = str(client.inspect_image(name)["Id"])
+    return found if found.startswith("sha256:") else f"sha256:{found}"
+
+
+class _Stream:
+    """Pieces as they come, in the sizes that are asked for."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._rest = pieces, b""
+
+    def read(self, size: int, /) -> bytes:
+        if not self._rest:
+            self._rest = next(self._pieces, b"")
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
+
+
+@contextmanager
+def connected(name: str) -> Iterator[Any]:
+    """A client of the first engine, and its errors in our words."""
+    import docker  # noqa: PLC0415  # 150 ms that other sources need not pay
+    from docker.errors import DockerException, ImageNotFound  # noqa: PLC0415
+
+    from sifwright.host.engines.docker import contexts, find_engine  # noqa: PLC0415
+
+    address = next(iter(find_engine.addresses()), "")
+    if not address:
+        raise MachineError.of("there is no engine to ask", where=f"docker-daemon:{name}", fix=_FIX)
+    shown = contexts.shown(address)
+    if address.startswith("unix://") and not Path(address.removeprefix("unix://")).is_socket():
+        raise MachineError.of("there is no such socket", where=address, fix=_FIX)
+    try:
+        find_engine.require_listener(address)
+        client: Any = docker.APIClient(base_url=address, version="auto", timeout=_SECONDS)
+        try:
+            yield client
+        finally:
+            client.close()
+    except ImageNotFound:
+        fix = "See 'docker images' for what it has, or name one of a registry by docker://."
+        raise SourceError.of("the engine has no such image", where=name, fix=fix) from None
+    except (DockerException, OSError) as error:
+        if refused := find_engine.no_permission(address, error):
+            raise refused from None
+        why = http.root_cause(error).replace(address.strip(), shown)
+        raise MachineError.of(why, where=shown, fix=_FIX) from None

@@ -1,0 +1,50 @@
+"""Facts of images that cannot change, remembered beside the step cache; see memory.py."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from sifwright.errors import MachineError
+from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python, Torch
+from sifwright.system import cache_folder, fact_cache
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["facts", "remember"]
+
+# With another number where the same image would now give other facts.
+_FILE = "images-1.json"
+_KEPT = 200
+
+
+def facts(key: str) -> ImageFacts | None:
+    """What was found in the image with this key, if it was looked at."""
+    found = fact_cache.read(_FILE).get(key) if key else None
+    try:
+        return _facts(found) if isinstance(found, dict) else None
+    except (TypeError, KeyError, AttributeError):
+        return None
+
+
+def remember(found: ImageFacts, *keys: str) -> None:
+    """Where there is a cache, or one can be made."""
+    with suppress(OSError, MachineError):
+        cache_folder.make(cache_folder.root())
+    known = fact_cache.read(_FILE)
+    for key in filter(None, keys):
+        known.pop(key, None)
+        known[key] = asdict(found)
+    fact_cache.write(_FILE, dict(list(known.items())[-_KEPT:]))
+
+
+def _facts(found: Mapping[str, Any]) -> ImageFacts:
+    pythons = tuple(
+        Python(**{**one, "torch": Torch(**one["torch"]) if one["torch"] else None})
+        for one in found["pythons"]
+    )
+    plugins = tuple(Plugin(**one) for one in found["plugins"])
+    mpi = tuple(found["mpi"])
+    return ImageFacts(**{**found, "pythons": pythons, "plugins": plugins, "mpi": mpi})

@@ -1,0 +1,88 @@
+"""The facts of an image, wherever it is: found, read unless it was before, and told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sifwright.images.contents import pythons, systems
+from sifwright.images.contents.image_facts import ImageFacts
+from sifwright.images.sources import facts_cache, parse_name
+from sifwright.images.sources.model import BadImage, SourceError
+from sifwright.system.progress import Timer
+
+if TYPE_CHECKING:
+    from sifwright.images.sources.image_contents import FoundImage, ImageContents
+    from sifwright.images.sources.model import Source
+    from sifwright.system.progress import Progress
+
+__all__ = ["facts_of"]
+
+_FIX = "Copy or build the image again; nothing was kept of this one."
+
+
+def facts_of(source: str, *, processor: str, progress: Progress) -> ImageFacts:
+    """What an image is, without starting or unpacking it.
+
+    An image that was looked at before is not read again; one named by its digest is not even asked
+    for. Raises `SifwrightError`: no such image, no answer, or nothing that can be believed.
+    """
+    found = parse_name.parse(source)
+    try:
+        with Timer(progress) as timer:
+            facts = _facts(found, processor, timer)
+    except BadImage as error:
+        raise SourceError.of(str(error), where=source, fix=error.fix or _FIX) from error
+    return replace(facts, source=source)
+
+
+def _facts(source: Source, processor: str, timer: Timer) -> ImageFacts:
+    from sifwright.images.sources import registry_image  # noqa: PLC0415  # files need no ssl
+
+    asked = registry_image.key(source, processor) if source.kind == "docker" else ""
+    if known := facts_cache.facts(asked):
+        return known
+    found = _found(source, processor)
+    if known := facts_cache.facts(found.key):
+        return known
+    facts = _told(source, found.read(timer))
+    facts_cache.remember(facts, asked, found.key)
+    return facts
+
+
+def _found(source: Source, processor: str) -> FoundImage:
+    # Each needs libraries that the others have no use for.
+    from sifwright.images.oci import oci_layout  # noqa: PLC0415
+    from sifwright.images.sources import archive, docker_engine, registry_image, sif_image  # noqa: PLC0415
+
+    finders = {
+        "docker": registry_image.find,
+        "oci": oci_layout.find,
+        "oci-archive": archive.find,
+        "docker-archive": archive.find,
+        "docker-daemon": docker_engine.find,
+        "sif": sif_image.find,
+    }
+    return finders[source.kind](source, processor)
+
+
+def _told(source: Source, contents: ImageContents) -> ImageFacts:
+    tree, config = contents.tree, contents.config
+    system, version = systems.operating_system(tree)
+    return ImageFacts(
+        source=str(source),
+        digest=contents.digest,
+        processor=config.processor,
+        os=system,
+        os_version=version,
+        libc=systems.libc(tree),
+        environment=dict(config.environment),
+        user=config.user,
+        labels=dict(config.labels),
+        pythons=pythons.pythons(tree, config.environment),
+        plugins=systems.plugins(tree, config.environment),
+        cuda=systems.cuda(tree, config.environment),
+        rocm=systems.rocm(tree, config.environment),
+        mpi=systems.mpi(tree),
+        bytes=contents.bytes,
+    )

@@ -1,0 +1,88 @@
+"""What all sources of images have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sifwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "ARCHITECTURES",
+    "BadImage",
+    "Config",
+    "NoSuchImage",
+    "OtherProcessor",
+    "Source",
+    "SourceError",
+    "Start",
+]
+
+# As `uname -m` says it, and as images name it (GOARCH).
+ARCHITECTURES = {
+    "x86_64": "amd64",
+    "aarch64": "arm64",
+    "ppc64le": "ppc64le",
+    "riscv64": "riscv64",
+    "s390x": "s390x",
+}
+
+
+class SourceError(UsageError):
+    """What was named is no image, is not there, or cannot be believed."""
+
+
+class NoSuchImage(SourceError):
+    """The registry answers that it has none of that name."""
+
+
+class BadImage(Exception):
+    """The same, said where it is not known which image it is; `fix` says what to do."""
+
+    def __init__(self, what: str, fix: str = "") -> None:
+        super().__init__(what)
+        self.fix = fix
+
+
+class OtherProcessor(BadImage):
+    """There is such an image, but not for this processor."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """Where an image is: `name` is a path or a reference, `tag` one of several in a file."""
+
+    kind: str
+    name: str
+    tag: str = ""
+
+    def __str__(self) -> str:
+        end = f":{self.tag}" if self.tag else ""
+        return f"{self.kind}:{'//' if self.kind == 'docker' else ''}{self.name}{end}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config:
+    """What an image says of itself; of a SIF, what its files say."""
+
+    processor: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    # The sha256 of each layer, unpacked.
+    layers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Start:
+    """What a Dockerfile that starts from an image goes on with."""
+
+    user: str = ""
+    folder: str = ""
+    shell: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+    entry: tuple[str, ...] = ()
+    cmd: tuple[str, ...] = ()

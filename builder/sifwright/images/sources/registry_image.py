@@ -1,0 +1,209 @@
+"""An image in a registry: its layers pass through once, compared with their digests."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import mirrors
+from sifwright.errors import MachineError
+from sifwright.host.network import http, registry
+from sifwright.host.network.registry import ACCEPT, PARTIAL, Client
+from sifwright.images.contents.image_tree import stacked
+from sifwright.images.oci import documents, layer
+from sifwright.images.oci.oci_layout import resolved
+from sifwright.images.sources.image_contents import FoundImage, ImageContents
+from sifwright.images.sources.model import BadImage, NoSuchImage, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from sifwright.host.network.registry import Reference
+    from sifwright.images.contents.files_to_read import Readable
+    from sifwright.images.contents.image_tree import LayerContents
+    from sifwright.images.oci.documents import Blob, Manifest
+    from sifwright.images.sources.model import Source, Start
+    from sifwright.system.progress import Timer
+
+__all__ = ["find", "key", "start"]
+
+_PATIENT = http.HttpOptions(patient=True, netrc=False)
+# Without a byte in between, and at all.
+_MOST_FAILURES, _MOST_DROPS = 5, 100
+_PAUSE = 0.25
+# What has to come within so many seconds, over all connections.
+_SECONDS, _AT_LEAST = 60.0, 32 << 10
+_NOT_FOUND = 404
+
+
+def key(source: Source, processor: str) -> str:
+    """Tells an image that is named by its digest; it needs no asking."""
+    digest = located(source.name).digest
+    return f"{digest} {processor}" if digest else ""
+
+
+def located(name: str) -> Reference:
+    """Where the mirrors file leads to."""
+    plain = registry.parse(name)
+    found = mirrors.redirect(mirrors.load().of("oci"), str(plain))
+    return plain if found == str(plain) else registry.parse(found)
+
+
+def find(source: Source, processor: str) -> FoundImage:
+    """Ask what the name stands for. Raises `SifwrightError` or `BadImage`."""
+    remote = Remote(located(source.name))
+    with _named(remote.reference):
+        found = remote.resolved(processor)
+
+    def read(timer: Timer) -> ImageContents:
+        with _named(remote.reference):
+            return remote.read(found, processor, timer)
+
+    return FoundImage(key=f"{found.digest} {processor}", read=read)
+
+
+def start(source: Source, processor: str) -> Start:
+    """What a Dockerfile that starts from it goes on with. Raises as `find` does."""
+    remote = Remote(located(source.name))
+    with _named(remote.reference):
+        return documents.start(remote.config(remote.resolved(processor)), processor)
+
+
+class Remote:
+    """A registry's side of one image."""
+
+    def __init__(self, reference: Reference) -> None:
+        self.reference = reference
+        self._client = Client(reference, _PATIENT)
+
+    def manifest(self, name: str) -> tuple[dict[str, Any], str]:
+        """A manifest or an index, by tag or digest, and its digest."""
+        with self._client.opened(f"manifests/{name}", headers=ACCEPT) as answer:
+            registry.refuse(answer, self._client)
+            asked = name if name.startswith("sha256:") else registry.digest_header(answer)
+            return documents.document(answer.raw, asked)
+
+    def resolved(self, processor: str) -> Manifest:
+        """The manifest for a processor of what the reference names."""
+        value, digest = self.manifest(self.reference.digest or self.reference.tag)
+        return resolved(value, digest, processor, self.manifest)
+
+    def config(self, manifest: Manifest) -> dict[str, Any]:
+        """What the image says of itself."""
+        blob = manifest.config
+        value, _ = documents.document(Resumed(self._client, blob), blob.digest)
+        return value
+
+    def read(self, manifest: Manifest, processor: str, timer: Timer) -> ImageContents:
+        config = documents.config(self.config(manifest), processor)
+        tree = stacked(self._layers(manifest, timer))
+        return ImageContents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
+
+    def _layers(self, manifest: Manifest, timer: Timer) -> Iterator[LayerContents]:
+        for number, blob in enumerate(manifest.layers, 1):
+            size = f"{blob.size / 1e6:.1f} MB"
+            timer.start(f"layer {number} of {len(manifest.layers)}, {size}")
+            yield layer.checked(Resumed(self._client, blob), blob.digest, blob.size)
+
+
+class Resumed:
+    """A blob, asked for again from where the connection dropped."""
+
+    def __init__(self, client: Client, blob: Blob) -> None:
+        from sifwright.host.network.http_session import Pace  # noqa: PLC0415  # as in web.py
+
+        self._client, self._blob = client, blob
+        # A server that sends some bytes and drops the connection would be asked for hours.
+        self._pace = Pace(_SECONDS, _AT_LEAST)
+        self._stack = ExitStack()
+        self._source: Readable | None = None
+        self._at = self._failures = self._drops = 0
+
+    def read(self, size: int, /) -> bytes:
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415  # as in web.py
+
+        while True:
+            try:
+                source = self._opened()
+                data = source.read(size)
+            except (OSError, HTTPError) as error:
+                self._again(http.root_cause(error))
+                continue
+            if not data and self._at < self._blob.size:
+                self._again("the connection ended early")
+                continue
+            return self._took(data)
+
+    def _took(self, data: bytes) -> bytes:
+        self._at += len(data)
+        self._pace.took(len(data))
+        if data:
+            self._failures = 0
+        else:
+            self._stack.close()
+        return data
+
+    def _opened(self) -> Readable:
+        if self._source is None:
+            self._source = self._open()
+        return self._source
+
+    def _open(self) -> Readable:
+        headers = {"Accept-Encoding": "identity"}
+        if self._at:
+            headers["Range"] = f"bytes={self._at}-"
+        path = f"blobs/{self._blob.digest}"
+        answer = self._stack.enter_context(self._client.opened(path, headers=headers, large=True))
+        if answer.status_code == _NOT_FOUND:
+            raise _absent(self._blob)
+        registry.refuse(answer, self._client)
+        if self._at and answer.status_code != PARTIAL:
+            # It sends all of it again.
+            _skip(answer.raw, self._at)
+        return answer.raw
+
+    def _again(self, why: str) -> None:
+        self._stack.close()
+        self._source = None
+        self._failures += 1
+        self._drops += 1
+        is_slow = self._pace.left <= 0
+        if is_slow or self._failures >= _MOST_FAILURES or self._drops >= _MOST_DROPS:
+            raise registry.RegistryUnreachableError(
+                f"{self._blob.digest} dropped {self._drops} times: {why},"
+                f" after {self._at} of {self._blob.size} bytes"
+            )
+        if self._failures > 1:
+            time.sleep(_PAUSE * 2**self._failures)
+
+
+def _skip(stream: Readable, count: int) -> None:
+    while count and (data := stream.read(min(count, 1 << 18))):
+        count -= len(data)
+
+
+def _absent(blob: Blob) -> BadImage:
+    if blob.foreign:
+        return BadImage(
+            f"{blob.digest} is kept elsewhere than the image (a foreign layer)",
+            "Push the image with all its layers (skopeo copy, podman push) and name that one.",
+        )
+    return BadImage(f"{blob.digest} of it is not there", "Push the image again.")
+
+
+@contextmanager
+def _named(reference: Reference) -> Iterator[None]:
+    """Errors of the registry, with where it is."""
+    try:
+        yield
+    except registry.RegistryUnreachableError as error:
+        raise MachineError.of(str(error), where=str(reference), fix=error.fix) from None
+    except registry.ImageNotFoundError as error:
+        raise NoSuchImage.of(str(error), where=str(reference), fix=error.fix) from None
+    except registry.RegistryError as error:
+        raise SourceError.of(str(error), where=str(reference), fix=error.fix) from None
+    except OSError as error:
+        what = http.root_cause(error)
+        raise MachineError.of(what, where=str(reference), fix=mirrors.NETWORK_FIX) from None

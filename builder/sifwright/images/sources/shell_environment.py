@@ -1,0 +1,81 @@
+"""The variables that a script sets by plain lines, told without running it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from sifwright.images.sources.model import BadImage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["after"]
+
+_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)")
+# $NAME, ${NAME}, ${NAME:-default}, ${NAME-default}, ${NAME:+more}
+_USE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+])([^{}]*))?\})")
+_RUNS = re.compile(r"\$\(|`")
+# Of one variable (MAX_ARG_STRLEN of Linux has twice that), and of all that scripts set: with a
+# stack of 8 MiB, programs start with a quarter of it.
+_LONGEST, _MOST = 65536, 2 << 20
+
+
+def after(scripts: Iterable[str], before: Mapping[str, str]) -> dict[str, str]:
+    """The variables as they are after some scripts; what these run or test is left out.
+
+    Raises `BadImage` for more than a program can be started with.
+    """
+    found, left = dict(before), _MOST
+    lines = (line for script in scripts for line in script.splitlines())
+    for match in filter(None, map(_LINE.fullmatch, lines)):
+        if _RUNS.search(match[2]):
+            continue
+        text = _filled(match[2], found)
+        left -= len(text)
+        if left < 0:
+            raise BadImage("its scripts set more variables than a program can start with")
+        value = _word(text)
+        if value is not None:
+            found[match[1]] = value
+    return found
+
+
+def _filled(text: str, known: Mapping[str, str]) -> str:
+    """A value with those of the variables in it."""
+    if not text.startswith("'"):
+        for _ in range(3):
+            # From the inside: a default may have a use of its own.
+            text = _expanded(text, known)
+    return text
+
+
+def _word(text: str) -> str | None:
+    """The value of an assignment; None if it is more than one word, or is not known."""
+    if len(text) > _LONGEST:
+        return None
+    try:
+        words = shlex.split(text, comments=True)
+    except ValueError:
+        return None
+    return "".join(words) if len(words) <= 1 else None
+
+
+def _expanded(text: str, known: Mapping[str, str]) -> str:
+    """The text with the values of variables, or the beginning of one that is too long."""
+    parts, length, at = list[str](), 0, 0
+    for use in _USE.finditer(text):
+        parts += (text[at : use.start()], _used(use, known))
+        length += len(parts[-1])
+        at = use.end()
+        if length > _LONGEST:
+            break
+    return "".join((*parts, text[at:]))
+
+
+def _used(use: re.Match[str], known: Mapping[str, str]) -> str:
+    value, more = known.get(use[1] or use[2], ""), (use[4] or "").strip('"')
+    if use[3] in {":+", "+"}:
+        return more if value else ""
+    return value or more

@@ -1,0 +1,116 @@
+"""Which bytes of the layers a joined squashfs needs, and where in it they come to lie."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from sifwright.images.squashfs.structures import BLOCK_BYTES, NO_FRAGMENT, BadSquashfs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sifwright.images.squashfs.inodes import Span
+    from sifwright.images.squashfs.reader import Squashfs
+
+__all__ = ["Extent", "NeededExtents", "RelocatedLayer", "move"]
+
+
+class Extent(NamedTuple):
+    """Bytes of a squashfs, and where the first of them comes to lie."""
+
+    start: int
+    size: int
+    target: int = 0
+
+
+@dataclass(slots=True)
+class NeededExtents:
+    """What the files of a tree have of a layer: extents, in any order, and numbers of fragments."""
+
+    extents: list[Extent] = field(default_factory=list)
+    fragments: set[int] = field(default_factory=set)
+
+    def add(self, span: Span) -> None:
+        if span.fragment != NO_FRAGMENT:
+            self.fragments.add(span.fragment)
+        if size := span.packed_bytes:
+            self._add(Extent(span.start, size))
+
+    def _add(self, extent: Extent) -> None:
+        """Mostly, files that follow on each other have data that does."""
+        last = self.extents[-1] if self.extents else extent
+        if extent.start == last.start + last.size:
+            self.extents[-1] = Extent(last.start, last.size + extent.size)
+        else:
+            self.extents.append(extent)
+
+
+@dataclass(frozen=True, slots=True)
+class RelocatedLayer:
+    """What a joined squashfs takes of one layer: extents in their order, and fragment blocks.
+
+    `fragments` are (place, noted size) in the joined squashfs, `first_fragment` is the number of
+    the first of them; `numbers` are those that they have in the layer.
+    """
+
+    extents: tuple[Extent, ...]
+    fragments: tuple[tuple[int, int], ...]
+    numbers: dict[int, int]
+
+    @property
+    def size(self) -> int:
+        return sum(extent.size for extent in self.extents)
+
+    def span(self, span: Span) -> Span:
+        """Where a file of the layer is in the joined squashfs."""
+        fragment = NO_FRAGMENT if span.fragment == NO_FRAGMENT else self.numbers[span.fragment]
+        start = self._place(span.start) if span.packed_bytes else 0
+        return span._replace(start=start, fragment=fragment)
+
+    def _place(self, start: int) -> int:
+        return _place(self.extents, start)
+
+
+def move(
+    squashfs: Squashfs, wanted: NeededExtents, target: int, first_fragment: int
+) -> RelocatedLayer:
+    """Lay what is wanted of a layer at `target` and behind it."""
+    table = squashfs.fragments()
+    used = sorted(wanted.fragments)
+    if used and used[-1] >= len(table):
+        raise BadSquashfs("is damaged: a fragment that is not there")
+    blocks = (Extent(table[one][0], table[one][1] & BLOCK_BYTES) for one in used)
+    extents = tuple(_placed(_united([*wanted.extents, *blocks]), target))
+    # In a SIF, what follows belongs to somebody else.
+    if extents and extents[-1].start + extents[-1].size > squashfs.superblock.bytes_used:
+        raise BadSquashfs("is damaged: a file that is not all there")
+    fragments = tuple((_place(extents, table[one][0]), table[one][1]) for one in used)
+    numbers = {one: first_fragment + place for place, one in enumerate(used)}
+    return RelocatedLayer(extents, fragments, numbers)
+
+
+def _united(extents: Iterable[Extent]) -> Iterator[Extent]:
+    """Side by side as one, and the same bytes once: mksquashfs stores equal files once."""
+    start = end = 0
+    for extent in sorted(extents):
+        if extent.start > end:
+            if end > start:
+                yield Extent(start, end - start)
+            start = end = extent.start
+        end = max(end, extent.start + extent.size)
+    if end > start:
+        yield Extent(start, end - start)
+
+
+def _placed(extents: Iterable[Extent], target: int) -> Iterator[Extent]:
+    for extent in extents:
+        yield extent._replace(target=target)
+        target += extent.size
+
+
+def _place(extents: tuple[Extent, ...], start: int) -> int:
+    """Where a byte of the layer comes to lie."""
+    extent = extents[bisect_right(extents, start, key=lambda one: one.start) - 1]
+    return extent.target + start - extent.start

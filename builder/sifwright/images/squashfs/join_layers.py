@@ -1,0 +1,100 @@
+"""Join a stack of squashfs files to one, without unpacking what is in them.
+
+The compressed blocks are taken as they are; only inodes, names and tables are written anew. So a
+gigabyte is joined in the time that it takes to copy it, by anybody: no file is made, and no owner
+has to be set.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
+
+from sifwright.images.sif.copy_data import Range
+from sifwright.images.squashfs.codecs import codec
+from sifwright.images.squashfs.extents import NeededExtents, move
+from sifwright.images.squashfs.reader import Squashfs
+from sifwright.images.squashfs.stack import below, stacked
+from sifwright.images.squashfs.structures import SUPERBLOCK_BYTES, BadSquashfs
+from sifwright.images.squashfs.tables import finished
+from sifwright.images.squashfs.tree_writer import identity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sifwright.images.squashfs.extents import RelocatedLayer
+    from sifwright.images.squashfs.stack import TreeNode
+
+__all__ = ["compression", "join"]
+
+
+def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
+    """Join the squashfs files that these bytes are, the lowest first.
+
+    Returns the bytes of the joined one, given or found in the files; the same layers are the same
+    bytes. Raises `BadSquashfs` for what is damaged or cannot be joined
+    (other compressors than gzip and zstd, or different ones), and `OSError`.
+    """
+    with ExitStack() as stack:
+        found = [stack.enter_context(closing(Squashfs(one))) for one in layers]
+        _refuse_different(found)
+        try:
+            return _joined(found)
+        except RecursionError as error:
+            raise BadSquashfs("has directories too deep in each other") from error
+        except (struct.error, OverflowError) as error:
+            # Numbers that no table has room for, names that end too early.
+            raise BadSquashfs(f"is damaged: {error}") from error
+
+
+def compression(layer: Range) -> str:
+    """The name of its compressor; raises as `join` does."""
+    with closing(Squashfs(layer)) as found:
+        return codec(found.superblock.compressor).name
+
+
+def _refuse_different(layers: Sequence[Squashfs]) -> None:
+    kinds = {(one.superblock.compressor, one.superblock.block_size) for one in layers}
+    if len(kinds) != 1:
+        raise BadSquashfs("is compressed in another way than the others")
+
+
+def _joined(layers: Sequence[Squashfs]) -> tuple[bytes | Range, ...]:
+    first = layers[0].superblock
+    options = layers[0].options()
+    wanted, links = _needed(len(layers), stacked(layers))
+    moved = list(_moved(layers, wanted, SUPERBLOCK_BYTES + len(options)))
+    end = SUPERBLOCK_BYTES + len(options) + sum(one.size for one in moved)
+    superblock, tables = finished(first, stacked(layers), moved, end, links)
+    data = (
+        Range(path=one.path, offset=one.offset + extent.start, size=extent.size)
+        for one, taken in zip(layers, moved, strict=True)
+        for extent in taken.extents
+    )
+    return superblock.packed() + options, *data, tables
+
+
+def _needed(count: int, root: TreeNode) -> tuple[list[NeededExtents], Counter[int]]:
+    """What the tree still has of each layer, and how often each file that had several names."""
+    wanted, links = [NeededExtents() for _ in range(count)], Counter[int]()
+    for node in below(root):
+        inode = node.inode()
+        if inode.links != 1:
+            links[identity(node, inode)] += 1
+        if inode.span is not None:
+            wanted[node.layer.number].add(inode.span)
+    return wanted, links
+
+
+def _moved(
+    layers: Sequence[Squashfs], wanted: Sequence[NeededExtents], target: int
+) -> Iterator[RelocatedLayer]:
+    """Where the data of each layer goes."""
+    fragments = 0
+    for squashfs, one in zip(layers, wanted, strict=True):
+        moved = move(squashfs, one, target, fragments)
+        target += moved.size
+        fragments += len(moved.fragments)
+        yield moved

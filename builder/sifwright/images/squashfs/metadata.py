@@ -1,0 +1,129 @@
+"""Streams of metadata: blocks of 8 KiB, each compressed by itself.
+
+A place in a stream is a number of 48 bits for the start of a block, from the start of the stream,
+and one of 16 for the byte in it when it is unpacked: together a reference.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from sifwright.images.squashfs.structures import METADATA_BYTES, POINTER, BadSquashfs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sifwright.images.squashfs.codecs import Codec
+
+__all__ = ["MetadataReader", "MetadataWriter", "table"]
+
+_HEADER = struct.Struct("<H")
+_UNCOMPRESSED = 1 << 15
+# Whoever goes from folder to folder comes back to few of them, and a stack may have many layers.
+_KEPT_BLOCKS = 32
+# Of anything that is read as a whole: zeros are packed to a four-hundredth.
+_MOST_BYTES = 32 << 20
+
+
+class MetadataReader:
+    """Reads streams of a file; `read_at` gives bytes of it, fewer at its end."""
+
+    def __init__(self, read_at: Callable[[int, int], bytes], codec: Codec) -> None:
+        self._read_at = read_at
+        self._codec = codec
+        self._blocks: dict[int, tuple[bytes, int]] = {}
+
+    def read(self, start: int, offset: int, size: int) -> tuple[bytes, int, int]:
+        """Bytes of the stream, and the place of the next one.
+
+        They begin at byte `offset` of the block that is at `start` in the file.
+        """
+        if size > _MOST_BYTES:
+            raise BadSquashfs(f"is damaged: {size} bytes of it describe one thing")
+        block, following = self._block(start)
+        if size <= len(block) - offset:
+            return block[offset : offset + size], start, offset + size
+        found = bytearray()
+        while True:
+            if offset > len(block):
+                raise BadSquashfs("is damaged: it refers to what is not there")
+            part = block[offset : offset + size - len(found)]
+            found += part
+            if len(found) == size:
+                return bytes(found), start, offset + len(part)
+            start, offset = following, 0
+            block, following = self._block(start)
+
+    def _block(self, start: int) -> tuple[bytes, int]:
+        """A block and where the next one begins."""
+        if start not in self._blocks:
+            (header,) = _HEADER.unpack(self._exactly(start, _HEADER.size))
+            size = header & ~_UNCOMPRESSED
+            data = self._exactly(start + _HEADER.size, size)
+            whole = data if header & _UNCOMPRESSED else self._codec.decompress(data)
+            if not 0 < len(whole) <= METADATA_BYTES:
+                raise BadSquashfs("is damaged: a block of its metadata has a wrong size")
+            if len(self._blocks) == _KEPT_BLOCKS:
+                del self._blocks[next(iter(self._blocks))]
+            self._blocks[start] = whole, start + _HEADER.size + size
+        return self._blocks[start]
+
+    def _exactly(self, start: int, size: int) -> bytes:
+        data = self._read_at(start, size)
+        if len(data) != size:
+            raise BadSquashfs("is cut off")
+        return data
+
+
+class MetadataWriter:
+    """Writes one stream."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._pending = bytearray()
+        self._written = bytearray()
+        self.starts: list[int] = []
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the next byte goes: the start of its block in the stream, the byte in it."""
+        return len(self._written), len(self._pending)
+
+    @property
+    def reference(self) -> int:
+        start, offset = self.place
+        return start << 16 | offset
+
+    def write(self, data: bytes) -> None:
+        self._pending += data
+        while len(self._pending) >= METADATA_BYTES:
+            self._put(bytes(self._pending[:METADATA_BYTES]))
+            del self._pending[:METADATA_BYTES]
+
+    def finished(self) -> bytes:
+        """All blocks; `starts` is then where each begins."""
+        if self._pending:
+            self._put(bytes(self._pending))
+            self._pending.clear()
+        return bytes(self._written)
+
+    def _put(self, block: bytes) -> None:
+        self.starts.append(len(self._written))
+        packed = self._codec.compress(block)
+        header = len(packed)
+        if header >= len(block):
+            packed, header = block, len(block) | _UNCOMPRESSED
+        self._written += _HEADER.pack(header) + packed
+
+
+def table(data: bytes, start: int, codec: Codec, head: bytes = b"") -> tuple[bytes, int]:
+    """A table as it is written at a place in the file, and the place by which it is found.
+
+    There stands `head`, and where each of its blocks is.
+    """
+    writer = MetadataWriter(codec)
+    writer.write(data)
+    blocks = writer.finished()
+    pointers = b"".join(POINTER.pack(start + one) for one in writer.starts)
+    return blocks + head + pointers, start + len(blocks)

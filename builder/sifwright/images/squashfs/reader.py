@@ -1,0 +1,172 @@
+"""Read what a squashfs says of its files, wherever in a file it is."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from sifwright.images.squashfs import inodes, xattrs
+from sifwright.images.squashfs.codecs import codec
+from sifwright.images.squashfs.metadata import MetadataReader
+from sifwright.images.squashfs.structures import (
+    ABSENT,
+    FRAGMENT,
+    METADATA_BYTES,
+    OPTIONS,
+    OWNER,
+    POINTER,
+    SUPERBLOCK_BYTES,
+    XATTR_ENTRY,
+    XATTR_TABLE,
+    BadSquashfs,
+    Superblock,
+)
+from sifwright.system import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sifwright.images.sif.copy_data import Range
+    from sifwright.images.squashfs.inodes import Directory, Inode
+    from sifwright.images.squashfs.xattrs import Attributes
+
+__all__ = ["DirectoryEntry", "Squashfs"]
+
+_RUN, _NAME = struct.Struct("<3I"), struct.Struct("<HhHH")
+_NOWHERE = {b"", b".", b".."}
+
+
+class DirectoryEntry(NamedTuple):
+    """A name in a directory, a reference to its inode, and the kind of that."""
+
+    name: bytes
+    reference: int
+    kind: int
+
+
+class Squashfs:
+    """The squashfs that these bytes of a file are; to be closed.
+
+    Every method raises `BadSquashfs` for what cannot be, and `OSError`.
+    """
+
+    def __init__(self, place: Range) -> None:
+        self.path, self.offset, self._size = place.path, place.offset, place.size
+        self._file = os.open(place.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.superblock = Superblock.parse(self.read_at(0, SUPERBLOCK_BYTES))
+            self._metadata = MetadataReader(self.read_at, codec(self.superblock.compressor))
+            self.owners = self._ids()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def read_at(self, start: int, size: int) -> bytes:
+        """Bytes from a place in the squashfs; fewer at its end."""
+        size = min(size, self._size - start)
+        with files.name_file_in_errors(self.path):
+            return os.pread(self._file, size, self.offset + start) if size > 0 else b""
+
+    def options(self) -> bytes:
+        """What the superblock says of the compressor, as it stands behind it; mostly nothing."""
+        if not self.superblock.flags & OPTIONS:
+            return b""
+        size = int.from_bytes(self.read_at(SUPERBLOCK_BYTES, 2), "little") & (1 << 15) - 1
+        return self.read_at(SUPERBLOCK_BYTES, 2 + size)
+
+    def inode(self, reference: int) -> Inode:
+        start, offset = reference >> 16, reference & 0xFFFF
+        cursor = _Cursor(self._metadata, self.superblock.inode_table + start, offset)
+        return inodes.parse(cursor.read, self.superblock.block_size)
+
+    def names(self, directory: Directory) -> Iterator[DirectoryEntry]:
+        """What is in a directory."""
+        start = self.superblock.directory_table + directory.start
+        cursor = _Cursor(self._metadata, start, directory.offset, directory.size)
+        before = b""
+        while cursor.left:
+            count, block, _ = _RUN.unpack(cursor.read(_RUN.size))
+            for _ in range(count + 1):
+                offset, _, kind, size = _NAME.unpack(cursor.read(_NAME.size))
+                name = cursor.read(size + 1)
+                # In their order (squashfs needs it), so that none is there twice.
+                if name <= before or not _is_name(name):
+                    raise BadSquashfs("is damaged: a name that cannot be one")
+                before = name
+                yield DirectoryEntry(name, block << 16 | offset, kind)
+
+    def fragments(self) -> list[tuple[int, int]]:
+        """Where each fragment block is, and its size as it is noted."""
+        block = self.superblock
+        table = self._table(block.fragment_table, block.fragments, FRAGMENT.size)
+        return [(start, size) for start, size, _ in FRAGMENT.iter_unpack(table)]
+
+    def attributes(self, number: int) -> Attributes:
+        """Read the extended attributes that inodes name by this number."""
+        first, table = self._attribute_table
+        if number >= len(table) // XATTR_ENTRY.size:
+            raise BadSquashfs("is damaged: extended attributes that are not there")
+
+        def at(place: int) -> Callable[[int], bytes]:
+            return _Cursor(self._metadata, first + (place >> 16), place & 0xFFFF).read
+
+        reference, count, _ = XATTR_ENTRY.unpack_from(table, number * XATTR_ENTRY.size)
+        return xattrs.parse(at(reference), count, at)
+
+    @cached_property
+    def _attribute_table(self) -> tuple[int, bytes]:
+        """Where the attributes begin, and the entries of all numbers."""
+        start = self.superblock.xattr_table
+        if start == ABSENT:
+            return 0, b""
+        first, count, _ = XATTR_TABLE.unpack(self._exactly(start, XATTR_TABLE.size))
+        return first, self._table(start + XATTR_TABLE.size, count, XATTR_ENTRY.size)
+
+    def _ids(self) -> list[int]:
+        """Users and groups by their places in the table."""
+        block = self.superblock
+        table = self._table(block.id_table, block.ids, OWNER.size)
+        return [number for (number,) in OWNER.iter_unpack(table)]
+
+    def _table(self, start: int, count: int, size: int) -> bytes:
+        """A table of entries of one size; where its blocks are stands at `start`."""
+        if count == 0:
+            return b""
+        blocks = -(-count * size // METADATA_BYTES)
+        pointers = self._exactly(start, blocks * POINTER.size)
+        (first,) = POINTER.unpack(pointers[: POINTER.size])
+        return self._metadata.read(first, 0, count * size)[0]
+
+    def _exactly(self, start: int, size: int) -> bytes:
+        data = self.read_at(start, size)
+        if len(data) != size:
+            raise BadSquashfs("is cut off")
+        return data
+
+
+class _Cursor:
+    """Reads a stream of metadata from a place on; `left` says how many bytes belong to it."""
+
+    def __init__(
+        self, metadata: MetadataReader, start: int, offset: int, left: int = sys.maxsize
+    ) -> None:
+        self._metadata = metadata
+        self._start, self._offset, self.left = start, offset, left
+
+    def read(self, size: int) -> bytes:
+        """Give the next bytes."""
+        if size > self.left:
+            raise BadSquashfs("is damaged: a list of names is cut off")
+        self.left -= size
+        data, self._start, self._offset = self._metadata.read(self._start, self._offset, size)
+        return data
+
+
+def _is_name(name: bytes) -> bool:
+    return name not in _NOWHERE and b"/" not in name and b"\0" not in name

@@ -1,0 +1,113 @@
+"""The structures of squashfs 4.0, all little-endian (fs/squashfs/squashfs_fs.h of Linux)."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from array import array
+
+__all__ = [
+    "ABSENT",
+    "BLOCK_BYTES",
+    "EXPORTABLE",
+    "FRAGMENT",
+    "MAXIMUM_BLOCK",
+    "METADATA_BYTES",
+    "NO_FRAGMENT",
+    "NO_XATTRS",
+    "OPTIONS",
+    "OWNER",
+    "POINTER",
+    "SUPERBLOCK_BYTES",
+    "UNCOMPRESSED",
+    "XATTR_ENTRY",
+    "XATTR_TABLE",
+    "BadSquashfs",
+    "ForeignSquashfs",
+    "Superblock",
+    "little_endian",
+]
+
+_MAGIC = 0x73717368
+_SUPERBLOCK = struct.Struct("<5I6H8Q")
+SUPERBLOCK_BYTES = _SUPERBLOCK.size
+# A block of metadata is at most that large before compression.
+METADATA_BYTES = 8192
+# Of data: a power of two from 4 KiB to 1 MiB.
+MAXIMUM_BLOCK = 1 << 20
+POINTER = struct.Struct("<Q")
+OWNER = struct.Struct("<I")
+# Where a fragment block is, and its size as a data block's is noted.
+FRAGMENT = struct.Struct("<QII")
+# Where the attributes of one id are, how many, how many bytes when they are unpacked.
+XATTR_ENTRY = struct.Struct("<QII")
+# Where the attributes begin, and how many ids there are.
+XATTR_TABLE = struct.Struct("<QII")
+ABSENT = (1 << 64) - 1
+NO_FRAGMENT = NO_XATTRS = (1 << 32) - 1
+# Of the flags: how a file may be found by its inode number, and that options of the compressor
+# follow on the superblock.
+EXPORTABLE, OPTIONS = 0x80, 0x400
+# The size of a data block on disk; the bit above says that it is not compressed.
+UNCOMPRESSED = 1 << 24
+BLOCK_BYTES = UNCOMPRESSED - 1
+
+
+class BadSquashfs(ValueError):
+    """The bytes are not a squashfs that can be read here; the text says why."""
+
+
+class ForeignSquashfs(BadSquashfs):
+    """A squashfs that is not damaged, as far as is known, and that other programs can read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Superblock:
+    """The first 96 bytes, in their order; places are counted from the first of them."""
+
+    magic: int = _MAGIC
+    inodes: int = 0
+    mkfs_time: int = 0
+    block_size: int
+    fragments: int = 0
+    compressor: int
+    block_log: int
+    flags: int = 0
+    ids: int = 0
+    major: int = 4
+    minor: int = 0
+    root: int = 0
+    bytes_used: int = 0
+    id_table: int = ABSENT
+    xattr_table: int = ABSENT
+    inode_table: int = ABSENT
+    directory_table: int = ABSENT
+    fragment_table: int = ABSENT
+    export_table: int = ABSENT
+
+    @classmethod
+    def parse(cls, data: bytes) -> Self:
+        """Raises `BadSquashfs` for what is no squashfs 4.0."""
+        if len(data) < SUPERBLOCK_BYTES:
+            raise BadSquashfs("is too short")
+        found = cls(**dict(zip(cls.__dataclass_fields__, _SUPERBLOCK.unpack(data), strict=True)))
+        if (found.magic, found.major, found.minor) != (_MAGIC, 4, 0):
+            raise BadSquashfs("is no squashfs 4.0")
+        if found.block_size != 1 << found.block_log or found.block_size > MAXIMUM_BLOCK:
+            raise BadSquashfs("has a block size that squashfs does not know")
+        return found
+
+    def packed(self) -> bytes:
+        return _SUPERBLOCK.pack(*astuple(self))
+
+
+def little_endian(numbers: array[int]) -> bytes:
+    """Numbers of the size that the array has, as they are written."""
+    if sys.byteorder == "big":
+        numbers = numbers[:]
+        numbers.byteswap()
+    return numbers.tobytes()

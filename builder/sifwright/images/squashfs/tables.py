@@ -1,0 +1,87 @@
+"""All of a squashfs that stands behind its data, and the superblock that leads to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sifwright.images.squashfs.codecs import codec
+from sifwright.images.squashfs.metadata import table
+from sifwright.images.squashfs.structures import EXPORTABLE, FRAGMENT, OPTIONS, OWNER, little_endian
+from sifwright.images.squashfs.tree_writer import TreeWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sifwright.images.squashfs.codecs import Codec
+    from sifwright.images.squashfs.extents import RelocatedLayer
+    from sifwright.images.squashfs.stack import TreeNode
+    from sifwright.images.squashfs.structures import Superblock
+
+__all__ = ["finished"]
+
+# What loop devices can be made of in full (mksquashfs pads as well).
+_PADDING = 4096
+
+
+def finished(
+    like: Superblock,
+    root: TreeNode,
+    moved: Sequence[RelocatedLayer],
+    start: int,
+    links: Mapping[int, int],
+) -> tuple[Superblock, bytes]:
+    """The tables of a tree whose data is written, from `start` on, in the order of mksquashfs.
+
+    `like` says how it is compressed; `moved` is where the data is, by the number of the layer;
+    `links` is as for `TreeWriter`.
+    """
+    tree = TreeWriter(codec(like.compressor), moved, links)
+    reference = tree.write(root)
+    fragments = [one for layer in moved for one in layer.fragments]
+    writer = _Writer(codec(like.compressor), start)
+    superblock = replace(
+        like,
+        inodes=len(tree.references),
+        fragments=len(fragments),
+        flags=like.flags & OPTIONS | EXPORTABLE,
+        ids=len(tree.owners),
+        root=reference,
+        inode_table=writer.stream(tree.inodes.finished()),
+        directory_table=writer.stream(tree.directories.finished()),
+        fragment_table=writer.table(b"".join(FRAGMENT.pack(*one, 0) for one in fragments)),
+        export_table=writer.table(little_endian(tree.references)),
+        id_table=writer.table(b"".join(map(OWNER.pack, tree.owners))),
+        xattr_table=writer.xattrs(tree),
+        bytes_used=writer.end,
+    )
+    writer.written += bytes(-writer.end % _PADDING)
+    return superblock, bytes(writer.written)
+
+
+class _Writer:
+    """Writes one thing behind the other, and says where each is found."""
+
+    def __init__(self, codec: Codec, start: int) -> None:
+        self._codec = codec
+        self._start = start
+        self.written = bytearray()
+
+    @property
+    def end(self) -> int:
+        return self._start + len(self.written)
+
+    def stream(self, data: bytes) -> int:
+        place = self.end
+        self.written += data
+        return place
+
+    def table(self, entries: bytes) -> int:
+        data, place = table(entries, self.end, self._codec)
+        self.written += data
+        return place
+
+    def xattrs(self, tree: TreeWriter) -> int:
+        data, place = tree.xattrs.packed(self.end, self._codec)
+        self.written += data
+        return place

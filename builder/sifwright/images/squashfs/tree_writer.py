@@ -1,0 +1,168 @@
+"""Write the inodes and directories of a tree."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+from sifwright.images.squashfs import inodes
+from sifwright.images.squashfs.inodes import Directory
+from sifwright.images.squashfs.metadata import MetadataWriter
+from sifwright.images.squashfs.structures import METADATA_BYTES
+from sifwright.images.squashfs.xattrs import XattrTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sifwright.images.squashfs.codecs import Codec
+    from sifwright.images.squashfs.extents import RelocatedLayer
+    from sifwright.images.squashfs.inodes import Inode
+    from sifwright.images.squashfs.stack import TreeNode
+
+__all__ = ["TreeWriter", "identity"]
+
+# A run of names shares a block of inodes: how many less one, that block, the first one's number.
+_RUN = struct.Struct("<3I")
+_MAXIMUM_RUN = 256
+# Byte in that block, number less that of the first, kind, length less one.
+_NAME = struct.Struct("<HhHH")
+_MAXIMUM_STEP = (1 << 15) - 1
+# In a long directory, names to begin at: byte in its names, block of the stream, length less one.
+_INDEX = struct.Struct("<3I")
+
+
+class _Written(NamedTuple):
+    """A name, and its inode, which is written by now."""
+
+    name: bytes
+    reference: int
+    number: int
+    kind: int
+
+
+def identity(node: TreeNode, inode: Inode) -> int:
+    """The same for all names of a file."""
+    return node.layer.number << 32 | inode.number
+
+
+class TreeWriter:
+    """Writes each file of a tree once, however many names it has, and each directory behind it.
+
+    `links` are how many names files have, by their identities, if it may not be one;
+    `references` those of all inodes, by their number less one; `owners` the users and groups.
+    """
+
+    def __init__(
+        self, codec: Codec, moved: Sequence[RelocatedLayer], links: Mapping[int, int]
+    ) -> None:
+        self.inodes, self.directories = MetadataWriter(codec), MetadataWriter(codec)
+        self.xattrs = XattrTable()
+        self.references = array("Q")
+        self._owners: dict[int, int] = {}
+        self._moved = moved
+        self._links = links
+        # The numbers of files with several names, by their identities.
+        self._written: dict[int, int] = {}
+
+    @property
+    def owners(self) -> list[int]:
+        return list(self._owners)
+
+    def write(self, root: TreeNode) -> int:
+        """Write the tree and return the reference of its root."""
+        return self._directory(b"", root, 0).reference
+
+    def _directory(self, name: bytes, node: TreeNode, parent: int) -> _Written:
+        number = self._numbered()
+        names = node.names()
+        order = sorted(names)
+        inside = [one for one in order if names[one].is_directory]
+        written = {one: self._directory(one, names[one], number) for one in inside}
+        entries = (written.get(one) or self._file(one, names[one]) for one in order)
+        listed, index = self._names(entries)
+        inode = self._changed(node, node.inode(), number)
+        # As mksquashfs does: the root is in a directory that is not there.
+        numbers = (2 + len(written), parent or len(self.references) + 1)
+        return self._put(name, inode, inodes.pack_directory(inode, listed, *numbers, index))
+
+    def _file(self, name: bytes, node: TreeNode) -> _Written:
+        """A file, or another name of one that was written."""
+        inode = node.inode()
+        if inode.links == 1:
+            return self._new(name, node, inode, 1)
+        file = identity(node, inode)
+        number = self._written.get(file)
+        if number is not None:
+            return _Written(name, self.references[number - 1], number, inode.kind)
+        written = self._new(name, node, inode, self._links[file])
+        self._written[file] = written.number
+        return written
+
+    def _new(self, name: bytes, node: TreeNode, inode: Inode, links: int) -> _Written:
+        changed = self._changed(node, inode, self._numbered())
+        return self._put(name, changed, inodes.pack(changed, links))
+
+    def _numbered(self) -> int:
+        """The number of the next inode."""
+        self.references.append(0)
+        return len(self.references)
+
+    def _put(self, name: bytes, inode: Inode, data: bytes) -> _Written:
+        reference = self.inodes.reference
+        self.references[inode.number - 1] = reference
+        self.inodes.write(data)
+        return _Written(name, reference, inode.number, inode.kind)
+
+    def _changed(self, node: TreeNode, inode: Inode, number: int) -> Inode:
+        """The inode with the numbers and places that it has in the joined squashfs."""
+        span = inode.span and self._moved[node.layer.number].span(inode.span)
+        return inode._replace(
+            number=number,
+            owner=self._owner(node, inode.owner),
+            group=self._owner(node, inode.group),
+            xattrs=self.xattrs.number(node.layer.attributes_of(inode)),
+            span=span,
+        )
+
+    def _owner(self, node: TreeNode, place: int) -> int:
+        return self._owners.setdefault(node.layer.owner(place), len(self._owners))
+
+    def _names(self, entries: Iterable[_Written]) -> tuple[Directory, list[bytes]]:
+        """Write the names in a directory, and an index if there are many."""
+        (start, offset), index, size, indexed = self.directories.place, [], 0, 0
+        for run in _runs(entries):
+            if size - indexed >= METADATA_BYTES:
+                indexed = size
+                name = run[0].name
+                index.append(_INDEX.pack(size, self.directories.place[0], len(name) - 1) + name)
+            data = _packed(run)
+            self.directories.write(data)
+            size += len(data)
+        return Directory(start, offset, size), index
+
+
+def _runs(entries: Iterable[_Written]) -> Iterator[list[_Written]]:
+    run: list[_Written] = []
+    for entry in entries:
+        if run and not _goes_on(run, entry):
+            yield run
+            run = []
+        run.append(entry)
+    if run:
+        yield run
+
+
+def _goes_on(run: Sequence[_Written], entry: _Written) -> bool:
+    same_block = entry.reference >> 16 == run[0].reference >> 16
+    is_near = abs(entry.number - run[0].number) <= _MAXIMUM_STEP
+    return len(run) < _MAXIMUM_RUN and same_block and is_near
+
+
+def _packed(run: Sequence[_Written]) -> bytes:
+    first = run[0]
+    parts = [_RUN.pack(len(run) - 1, first.reference >> 16, first.number)]
+    for one in run:
+        numbers = (one.reference & 0xFFFF, one.number - first.number, one.kind, len(one.name) - 1)
+        parts.append(_NAME.pack(*numbers) + one.name)
+    return b"".join(parts)

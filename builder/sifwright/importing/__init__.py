@@ -1,1 +1,0 @@
-"""An existing recipe, a Dockerfile or a definition file, as an image with layers."""

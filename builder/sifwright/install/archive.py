@@ -1,0 +1,67 @@
+"""The archive of run scripts: the same bytes from the same files, on every machine."""
+
+from __future__ import annotations
+
+import io
+import struct
+import tarfile
+import zlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sifwright.catalog.model import LayerFile
+
+__all__ = ["archive"]
+
+# RFC 1952: deflate, no name, no time, unknown system.
+_GZIP = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
+# RFC 1951, 3.2.4: a stored block is at most that long.
+_BLOCK = (1 << 16) - 1
+
+
+def archive(files: Iterable[LayerFile], links: Mapping[str, str]) -> bytes:
+    """A .tar.gz of these files, and symbolic links by their paths: sorted, root's, without times.
+
+    Not compressed: what deflate makes of the same bytes depends on the release of zlib.
+    """
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        entries: dict[str, LayerFile | str] = {file.path: file for file in files} | {**links}
+        for folder in sorted({one for path in entries for one in _above(path)}):
+            tar.addfile(_entry(folder, tarfile.DIRTYPE, 0o755))
+        for path in sorted(entries):
+            _add(tar, path, entries[path])
+    return _stored(data.getvalue())
+
+
+def _add(tar: tarfile.TarFile, path: str, entry: LayerFile | str) -> None:
+    if isinstance(entry, str):
+        info = _entry(path, tarfile.SYMTYPE, 0o777)
+        info.linkname = entry
+        tar.addfile(info)
+        return
+    info = _entry(path, tarfile.REGTYPE, 0o755 if entry.executable else 0o644)
+    info.size = len(entry.data)
+    tar.addfile(info, io.BytesIO(entry.data))
+
+
+def _entry(path: str, kind: bytes, mode: int) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(path)
+    info.type, info.mode, info.uname, info.gname = kind, mode, "root", "root"
+    return info
+
+
+def _above(path: str) -> list[str]:
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: number + 1]) for number in range(len(parts))]
+
+
+def _stored(data: bytes) -> bytes:
+    blocks = [data[at : at + _BLOCK] for at in range(0, len(data), _BLOCK)]
+    parts = [_GZIP]
+    for number, block in enumerate(blocks, start=1):
+        is_last = number == len(blocks)
+        parts += [struct.pack("<BHH", is_last, len(block), len(block) ^ 0xFFFF), block]
+    return b"".join([*parts, struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)])

@@ -1,0 +1,92 @@
+"""What an installation says of its image: versions, layers, and what the image lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.plan.plan_file import PlanFacts
+
+__all__ = ["NAME", "InstalledImage", "of_plan"]
+
+NAME = "PyTorch"
+_CPU = "cpu"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InstalledImage:
+    """`stack` is what torch computes with: cpu, cuda-12.8 or rocm-7.0.2. `date` is YYYYMMDD.
+
+    `image` is the name among ours, if it is ours, and `plan` the id of its plan; `never_built` are
+    its layers that no test of ours builds. `plugin` is the release of NCCL's network plugin.
+    `with_conda` activates the Python environment of an image that does not say so itself, and
+    `needs_site` means that it lacks the site's environment.
+    """
+
+    torch: str
+    python: str
+    stack: str
+    date: str
+    image: str = ""
+    plan: str = ""
+    layers: tuple[str, ...] = ()
+    never_built: tuple[str, ...] = ()
+    plugin: str = ""
+    with_conda: str = ""
+    needs_site: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """The version suffix of the easyconfig, as LUMI's have it."""
+        kind = self.image.removeprefix("pytorch").strip("-")
+        words = [self.stack, "python", self.python, kind, "singularity", self.date]
+        return "-" + "-".join(filter(None, words))
+
+    @property
+    def version(self) -> str:
+        """The version of the module."""
+        return self.torch + self.suffix
+
+    @property
+    def stem(self) -> str:
+        """How the files of an installation are called."""
+        return f"{NAME}-{self.version}"
+
+
+def of_plan(plan: PlanFacts, date: str) -> InstalledImage:
+    """The facts of an image that is, or will be, built by this plan."""
+    return InstalledImage(
+        torch=plan.facts["torch"],
+        python=plan.facts["python"],
+        stack=_stack(plan),
+        date=date,
+        image=plan.image,
+        plan=plan.id,
+        layers=tuple(_layers(plan)),
+        plugin=plan.facts.get("plugin", ""),
+        needs_site=not any(step.layer == "run-scripts" for step in plan.steps),
+    )
+
+
+def _stack(plan: PlanFacts) -> str:
+    for name in ("rocm", "cuda"):
+        version = plan.facts.get(f"torch-{name}") or plan.facts.get(name, "")
+        if version:
+            return f"{name}-{_release(plan, name, version)}"
+    return _CPU
+
+
+def _release(plan: PlanFacts, name: str, version: str) -> str:
+    """Of ROCm the whole release, if a layer names it: people speak of ROCm 7.0.2, and CUDA 12.8."""
+    given = (step.options[name].text for step in plan.steps if name in step.options)
+    whole = next((text for text in given if text.startswith(f"{version}.")), "")
+    return whole if whole and name == "rocm" else version
+
+
+def _layers(plan: PlanFacts) -> Iterator[str]:
+    for step in plan.steps:
+        version = step.options.get("version")
+        yield f"{step.layer} {version.text}" if version and version.text else step.layer

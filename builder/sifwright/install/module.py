@@ -1,0 +1,100 @@
+"""A module as data; every modulefile and every footer of an easyconfig is rendered from it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.install import help_text
+from sifwright.install.installed_image import NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.catalog.model import Site
+    from sifwright.install.installed_image import InstalledImage
+
+__all__ = [
+    "CURRENT",
+    "ENGINE_GPU",
+    "PACKAGES",
+    "PRIVATE",
+    "RUNSCRIPTS",
+    "Bind",
+    "Module",
+    "describe",
+]
+
+# In the installation: the user's packages, and what leads to them as they are at the moment.
+PACKAGES, CURRENT = "user-software", "user-software.current"
+# In the container.
+RUNSCRIPTS, PRIVATE = "/runscripts", "/.user-software"
+ENGINE_GPU = {"amd": "ROCM", "nvidia": "NV", "cpu": ""}
+_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bind:
+    """What is bound where it is there; `$NAME` in `source` and `target` is the user's."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Module:
+    """`sif` is a file of the installation, and of the folder `central` if that is not empty.
+
+    `gpu` is the end of the engine's variable for the vendor's GPUs. `environment` are variables of
+    the container.
+    """
+
+    name: str
+    version: str
+    sif: str
+    central: str
+    binds: tuple[Bind, ...]
+    gpu: str
+    environment: tuple[tuple[str, str], ...]
+    site_environment: bool
+    description: str
+    whatis: tuple[str, ...]
+    help: tuple[str, ...]
+
+    @property
+    def variable(self) -> str:
+        """How the names of variables end that are the module's own."""
+        return self.name.upper()
+
+
+def describe(site: Site, facts: InstalledImage, central: str) -> Module:
+    """The module of an image at a site; its central images are in `central`, if not empty."""
+    return Module(
+        name=NAME,
+        version=facts.version,
+        sif=f"{facts.stem}.sif",
+        central=central,
+        binds=tuple(_binds(site)),
+        gpu=ENGINE_GPU[site.vendor],
+        environment=tuple(_environment(facts)),
+        site_environment=facts.needs_site,
+        description=help_text.description(site, facts),
+        whatis=tuple(help_text.whatis(site, facts)),
+        help=tuple(help_text.help_lines(site, facts, central)),
+    )
+
+
+def _environment(facts: InstalledImage) -> Iterator[tuple[str, str]]:
+    # Else pip installs into the home directory where it can write nowhere else.
+    yield "PIP_USER", "0"
+    if facts.with_conda:
+        yield "WITH_CONDA", facts.with_conda
+
+
+def _binds(site: Site) -> Iterator[Bind]:
+    for entry in site.binds:
+        source, _, target = entry.partition(":")
+        # The folder that a module is loaded in is not a job's; the engine binds that by itself.
+        if "PWD" not in _VARIABLE.findall(entry):
+            yield Bind(source=source, target=target or source)

@@ -1,0 +1,81 @@
+"""The modulefile of a native installation, for Lmod and for Environment Modules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import site_environment
+from sifwright.launch import jobscript
+from sifwright.render.templating import long_text, template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.catalog.model import Site
+
+__all__ = ["Native", "modulefile"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Native:
+    """What the module brings. `packages` is a folder below `prefix`."""
+
+    module: str
+    prefix: str
+    packages: str
+    site: Site
+
+    @property
+    def name(self) -> str:
+        """Return the name without the version."""
+        return self.module.rpartition("/")[0]
+
+    @property
+    def loads(self) -> tuple[str, ...]:
+        """Return the modules that the site has for native jobs."""
+        return self.site.modules.native
+
+    @property
+    def library_path(self) -> str:
+        """Return the path that goes first in LD_LIBRARY_PATH, in which `$NAME` is a variable."""
+        return self.site.modules.library_path
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables of native ranks, but those that depend on the number of nodes."""
+        return {**site_environment.always(self.site), **self.site.mpi_environment}
+
+    @property
+    def help(self) -> tuple[str, ...]:
+        """Return the lines of the module's help."""
+        return tuple(_help(self))
+
+    @property
+    def no_variable(self) -> str:
+        """Return the message for a variable of `library_path` that is not there."""
+        return (
+            f"LD_LIBRARY_PATH needs {self.library_path} of these modules: {' '.join(self.loads)}"
+            f" (modules.native, modules.library-path in defs/sites/{self.site.name}.yaml)."
+        )
+
+
+def modulefile(made: Native, syntax: str) -> str:
+    """Return the text in that syntax: lua or tcl."""
+    return template(f"install/native/templates/module.{syntax}.j2", ("text", long_text)).render(
+        native=made
+    )
+
+
+def _help(made: Native) -> Iterator[str]:
+    site = made.site
+    yield f"PyTorch in {made.prefix}, for {site.description}."
+    yield "A virtual environment of your own on top:"
+    yield "  python -m venv --system-site-packages DIR && extend-venv-activate DIR"
+    if ready := list(jobscript.ready_for_modules(site.modules)):
+        yield f"A job of site {site.name} begins with this, which no module can do for it:"
+        yield from (f"  {line}" for line in ready)
+        yield f"  module load {made.module}"
+    if site.environment.one_node or site.environment.several_nodes:
+        yield "Variables that depend on the number of nodes are in the job script:"
+        yield f"  sifwright jobscript --site {site.name} --nodes N --environment DIR -- SCRIPT"

@@ -1,0 +1,115 @@
+"""What is installed of an image that was built here, and of one that is yet to be built."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from sifwright.errors import UsageError
+from sifwright.images.contents import packages
+from sifwright.images.contents.layer_stack import LayerStack
+from sifwright.images.sif import sif_file as sif_image
+from sifwright.images.sif.format import DataType
+from sifwright.install import installed_image, of_foreign_image
+from sifwright.install.bundle import as_json
+from sifwright.plan import built_by, plan_file
+from sifwright.plan.plan_json import plan_json
+from sifwright.system.escape import escape_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sifwright.build.request.image_folder import ImageFolder
+    from sifwright.catalog.model import Site
+    from sifwright.install.installed_image import InstalledImage
+    from sifwright.plan.model import Plan
+    from sifwright.plan.plan_file import PlanFacts
+
+__all__ = ["of_built", "of_other", "of_planned"]
+
+_VENDORS = {"cuda": "nvidia", "rocm": "amd"}
+
+
+def of_built(plan: Plan, output: ImageFolder) -> tuple[InstalledImage, dict[str, bytes]]:
+    """The facts of the image that stands there, and the notes for share/.
+
+    Raises `UsageError` if it is not what its record says, or not of this plan.
+    """
+    again = f"sifwright build {plan.site.name} {plan.image.name}"
+    try:
+        record = output.whole_record()
+    except ValueError as error:
+        raise UsageError.of(str(error), where=str(output.link), fix=again) from error
+    planned = plan_file.parse(json.dumps(record))
+    if planned.id != plan.id:
+        raise UsageError.of(
+            "the image is of another plan: definitions or options have changed since it was built",
+            where=str(output.link),
+            fix=f"{again}, or give the --set that it was built with; or name the SIF with --from",
+        )
+    return _facts(plan, planned, _date(record)), {
+        "record.json": output.record.read_bytes(),
+        f"{output.name}.def": (output.folder / f"{output.name}.def").read_bytes(),
+        "licences.txt": _licences(output.link),
+    }
+
+
+def of_planned(plan: Plan, date: str) -> tuple[InstalledImage, dict[str, bytes]]:
+    """The same before there is an image, which will have been built on that date."""
+    text = plan_json(plan)
+    return _facts(plan, plan_file.parse(text), date), {"plan.json": text.encode()}
+
+
+def of_other(site: Site, sif: Path) -> tuple[InstalledImage, dict[str, bytes]]:
+    """The same of an image that somebody else built."""
+    found = of_foreign_image.inspect(sif)
+    made_for = _VENDORS.get(found.stack.partition("-")[0], site.vendor)
+    if made_for != site.vendor:
+        raise UsageError.of(
+            f"torch in it is for {found.stack}, and site '{site.name}' has vendor {site.vendor}",
+            where=str(sif),
+            fix="Give an image for the GPUs of the site.",
+        )
+    record = {
+        "from": sif.name,
+        "sif_fingerprint": sif_image.known_fingerprint(sif),
+        **asdict(found),
+    }
+    notes = {"record.json": as_json(record), "licences.txt": _licences(sif)}
+    definition = _definition(sif)
+    return found, {**notes, **({f"{sif.stem}.def": definition} if definition else {})}
+
+
+def _facts(plan: Plan, planned: PlanFacts, date: str) -> InstalledImage:
+    if "torch" not in planned.facts:
+        raise UsageError.of(
+            f"no layer of image '{planned.image}' provides torch, and the module is for PyTorch",
+            where=f"defs/images/{planned.image}.yaml",
+            fix="Name an image with torch: sifwright list images. This one needs no module:"
+            " singularity exec IMAGE.sif COMMAND",
+        )
+    return replace(installed_image.of_plan(planned, date), never_built=tuple(built_by.never(plan)))
+
+
+def _definition(sif: Path) -> bytes:
+    """The definition file that an image carries; the engine's of a build, most have one."""
+    found = sif_image.read(sif)
+    for one in found.descriptors:
+        if one.data_type == DataType.DEFINITION:
+            return sif_image.data(sif, one)
+    return b""
+
+
+def _licences(sif: Path) -> bytes:
+    """The packages of an image and their licences, one on a line."""
+    stack = LayerStack.of(sif)
+    wanted = packages.sources(stack.tree, names_only=False)
+    found = packages.find(stack.texts(wanted), stack.tree)
+    rows = [(one.kind, one.name, one.version, one.licence) for one in found]
+    head = "Packages of the image: kind, name, version, licence as the package states it.\n\n"
+    return (head + "".join("\t".join(map(escape_name, row)) + "\n" for row in rows)).encode()
+
+
+def _date(record: dict[str, Any]) -> str:
+    return str(record["built"])[:10].replace("-", "")

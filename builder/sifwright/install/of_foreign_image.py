@@ -1,0 +1,149 @@
+"""The facts of an image that somebody else built: read from its files, and nothing of it runs."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sifwright.errors import UsageError
+from sifwright.images.contents.layer_stack import LayerStack
+from sifwright.images.sif import sif_file as sif_image
+from sifwright.images.sif.format import NO_TIME
+from sifwright.install import installed_image
+from sifwright.install.installed_image import InstalledImage
+from sifwright.plan import plan_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["inspect"]
+
+_TORCH = re.compile(
+    rb"(?P<prefix>.*?)lib(64)?/python(?P<python>3(\.[0-9]+)?)/(site|dist)-packages/torch/version\.py"
+)
+_ENVIRONMENT = re.compile(rb"\.singularity\.d/env/[^/]*\.sh")
+_ROCM = re.compile(rb"opt/rocm(-[0-9.]+)?/\.info/version")
+_LABELS = b".singularity.d/labels.json"
+_SITE = b"etc/sifwright/site-environment"
+# NAME = '…', with or without a type.
+_VALUE = re.compile(r"^(\w+)[^=\n]*=\s*['\"]([^'\"\n]*)['\"]", re.MULTILINE)
+_RELEASE = re.compile(r"[0-9]+(\.[0-9]+)+")
+# As Apptainer writes it, in Go's words: Monday_2_January_2006_15:04:05_MST.
+_BUILT = "%A_%d_%B_%Y"
+_FIX = "Give the SIF of an image with PyTorch."
+
+
+def inspect(sif: Path) -> InstalledImage:
+    """Read a SIF; raises `UsageError` if it is none, or has no PyTorch."""
+    stack = LayerStack.of(sif)
+    patterns = (_TORCH, _ENVIRONMENT, _ROCM)
+    wanted = {path for path in stack.tree if any(one.fullmatch(path) for one in patterns)}
+    texts = stack.texts(wanted | {plan_file.IN_IMAGE, _LABELS})
+    date = _date(sif, texts.get(_LABELS, b""))
+    found = _of_torch(stack, texts, date)
+    try:
+        ours = installed_image.of_plan(plan_file.parse(texts[plan_file.IN_IMAGE]), date)
+    except (KeyError, ValueError):
+        return found
+    # What was read counts; of its layers, only the plan knows.
+    return replace(found, image=ours.image, plan=ours.plan, layers=ours.layers, plugin=ours.plugin)
+
+
+def _of_torch(stack: LayerStack, texts: Mapping[bytes, bytes], date: str) -> InstalledImage:
+    environment = b"\n".join(text for path, text in texts.items() if _ENVIRONMENT.fullmatch(path))
+    place = _place(stack, texts, environment)
+    match = _TORCH.fullmatch(place)
+    assert match is not None  # noqa: S101  # for the type checker: it is one of those that match
+    values = dict(_VALUE.findall(texts[place].decode(errors="replace")))
+    release = _RELEASE.match(values.get("__version__", ""))
+    if release is None:
+        raise _refused(stack.path, f"/{_shown(place)} names no version")
+    return InstalledImage(
+        torch=release[0],
+        python=_python(stack, match),
+        stack=_stack(values, texts),
+        date=date,
+        with_conda="" if b"WITH_CONDA=" in environment else _activation(stack, match["prefix"]),
+        needs_site=_SITE not in stack.tree,
+    )
+
+
+def _place(stack: LayerStack, texts: Mapping[bytes, bytes], environment: bytes) -> bytes:
+    """The torch of the image; of several the one whose prefix the environment speaks of."""
+    places = sorted(path for path in texts if _TORCH.fullmatch(path))
+    if not places:
+        raise _refused(stack.path, "there is no PyTorch in it")
+    named = [one for one in places if b"/" + one.split(b"/lib")[0] + b"/" in environment]
+    if len(places) > 1 and len(named) != 1:
+        listed = ", ".join(f"/{_shown(one)}" for one in places)
+        raise _refused(stack.path, f"it has several, and PATH does not tell which: {listed}")
+    return named[0] if len(places) > 1 else places[0]
+
+
+def _python(stack: LayerStack, match: re.Match[bytes]) -> str:
+    """Debian's own packages are in /usr/lib/python3, whatever the minor version is."""
+    version = match["python"].decode()
+    if "." in version:
+        return version
+    link = stack.tree.get(b"usr/bin/python3")
+    found = re.fullmatch(rb"(?:.*/)?python(3\.[0-9]+)", link.node.target if link else b"")
+    if found is None:
+        raise _refused(stack.path, "/usr/bin/python3 does not say which Python it is")
+    return found[1].decode()
+
+
+def _stack(values: Mapping[str, str], texts: Mapping[bytes, bytes]) -> str:
+    if cuda := _short(values.get("cuda", "")):
+        return f"cuda-{cuda}"
+    if not values.get("hip"):
+        return "cpu"
+    whole = [text.decode(errors="replace") for path, text in texts.items() if _ROCM.fullmatch(path)]
+    of_wheel = values.get("__version__", "").partition("+rocm")[2]
+    found = (_RELEASE.match(text) for text in (*sorted(whole), of_wheel))
+    release = next((one[0] for one in found if one), _short(values["hip"]))
+    return f"rocm-{release}"
+
+
+def _short(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _activation(stack: LayerStack, prefix: bytes) -> str:
+    """The command that activates the environment that torch is in; none for the system's Python."""
+    tree, folder = stack.tree, prefix.rstrip(b"/")
+    if folder + b"/conda-meta" in tree:
+        base = posixpath.dirname(posixpath.dirname(folder))
+        if folder + b"/bin/activate" not in tree and base + b"/bin/activate" in tree:
+            return f"source /{_shown(base)}/bin/activate /{_shown(folder)}"
+    if folder + b"/bin/activate" in tree:
+        return f"source /{_shown(folder)}/bin/activate"
+    return "true"
+
+
+def _date(sif: Path, labels: bytes) -> str:
+    """When it was built: by its label, else by its header, else by the file."""
+    try:
+        text = str(json.loads(labels)["org.label-schema.build-date"])
+    except (ValueError, LookupError, TypeError):
+        text = ""
+    for form, part in (("%Y-%m-%d", text[:10]), (_BUILT, "_".join(text.split("_")[:4]))):
+        try:
+            return datetime.strptime(part, form).replace(tzinfo=UTC).strftime("%Y%m%d")
+        except ValueError:
+            continue
+    created = sif_image.read(sif).header.created
+    seconds = created if created not in {0, NO_TIME} else sif.stat().st_mtime
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%d")
+
+
+def _shown(path: bytes) -> str:
+    return path.decode(errors="replace")
+
+
+def _refused(sif: Path, why: str) -> UsageError:
+    return UsageError.of(f"cannot be installed as PyTorch: {why}", where=str(sif), fix=_FIX)

@@ -1,0 +1,99 @@
+"""Render a module: as a modulefile in Lua or Tcl, and as an easyconfig with both in it."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sifwright.render.templating import long_text, refuse_controls, template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sifwright.install.installed_image import InstalledImage
+    from sifwright.install.module import Module
+
+__all__ = ["OURS", "Easyconfig", "Syntax", "easyconfig", "modulefile"]
+
+Syntax = Literal["lua", "tcl"]
+# In an installation, all that is not the user's.
+OURS = ("bin", "runscripts", "share", "*.sif")
+# What EasyBuild's style check allows is 120.
+_WIDTH = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Easyconfig:
+    """What an easyconfig says beside its module.
+
+    `archives` have their sha256. `links` are symbolic links of the installation: path and target.
+    `sif_sha256` is empty for an image that is not here: then `missing` says how to get it, and is
+    empty for a central one.
+    `image_url` is the folder on a server that has the image, if any.
+    """
+
+    module: Module
+    facts: InstalledImage
+    links: tuple[tuple[str, str], ...]
+    archives: Mapping[str, str]
+    sif_sha256: str
+    missing: tuple[str, ...]
+    image_url: str
+
+
+def modulefile(module: Module, root: str, syntax: Syntax) -> str:
+    """A modulefile for the installation in `root`, without EasyBuild."""
+    return template(f"install/templates/modulefile.{syntax}.j2", *_FILTERS).render(
+        module=module, root=root
+    )
+
+
+def easyconfig(config: Easyconfig) -> str:
+    """The text of the .eb file."""
+    values = {name: getattr(config, name) for name in Easyconfig.__dataclass_fields__}
+    return template("install/templates/easyconfig.eb.j2", *_FILTERS).render(
+        **values,
+        stem=config.facts.stem,
+        ours=" ".join(OURS),
+        has_image=bool(config.sif_sha256 or config.missing),
+        take_image=_take_image(config),
+    )
+
+
+def _take_image(config: Easyconfig) -> str:
+    """Return the command that puts the image where the rest is unpacked.
+
+    Without a checksum it compares the id of the plan. That stands in the definition of an image of
+    ours, which comes first in a SIF. Of a command that fails, EasyBuild 4 shows the beginning and
+    not always the output: so it begins with what that means.
+    """
+    link = "ln -sf '%s' ."
+    if not config.missing:
+        return link
+    sif, plan = shlex.quote(config.module.sif), config.facts.plan
+    meaning = (
+        f"An image of another plan than {plan[:12]} fails here. Take the easyconfig of the"
+        " commit that it was built from, or write one: sifwright easyconfig SITE --from SIF"
+    )
+    return f": '{meaning}' && {link} && head -c 4M {sif} | grep -aqF {plan}"
+
+
+def _python(value: str) -> str:
+    refuse_controls(value)
+    return repr(value)
+
+
+def _words(line: str) -> str:
+    """A long line as strings that follow one another, in parentheses: E501 of pycodestyle."""
+    pieces = textwrap.wrap(line, _WIDTH, drop_whitespace=False, break_on_hyphens=False)
+    return "\n    ".join(map(repr, pieces))
+
+
+def _inside(text: str) -> str:
+    """As it stands between three quotes in an easyconfig."""
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').strip("\n")
+
+
+_FILTERS = (("py", _python), ("words", _words), ("inside", _inside), ("text", long_text))

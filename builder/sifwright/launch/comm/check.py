@@ -1,0 +1,226 @@
+"""`sifwright check-comm`: time the collectives in an image, and prove the network they used."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sifwright.build.checks import preflight
+from sifwright.errors import MachineError, Problem, TestError, UsageError, quoted
+from sifwright.launch import job_image
+from sifwright.launch.comm import nccl_log, plot, start
+from sifwright.launch.comm import verdict as comm_verdict
+from sifwright.launch.comm.nccl_log import Process
+from sifwright.launch.comm.verdict import Verdict
+from sifwright.system import files, processes
+from sifwright.system.tempdirs import workspace
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from sifwright.build.request.image_folder import ImageFolder
+    from sifwright.catalog.model import Site
+
+__all__ = ["BenchmarkRequest", "BenchmarkResult", "check_comm", "problems", "request"]
+
+_JSON, _LOG = "comm.json", "comm.log"
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SAYS = "collectives.py: "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BenchmarkRequest:
+    """What the command line asks for; 0 and '' leave the choice to the site. Sizes in bytes."""
+
+    nodes: int = 0
+    ranks_per_node: int = 0
+    backend: str = ""
+    min_size: int = 1 << 10
+    max_size: int = 512 << 20
+    launch: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BenchmarkResult:
+    """Measurements (docs/how-to/check-network.md), the verdict, and the files that hold them."""
+
+    document: Mapping[str, Any]
+    verdict: Verdict
+    status: int
+    files: tuple[Path, ...]
+
+
+def request(arguments: Namespace) -> BenchmarkRequest:
+    """The request that the command line makes; raises `UsageError`."""
+    if min(arguments.nodes, arguments.ranks_per_node) < 0:
+        what = "--nodes and --ranks-per-node are numbers of at least 1"
+        raise UsageError.of(what, fix="Leave them out to take what the allocation has.")
+    smallest, largest = _size(arguments.min_size), _size(arguments.max_size)
+    if smallest > largest:
+        what = f"--min-size {arguments.min_size} is above --max-size {arguments.max_size}"
+        raise UsageError.of(what, fix="Exchange them.")
+    try:
+        shlex.split(arguments.launch)
+    except ValueError as error:
+        what = f"--launch has a quote without its partner: {arguments.launch}"
+        raise UsageError.of(what, fix="Add the other one.") from error
+    return BenchmarkRequest(
+        nodes=arguments.nodes,
+        ranks_per_node=arguments.ranks_per_node,
+        backend=arguments.backend,
+        min_size=smallest,
+        max_size=largest,
+        launch=arguments.launch,
+    )
+
+
+def _size(text: str) -> int:
+    """Read 4096, 1K, 512M or 2G, units being powers of 1024."""
+    match = re.fullmatch(r"([1-9][0-9]{0,11})([KMG]?)", text.upper())
+    if match is None:
+        raise UsageError.of(f"{quoted(text)} is no size", fix="Write it as 4096, 1K, 512M or 2G.")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def check_comm(
+    site: Site, output: ImageFolder, wanted: BenchmarkRequest, on_line: Callable[[str], None]
+) -> BenchmarkResult:
+    """Run the benchmark and keep its results, good or not; `on_line` gets its output.
+
+    Raises `MachineError` where the benchmark cannot run, `TestError` where it breaks. What it
+    measured is the caller's to judge, by `problems`.
+    """
+    with workspace(output.folder) as work:
+        environment = start.environment(site)
+        command = _command(site, output, wanted, work, environment)
+        with _kept_log(work, output.folder / _LOG):
+            status = processes.stream(command, log=work / _LOG, on_line=on_line, env=environment)
+        log = (work / _LOG).read_text(errors="replace")
+        if not (work / _JSON).exists():
+            raise _broken(site, output, status, log)
+        measured = json.loads((work / _JSON).read_text())
+        document, verdict = _judged(site, output, measured, log)
+        kept = _publish(output, work, document)
+        return BenchmarkResult(document=document, verdict=verdict, status=status, files=kept)
+
+
+def problems(result: BenchmarkResult) -> tuple[Problem, ...]:
+    """What makes a run a failed test: wrong values, a network that is not the site's, a bad end."""
+    rows = [row for row in result.document["rows"] if row.get("wrong_elements")]
+    found = [
+        Problem(
+            where=f"{row['operation']} of {row['bytes']} bytes",
+            what=f"{row['wrong_elements']} elements of a rank's result are wrong",
+            fix="Train nothing here before this is mended: see docs/how-to/check-network.md.",
+        )
+        for row in rows
+    ]
+    if result.status and not rows:
+        what = f"the benchmark ended with exit status {result.status}, after its last result"
+        found.append(Problem(what=what, fix=f"Whole log: {result.files[-1]}"))
+    return (*found, *result.verdict.problems)
+
+
+def _command(
+    site: Site,
+    output: ImageFolder,
+    wanted: BenchmarkRequest,
+    work: Path,
+    environ: Mapping[str, str],
+) -> list[str]:
+    """The whole command line; a launcher given by hand brings its own numbers of ranks."""
+    before, local = shlex.split(wanted.launch), []
+    if not before:
+        shape = start.shape(site, wanted.nodes, wanted.ranks_per_node)
+        shape = replace(shape, mpi=job_image.of_record(output.link))
+        before = start.launcher(site, shape, environ)
+        local = [] if before else ["--nproc-per-node", str(shape.ranks_per_node)]
+    if before and shutil.which(before[0]) is None:
+        fix = "Load its module, or start the ranks with another one: --launch."
+        raise MachineError.of(f"there is no {quoted(before[0])} on PATH", fix=fix)
+    program = [*local, start.SCRIPT, *_options(site, wanted)]
+    engine = preflight.engine()
+    return [*before, *start.container(engine, site, output.link, work, program)]
+
+
+def _options(site: Site, wanted: BenchmarkRequest) -> Iterator[str]:
+    """A site's GPUs must be used: where they are not to be seen, gloo would hide it."""
+    backend = wanted.backend or ("gloo" if site.vendor == "cpu" else "nccl")
+    yield from ("--backend", backend, "--json", f"{start.WORK}/{_JSON}")
+    yield from ("--min-size", str(wanted.min_size), "--max-size", str(wanted.max_size))
+    if backend == "nccl":
+        yield from ("--nccl-log", start.WORK)
+
+
+@contextmanager
+def _kept_log(work: Path, target: Path) -> Iterator[None]:
+    """Add what NCCL wrote, one file per process, and keep the log whatever happens."""
+    try:
+        yield
+    finally:
+        with (work / _LOG).open("a") as log:
+            for path in sorted(work.glob("nccl.*.log")):
+                log.write(path.read_text(errors="replace"))
+        shutil.copy(work / _LOG, work / f"{_LOG}.copy")
+        files.publish(work / f"{_LOG}.copy", target)
+
+
+def _broken(site: Site, output: ImageFolder, status: int, log: str) -> MachineError | TestError:
+    """No result: the script is not there, it refused for a reason that it tells, or it broke."""
+    where = f"Whole log: {output.folder / _LOG}"
+    if f"can't open file '{start.SCRIPT}'" in log:
+        fix = "Build it again with this version: sifwright build."
+        return MachineError.of(f"no {start.SCRIPT} in it", where=str(output.link), fix=fix)
+    told = [line.split(_SAYS, 1)[1] for line in log.splitlines() if _SAYS in line]
+    if told:
+        return MachineError.of(f"the benchmark cannot run: {told[0]}", fix=where)
+    hints = [hint for said in nccl_log.parse(log).values() for hint in said.hints]
+    if hints:
+        what = f"the benchmark failed with exit status {status}, and NCCL said: {hints[-1]}"
+        fix = f"{comm_verdict.advice(site.network_expect)}\n    {where}"
+        return TestError.of(what, fix=fix)
+    last = next((line for line in reversed(log.splitlines()) if line.strip()), "no output")
+    return TestError.of(f"the benchmark failed with exit status {status}: {last}", fix=where)
+
+
+def _judged(
+    site: Site, output: ImageFolder, measured: Mapping[str, Any], log: str
+) -> tuple[dict[str, Any], Verdict]:
+    """The results with the verdict among them."""
+    verdict = _verdict(site, measured, log)
+    judged = {"state": verdict.state, "text": verdict.text}
+    return {"site": site.name, "image": output.name, **measured, "verdict": judged}, verdict
+
+
+def _verdict(site: Site, measured: Mapping[str, Any], log: str) -> Verdict:
+    if measured["backend"] != "nccl":
+        text = f"backend {measured['backend']} does not use the network of NCCL; nothing is proven"
+        return Verdict(state="not checked", text=text)
+    ranks = [Process(rank["host"], rank["pid"]) for rank in measured["ranks"]]
+    return comm_verdict.judge(site.network_expect, ranks, nccl_log.parse(log, ranks))
+
+
+def _publish(output: ImageFolder, work: Path, document: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Put results in place, the picture too where it can be made; the log is there already."""
+    (work / _JSON).write_text(json.dumps(document, indent=1) + "\n")
+    made = [work / _JSON]
+    if plot.can_plot():
+        made += plot.plot(document, _title(document), work)
+    for path in made:
+        files.publish(path, output.folder / path.name)
+    return tuple(output.folder / name for name in (*(path.name for path in made), _LOG))
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    return (
+        f"{document['image']} on {document['site']}: {document['world_size']} ranks,"
+        f" {document['nodes']} node{'s' if document['nodes'] > 1 else ''},"
+        f" {document['library']}, torch {document['torch']}"
+    )

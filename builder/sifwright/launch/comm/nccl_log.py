@@ -1,0 +1,92 @@
+"""Read the debug output of NCCL and RCCL: which network each process took, and what it said why.
+
+Lines are `host:pid:tid [device] NCCL INFO message` (NCCL, src/debug.cc), the host up to its first
+dot.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+__all__ = ["NetworkEvidence", "Process", "parse"]
+
+# Found anywhere in a line: launchers, schedulers and clocks put their own words before it, and
+# unbuffered writers glue one line to another.
+_START = re.compile(r"(?P<host>[A-Za-z0-9_.-]+):(?P<pid>\d+):\d+ \[-?\d+\] ")
+# A warning names its place in the source first.
+_LEVEL = re.compile(r".*?\bNCCL (?:INFO|WARN) (?P<message>.*)")
+# NCCL src/init.cc and src/plugin/net.cc; `internal` up to 2.4.
+_NETWORK = re.compile(
+    r"Using (?:internal )?[Nn]etwork (?P<a>.+)"
+    r"|Assigned NET plugin (?P<b>.+) to comm$"
+    r"|.*\[(?:send|receive)\] via NET/(?P<c>[^/]+)/\d"
+)
+# aws-ofi-nccl src/nccl_ofi_net.cpp; aws-ofi-rccl and releases before 1.10 write `Provider`.
+_PROVIDER = re.compile(r"NET/OFI Selected [Pp]rovider is (?P<name>[^\s,]+)")
+_HINT = re.compile(
+    r"No plugin found|Could not find: *lib|Plugin load|dlerror=|cannot open shared object"
+    r"|initialization failed|Initializing plugin failed|No eligible providers|optimal provider"
+    r"|Failed to initialize (?:any )?NET plugin|NCCL_NET(?:_PLUGIN)? set by environment"
+)
+HINTS = 3
+
+
+class Process(NamedTuple):
+    """One rank's process; `host` up to its first dot."""
+
+    host: str
+    pid: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NetworkEvidence:
+    """What one process logged: names of networks and libfabric providers, each with its line."""
+
+    networks: dict[str, str] = field(default_factory=dict)
+    providers: dict[str, str] = field(default_factory=dict)
+    hints: list[str] = field(default_factory=list)
+
+
+def parse(text: str, known: Collection[Process] = ()) -> dict[Process, NetworkEvidence]:
+    """What each process in a log said of its network.
+
+    `known` processes are recognised where a line of another is glued to the front of their names.
+    What was cut off that way is no evidence: `Using network AWS Lib` names nothing.
+    """
+    found: dict[Process, NetworkEvidence] = {}
+    for line in text.splitlines():
+        for process, message, whole in _messages(line, known):
+            _note(found.setdefault(process, NetworkEvidence()), message, whole=whole)
+    return found
+
+
+def _messages(line: str, known: Collection[Process]) -> Iterator[tuple[Process, str, bool]]:
+    """The messages in a line, and whether each one's end is there."""
+    starts = list(_START.finditer(line))
+    for number, start in enumerate(starts):
+        last = number + 1 == len(starts)
+        rest = line[start.end() : None if last else starts[number + 1].start()]
+        if level := _LEVEL.match(rest):
+            yield _process(start, known), level["message"].strip(), last
+
+
+def _process(start: re.Match[str], known: Collection[Process]) -> Process:
+    host, pid = start["host"].split(".")[0], int(start["pid"])
+    ends = (one for one in known if one.pid == pid and host.endswith(one.host))
+    return max(ends, key=lambda one: len(one.host), default=Process(host, pid))
+
+
+def _note(said: NetworkEvidence, message: str, *, whole: bool) -> None:
+    if _HINT.search(message) and message not in said.hints[:HINTS]:
+        said.hints.append(message)
+    if not whole:
+        return
+    if network := _NETWORK.match(message):
+        said.networks.setdefault(next(filter(None, network.groups())).strip(), message)
+    if provider := _PROVIDER.match(message):
+        said.providers.setdefault(provider["name"], message)

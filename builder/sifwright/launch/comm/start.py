@@ -1,0 +1,194 @@
+"""How the benchmark is started: the site's launcher, the allocation, and the container."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.errors import MachineError, UsageError
+from sifwright.launch import directives, job, launch_command
+from sifwright.system import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sifwright.catalog.model import Site
+    from sifwright.catalog.pmi import ImageMpi
+    from sifwright.host.engines.apptainer import Apptainer
+
+__all__ = [
+    "SCRIPT",
+    "WORK",
+    "RankLayout",
+    "container",
+    "environment",
+    "launcher",
+    "require_images",
+    "shape",
+]
+
+SCRIPT = "/runscripts/collectives.py"
+# Where the container sees the folder for results: every base has /mnt, so none needs to be made.
+WORK = "/mnt"
+_LOCAL_RANKS = 2
+# Where the launcher finds rank 0 if the container cannot ask; MASTER_ADDR comes first.
+_MASTER_HOST = "SIFWRIGHT_MASTER_HOST"
+_PLACES = ("MASTER_ADDR", _MASTER_HOST)
+# What says that we are in an allocation.
+_ALLOCATIONS = {"slurm": "SLURM_JOB_ID", "pbs": "PBS_JOBID", "flux": "FLUX_JOB_ID"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RankLayout:
+    """How many ranks are started, of which MPI if that is known."""
+
+    nodes: int
+    ranks_per_node: int
+    mpi: ImageMpi | None = None
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.ranks_per_node
+
+
+def require_images(site: Site) -> None:
+    """Raises `UsageError` at a site whose jobs run in no image."""
+    if "container" in site.engines:
+        return
+    raise UsageError.of(
+        f"site {site.name} is described for the native engine only, and the benchmark is in images",
+        fix=f"Run it in a job: sifwright jobscript --site {site.name} --nodes 2 --environment DIR"
+        f" -- {Path(SCRIPT).relative_to('/')}",
+    )
+
+
+def shape(
+    site: Site, nodes: int, ranks_per_node: int, environ: Mapping[str, str] = os.environ
+) -> RankLayout:
+    """What was asked for (0: not), else the whole allocation with a rank per GPU.
+
+    Raises `MachineError` outside an allocation, `UsageError` where the ranks cannot be known.
+    """
+    if site.scheduler == "local":
+        return _local_shape(site, nodes, ranks_per_node)
+    ranks = ranks_per_node or site.node.gpus
+    if not ranks:
+        raise UsageError.of(
+            f"site {site.name} does not say how many GPUs a node has",
+            fix="Give --ranks-per-node.",
+        )
+    _require_allocation(site, RankLayout(nodes=nodes or 2, ranks_per_node=ranks), environ)
+    return RankLayout(nodes=nodes or _allocated_nodes(site, environ), ranks_per_node=ranks)
+
+
+def _local_shape(site: Site, nodes: int, ranks_per_node: int) -> RankLayout:
+    if nodes > 1:
+        raise UsageError.of(
+            f"--nodes {nodes}: site {site.name} has no scheduler, so there is this machine alone",
+            fix="Leave --nodes out, or start the ranks yourself with --launch.",
+        )
+    ranks = ranks_per_node or max(site.node.gpus, _LOCAL_RANKS)
+    return RankLayout(nodes=1, ranks_per_node=ranks)
+
+
+def _require_allocation(site: Site, wanted: RankLayout, environ: Mapping[str, str]) -> None:
+    """Raise `MachineError` with the command that gets an allocation of that shape."""
+    variable = _ALLOCATIONS[site.scheduler]
+    if environ.get(variable):
+        return
+    account = "PROJECT" if site.job.needs_account else ""
+    request = replace(_request(wanted), account=account)
+    command = directives.interactive(job.arrange_job(site, request))
+    raise MachineError.of(
+        f"not inside an allocation: {variable} is not set",
+        where=f"site {site.name}",
+        fix=f"Get one first, and type the same command there:\n    {command}\n"
+        f"    Or write a batch script: sifwright jobscript --site {site.name} --nodes 2 …",
+    )
+
+
+def _request(wanted: RankLayout) -> job.JobRequest:
+    return job.JobRequest(
+        nodes=wanted.nodes,
+        ranks_per_node=wanted.ranks_per_node,
+        arguments=(SCRIPT,),
+        mpi=wanted.mpi,
+    )
+
+
+def _allocated_nodes(site: Site, environ: Mapping[str, str]) -> int:
+    """Nodes of the allocation: Slurm says it in either variable, PBS in a file."""
+    if site.scheduler == "pbs":
+        return len(set(Path(environ["PBS_NODEFILE"]).read_text().split()))
+    for name in ("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "FLUX_JOB_NNODES"):
+        if environ.get(name, "").isdecimal():
+            return int(environ[name])
+    raise UsageError.of("the allocation does not say how many nodes it has", fix="Give --nodes.")
+
+
+def launcher(site: Site, wanted: RankLayout, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """The site's command that starts a task per rank, as in its job scripts; none without one.
+
+    Open MPI brings other nodes no environment but what is named.
+    """
+    words = (
+        []
+        if site.scheduler == "local"
+        else launch_command.words(job.arrange_job(site, _request(wanted)))
+    )
+    if "mpirun" in words[:1] and wanted.nodes > 1:
+        words += [word for name in _PLACES if name in environ for word in ("-x", name)]
+    return words
+
+
+def environment(site: Site, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment for the launcher, with rank 0's host where the container cannot find it."""
+    if set(_PLACES) & set(environ):
+        return dict(environ)
+    host = _MASTER_HOSTS.get(site.scheduler, _no_host)(environ)
+    return dict(environ) | ({_MASTER_HOST: host} if host else {})
+
+
+def _no_host(_: Mapping[str, str]) -> str:
+    return ""
+
+
+def _first_of_node_file(environ: Mapping[str, str]) -> str:
+    try:
+        return next(iter(Path(environ.get("PBS_NODEFILE", "")).read_text().split()), "")
+    except OSError:
+        return ""  # the run script says what is missing
+
+
+def _asked_of_flux(environ: Mapping[str, str]) -> str:
+    done = processes.capture(["flux", "hostlist", "--nth=0", "instance"], env=environ)
+    return "" if done.returncode else done.stdout.strip()
+
+
+_MASTER_HOSTS = {"pbs": _first_of_node_file, "flux": _asked_of_flux}
+
+
+def container(
+    engine: Apptainer, site: Site, sif: Path, work: Path, program: Sequence[str]
+) -> list[str]:
+    """Run a program in the image, `work` being the only folder it can write results to."""
+    binds = [word for bind in site.binds if (there := _bind(bind)) for word in ("--bind", there)]
+    return [
+        engine.program,
+        "exec",
+        *launch_command.GPU_FLAGS[site.vendor],
+        *binds,
+        "--bind",
+        f"{work.resolve()}:{WORK}",
+        str(sif.resolve()),
+        "conda-python-distributed",
+        *program,
+    ]
+
+
+def _bind(text: str) -> str:
+    """A bind whose source is here: of one that is not, the engine would make an error."""
+    path = os.path.expandvars(text)
+    return path if "$" not in path and Path(path.split(":")[0]).exists() else ""

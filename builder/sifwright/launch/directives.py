@@ -1,0 +1,167 @@
+"""The directives of a job: the options that its scheduler reads, in the order of the script."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from sifwright.catalog.model import Site
+    from sifwright.launch.job import Job, JobRequest
+
+__all__ = ["MARKS", "OPTIONS", "Directive", "directives", "further", "given", "interactive", "own"]
+
+# What a line of directives begins with.
+MARKS = {"slurm": "#SBATCH", "pbs": "#PBS", "flux": "# flux:"}
+# Fields of a request that are a directive of that name, by scheduler.
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "slurm": {
+        "partition": "partition",
+        "qos": "qos",
+        "constraint": "constraint",
+        "job_output": "output",
+    },
+    "pbs": {"partition": "q", "job_output": "o"},
+    "flux": {"partition": "queue", "constraint": "requires", "job_output": "output"},
+    "local": {},
+}
+# Short names of directives that this module or a site may write under their long ones.
+_LONG = {
+    "slurm": "A=account C=constraint G=gpus J=job-name N=nodes c=cpus-per-task n=ntasks o=output"
+    " p=partition q=qos t=time tasks-per-node=ntasks-per-node",
+    "flux": "B=bank N=nodes c=cores-per-slot g=gpus-per-slot n=nslots o=setopt q=queue"
+    " t=time-limit x=exclusive",
+}
+# Names with settings of their own: resources and attributes of PBS, options of Flux.
+_MANY = {"l", "W", "setattr", "setopt", "env"}
+# Commands that get an interactive allocation, and directives that only a script has.
+_INTERACTIVE = {"slurm": "salloc", "pbs": "qsub -I", "flux": "flux alloc"}
+_BATCH_ONLY = {"job-name", "N", "signal", "output", "o", "j", "requeue"}
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """An option of a scheduler; an option without a value has an empty one."""
+
+    name: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        dashes, between = ("-", " ") if len(self.name) == 1 else ("--", "=")
+        return f"{dashes}{self.name}{between}{self.value}" if self.value else f"{dashes}{self.name}"
+
+    @property
+    def key(self) -> str:
+        """What the directive sets; some names stand for many settings."""
+        return f"{self.name} {self.value.partition('=')[0]}" if self.name in _MANY else self.name
+
+
+def given(site: Site, text: str) -> Directive:
+    """Return the directive of `--directive NAME[=VALUE]`, under its long name."""
+    name, _, value = text.lstrip("-").partition("=")
+    known = dict(pair.split("=") for pair in _LONG.get(site.scheduler, "").split())
+    return Directive(known.get(name, name), value)
+
+
+def directives(job: Job) -> list[Directive]:
+    """Return all directives of a job; without a scheduler there are none."""
+    writer = _WRITERS.get(job.site.scheduler)
+    written = list(writer(job)) if writer else []
+    return list(dict.fromkeys(written))
+
+
+def own(job: Job) -> dict[str, Directive]:
+    """Return by key the directives that follow from the size, name, time and account of a job."""
+    others = set(further(job.site, job.request))
+    return {one.key: one for one in directives(job) if one not in others}
+
+
+def interactive(job: Job) -> str:
+    """Return the command line that gets an interactive allocation of a job's shape."""
+    words = [str(one) for one in directives(job) if one.name not in _BATCH_ONLY]
+    return " ".join([_INTERACTIVE[job.site.scheduler], *words])
+
+
+def further(site: Site, request: JobRequest) -> list[Directive]:
+    """Return the site's directives, replaced or followed by those of the request."""
+    wanted = [
+        given(site, name if value is True else f"{name}={value}")
+        for name, value in site.job.directives.items()
+        if value
+    ]
+    wanted += _options(site, request)
+    wanted += [given(site, text) for text in request.directives]
+    return list({one.key: one for one in wanted}.values())
+
+
+def _options(site: Site, request: JobRequest) -> Iterator[Directive]:
+    for field, name in OPTIONS[site.scheduler].items():
+        value = getattr(request, field)
+        if value and field == "constraint":
+            value = _joined(str(site.job.directives.get(name, "")), value)
+        if value:
+            yield Directive(name, value)
+    if request.job_output and site.scheduler == "pbs":
+        yield Directive("j", "oe")  # as the other schedulers, which write both streams to it
+
+
+def _joined(of_site: str, value: str) -> str:
+    """Return a constraint that keeps the site's own, without which jobs get other nodes."""
+    return value if not of_site or of_site in value else f"{of_site}&{value}"
+
+
+def _slurm(job: Job) -> Iterator[Directive]:
+    facts, request = job.site.job, job.request
+    yield Directive("job-name", job.name)
+    yield Directive("nodes", str(request.nodes))
+    if facts.task_directives:
+        yield Directive("ntasks-per-node", str(job.tasks))
+        if job.cpus:
+            yield Directive("cpus-per-task", str(job.cpus))
+    if facts.gpu_directive == "gres":
+        yield Directive("gres", f"gpu:{job.gpus}")
+    elif facts.gpu_directive:
+        yield Directive("gpus-per-node", str(job.gpus))
+    yield from further(job.site, request)
+    yield from _values(time=job.time, account=request.account, signal=request.signal)
+
+
+def _pbs(job: Job) -> Iterator[Directive]:
+    chunk = [f"select={job.request.nodes}", f"mpiprocs={job.tasks}"]
+    chunk += [f"{key}={value}" for key, value in job.site.job.select.items()]
+    yield Directive("N", job.name)
+    yield Directive("l", ":".join(chunk))
+    yield from further(job.site, job.request)
+    if job.time:
+        yield Directive("l", f"walltime={job.time}")
+    yield from _values(A=job.request.account)
+
+
+def _flux(job: Job) -> Iterator[Directive]:
+    yield Directive("job-name", job.name)
+    yield Directive("nodes", str(job.request.nodes))
+    yield Directive("exclusive")
+    yield from further(job.site, job.request)
+    if job.time:
+        yield Directive("time-limit", f"{_seconds(job.time)}s")
+    yield from _values(bank=job.request.account, signal=job.request.signal)
+    if job.site.rdzv_get_disabled:
+        yield Directive("setattr", "rdzv_get_en=0")
+
+
+def _values(**values: str) -> Iterator[Directive]:
+    return (Directive(name, value) for name, value in values.items() if value)
+
+
+def _seconds(time: str) -> int:
+    hours, minutes, seconds = map(int, time.split(":"))
+    return (hours * 60 + minutes) * 60 + seconds
+
+
+_WRITERS: dict[str, Callable[[Job], Iterator[Directive]]] = {
+    "slurm": _slurm,
+    "pbs": _pbs,
+    "flux": _flux,
+}

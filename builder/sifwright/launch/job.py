@@ -1,0 +1,153 @@
+"""Decide a job: how many tasks are started on how many nodes, by whom and with what."""
+
+from __future__ import annotations
+
+import getopt
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from sifwright.errors import UsageError
+from sifwright.launch import directive_rules, job_mpi, job_rules
+
+if TYPE_CHECKING:
+    from sifwright.catalog.model import Site
+    from sifwright.catalog.pmi import ImageMpi
+
+__all__ = ["Job", "JobRequest", "arrange_job", "decide_job"]
+
+_PYTHON_OPTIONS = "bBdEhiIOPqsSuvVxW:X:c:m:"  # those with a value have a colon (python --help)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobRequest:
+    """What is asked of a job; what is empty or None, the site decides.
+
+    `arguments` are the Python script and its arguments, in which each rank replaces `$NAME` if
+    `expand_variables` is set. `ranks_per_node` counts what joins the
+    process group, whoever starts it. `time` is HH:MM:SS, `signal` is NAME@SECONDS before its end.
+    `account_variable` names the variable of the environment that gave the account, if one did.
+    `partition` is PBS's and Flux's queue, too. `directives` are further ones: NAME[=VALUE].
+    `modules` are loaded after the site's, from `module_paths` too; they bring the image, unless
+    `sif` names one, or the Python of a job on the host, unless `environment` names one.
+    `host_mpi` puts the site's own MPI in place of the image's. `mpi` is that of the ranks.
+    `pmi` is the plugin of srun that starts the ranks, 'none' for programs without MPI.
+    `built_sif` and `run_scripts` are taken where the job's environment names no others.
+    """
+
+    nodes: int
+    arguments: tuple[str, ...]
+    expand_variables: bool = False
+    launcher: str = ""
+    run_in: str = ""
+    ranks_per_node: int | None = None
+    time: str = ""
+    account: str = ""
+    account_variable: str = ""
+    name: str = ""
+    signal: str = ""
+    partition: str = ""
+    qos: str = ""
+    constraint: str = ""
+    job_output: str = ""
+    directives: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    module_paths: tuple[str, ...] = ()
+    sif: str = ""
+    environment: str = ""
+    host_mpi: bool = False
+    mpi: ImageMpi | None = None
+    pmi: str = ""
+    built_sif: str = ""
+    run_scripts: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """A job, decided.
+
+    On each node the launcher starts `tasks`; with `torchrun` it is one, which starts the `ranks`,
+    otherwise tasks and ranks are the same. `gpus` are those of a node, `cpus` those of a task, 0
+    where nobody says. `name` and `time` are the request's, else the script's and the site's.
+    """
+
+    site: Site
+    request: JobRequest
+    run_in: str
+    launcher: str
+    torchrun: bool
+    ranks: int
+    tasks: int
+    gpus: int
+    cpus: int
+    name: str
+    time: str
+
+    @property
+    def total_tasks(self) -> int:
+        return self.request.nodes * self.tasks
+
+    @property
+    def binds(self) -> tuple[str, ...]:
+        """What is bound into the container where the job finds it."""
+        host = self.site.host_mpi if self.request.host_mpi else None
+        return self.site.binds + (host.binds if host else ())
+
+    @property
+    def whole_node(self) -> bool:
+        """Whether a task has its node to itself, rather than one GPU and its CPUs."""
+        return self.tasks == 1 and self.gpus != 1
+
+
+def decide_job(site: Site, request: JobRequest) -> Job:
+    """Fill in what the request leaves to the site.
+
+    Raises `UsageError` with everything the site or its scheduler would refuse.
+    """
+    if problems := list(job_rules.problems(site, request)):
+        raise UsageError(*problems)
+    job = arrange_job(site, request)
+    if problems := [*directive_rules.contradictions(job), *job_mpi.problems(job)]:
+        raise UsageError(*problems)
+    return job
+
+
+def arrange_job(site: Site, request: JobRequest) -> Job:
+    """The same for a request that nobody submits, and that nothing is refused of."""
+    ranks = request.ranks_per_node or site.node.gpus or 1
+    alone = site.launcher == "local" and request.launcher in ("", "local") and ranks > 1
+    torchrun = request.launcher == job_rules.TORCHRUN or alone
+    tasks = 1 if torchrun else ranks
+    return Job(
+        site=site,
+        request=request,
+        run_in=job_rules.run_in(site, request),
+        launcher=job_rules.launcher(site, request),
+        torchrun=torchrun,
+        ranks=ranks,
+        tasks=tasks,
+        # Where nobody says how many there are, as many as ranks will use.
+        gpus=site.node.gpus or (0 if site.vendor == "cpu" else ranks),
+        cpus=_cpus(site, tasks),
+        name=request.name or _name(request.arguments),
+        time=request.time or site.job.time,
+    )
+
+
+def _cpus(site: Site, tasks: int) -> int:
+    node = site.node
+    if tasks > 1 and node.cpus_per_task:
+        return node.cpus_per_task
+    return node.cpus // tasks
+
+
+def _name(arguments: tuple[str, ...]) -> str:
+    """Return the name of the script or module that Python runs, behind Python's own options."""
+    try:
+        options, rest = getopt.getopt(list(arguments), _PYTHON_OPTIONS)
+    except getopt.GetoptError:
+        options, rest = [], []
+    modules = [value for option, value in options if option == "-m"]
+    name = modules[0] if modules else PurePath(rest[0] if rest else "").stem
+    code = any(option == "-c" for option, _ in options)
+    return name if job_rules.is_word(name) and not code else "sifwright"

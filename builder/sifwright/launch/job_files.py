@@ -1,0 +1,75 @@
+"""Look for the files that a job names, before it waits in a queue."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.errors import Problem, UsageError, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.launch.job import JobRequest
+
+__all__ = ["require"]
+
+_ELSEWHERE = "give --elsewhere if the job runs on another machine"
+
+
+def require(request: JobRequest) -> None:
+    """Raise `UsageError` with every file that is missing, and every folder that is no environment.
+
+    Relative paths start where the job is submitted, which is taken to be here.
+    """
+    checks = (_environment, _sif, _job_output, _module_paths)
+    try:
+        problems = [problem for check in checks for problem in check(request)]
+    except OSError as error:  # a folder that may not be searched, a name that is too long
+        what = f"cannot be looked at: {error.strerror}"
+        raise UsageError.of(
+            what, where=quoted(error.filename), fix=f"Mend it, or {_ELSEWHERE}."
+        ) from None
+    if problems:
+        raise UsageError(*problems)
+
+
+def _environment(request: JobRequest) -> Iterator[Problem]:
+    if not request.environment:
+        return
+    where, folder = f"--environment {quoted(request.environment)}", Path(request.environment)
+    if not folder.is_dir():
+        fix = f"Make it ('python -m venv DIR', 'conda create -p DIR python'), or {_ELSEWHERE}."
+        yield Problem(where=where, what="there is no such folder", fix=fix)
+    elif not (folder / "bin/activate").is_file() and not _is_conda(folder):
+        what = "has neither bin/activate nor, as conda environments, conda-meta/ and bin/python"
+        fix = "Name the folder of a virtual environment, or of a conda environment with Python."
+        yield Problem(where=where, what=what, fix=fix)
+
+
+def _is_conda(folder: Path) -> bool:
+    return (folder / "conda-meta").is_dir() and os.access(folder / "bin/python", os.X_OK)
+
+
+def _sif(request: JobRequest) -> Iterator[Problem]:
+    if request.sif and not Path(request.sif).exists():
+        fix = f"Build it or copy it there, or {_ELSEWHERE}."
+        yield Problem(where=f"--sif {quoted(request.sif)}", what="there is no such file", fix=fix)
+
+
+def _job_output(request: JobRequest) -> Iterator[Problem]:
+    """Slurm makes no folder: a job whose output cannot be opened ends without a word."""
+    folder = Path(request.job_output).parent
+    if request.job_output and not folder.is_dir() and not set("%{^") & set(str(folder)):
+        fix = f"Make the folder: mkdir -p {folder}; or {_ELSEWHERE}."
+        what = f"there is no folder '{folder}', and schedulers make none"
+        yield Problem(where=f"--job-output {request.job_output}", what=what, fix=fix)
+
+
+def _module_paths(request: JobRequest) -> Iterator[Problem]:
+    for path in request.module_paths:
+        if not Path(path).is_dir():
+            fix = f"Name the folder of modulefiles, as EasyBuild's modules/all; or {_ELSEWHERE}."
+            where = f"--module-path {quoted(path)}"
+            yield Problem(where=where, what="there is no such folder", fix=fix)

@@ -1,0 +1,87 @@
+"""Which MPI a job finds in its image: by the record beside it, by its files, or by its plan."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import pmi
+from sifwright.errors import SifwrightError, quoted
+from sifwright.launch import job_rules
+from sifwright.plan import plan_file
+from sifwright.plan.resolve import resolve
+from sifwright.system.progress import QuietProgress
+
+if TYPE_CHECKING:
+    from sifwright.catalog.model import Catalog, Image, Site
+    from sifwright.catalog.pmi import ImageMpi
+    from sifwright.launch.job import JobRequest
+
+__all__ = ["mpi", "of_record"]
+
+_RECORD = "record.json"
+
+
+def mpi(catalog: Catalog, site: Site, image: Image, request: JobRequest) -> ImageMpi:
+    """Return the MPI of the ranks: that of the image which the job names, else of the built one.
+
+    Without either, the plan tells. The image of the job's own environment ($SIF) cannot be known.
+    With --host-mpi or without a container, the ranks have the MPI of the site.
+    """
+    if request.host_mpi or job_rules.run_in(site, request) == "host":
+        return _of_site(catalog, site)
+    if request.modules and not request.sif:
+        source = f"the image of {' and '.join(request.modules)} (a module)"
+        return pmi.ImageMpi(name=pmi.UNKNOWN, source=source)
+    sif = Path(request.sif or request.built_sif)
+    if os.access(sif, os.F_OK):
+        return of_record(sif) or _of_file(catalog, site, sif)
+    if request.sif:
+        return pmi.ImageMpi(name=pmi.UNKNOWN, source=f"{_shown(sif)} (not on this machine)")
+    return _of_plan(catalog, site, image)
+
+
+def of_record(sif: Path) -> ImageMpi | None:
+    """What a build of this release has written beside the image; earlier ones named no PMI.
+
+    Another image in the same folder, or an earlier one, is not what the record is about.
+    """
+    try:
+        text = (sif.parent / _RECORD).read_bytes()
+        facts = plan_file.parse(text).facts
+        is_other = json.loads(text).get("sif") != sif.resolve().name
+    except (OSError, ValueError):
+        return None
+    if is_other:
+        return None
+    found = pmi.of_facts(facts, _shown(sif.parent / _RECORD))
+    return found if found.pmi or not found.name else None
+
+
+def _of_file(catalog: Catalog, site: Site, sif: Path) -> ImageMpi:
+    from sifwright.images.sources.inspect_image import facts_of  # noqa: PLC0415  # seldom needed
+
+    try:
+        facts = facts_of(str(sif), processor=site.processor, progress=QuietProgress())
+    except SifwrightError:
+        return pmi.ImageMpi(name=pmi.UNKNOWN, source=f"{_shown(sif)} (not to be inspected)")
+    return pmi.found(facts.mpi, catalog.versions.get("mpi", {}), f"inspected {_shown(sif)}")
+
+
+def _of_site(catalog: Catalog, site: Site) -> pmi.ImageMpi:
+    """Return what srun has to be told for the site's MPI; nothing for Cray's, its own default."""
+    texts = (pmi.NAMES[site.mpi],) if site.mpi in pmi.NAMES else ()
+    return pmi.found(texts, catalog.versions.get("mpi", {}), f"site '{site.name}'")
+
+
+def _of_plan(catalog: Catalog, site: Site, image: Image) -> ImageMpi:
+    facts = resolve(catalog, site.name, image.name, ()).facts
+    return pmi.of_facts(facts, f"image '{image.name}' as planned")
+
+
+def _shown(path: Path) -> str:
+    here = Path.cwd()
+    text = str(path.relative_to(here) if path.is_relative_to(here) else path)
+    return text if text.isprintable() else quoted(text)

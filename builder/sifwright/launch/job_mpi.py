@@ -1,0 +1,120 @@
+"""Whether the ranks of a job find each other by MPI, decided before the job is submitted."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import pmi
+from sifwright.errors import Problem, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.catalog.pmi import ImageMpi
+    from sifwright.launch.job import Job
+
+__all__ = ["NO_MPI", "notes", "plugin", "problems"]
+
+NO_MPI = "none"  # as srun calls it
+_PLUGIN = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_WITHOUT = f"For a program without MPI: --pmi {NO_MPI}."
+
+
+def plugin(job: Job) -> str:
+    """What srun is told to start ranks with; empty for the default of the site."""
+    request, names = job.request, pmi.offered(job.site, job.launcher)
+    if job.launcher != "srun" or job.torchrun:
+        return ""
+    return request.pmi or next(pmi.common(names, request.mpi) if request.mpi else iter(()), "")
+
+
+def problems(job: Job) -> Iterator[Problem]:
+    """Yield why the MPI of the image and the launcher of the ranks share no PMI.
+
+    The MPI of the site itself goes with the site's launchers.
+    """
+    request, names = job.request, pmi.offered(job.site, job.launcher)
+    if request.pmi and (refused := list(_asked(job, names))):
+        yield from refused
+        return
+    mpi, nobody = request.mpi, job.torchrun or job.launcher == "local"
+    of_site = request.host_mpi or job.run_in == "host"
+    if nobody or of_site or mpi is None or not mpi.pmi or request.pmi == NO_MPI:
+        return
+    asked = (request.pmi,) if request.pmi else names
+    if not asked:
+        yield _not_said(job, mpi)
+    elif not any(pmi.common(asked, mpi)):
+        yield _nothing_common(job, mpi, asked)
+
+
+def notes(job: Job) -> Iterator[str]:
+    """Yield what nothing refuses: ranks that MPI may not know, and an MPI that is not known."""
+    mpi = job.request.mpi
+    if mpi is None or not mpi.name or job.request.pmi == NO_MPI:
+        return
+    programs = "programs of mpi4py or Horovod end at once"
+    if job.torchrun:
+        yield f"ranks that torchrun starts are none of MPI's: with it, {programs} (image: {mpi})"
+    elif mpi.name == pmi.UNKNOWN:
+        what = f"the MPI of {mpi.source} is not known here"
+        yield f"{what}: if it shares no PMI with {job.launcher}, {programs}"
+
+
+def _asked(job: Job, names: tuple[str, ...]) -> Iterator[Problem]:
+    asked, launcher = job.request.pmi, "torchrun" if job.torchrun else job.launcher
+    where = f"--pmi {quoted(asked)}"
+    if not _PLUGIN.fullmatch(asked):
+        fix = f"Give a name that 'srun --mpi=list' shows, or {NO_MPI}."
+        yield Problem(where=where, what="is no name of a plugin of srun", fix=fix)
+    elif asked == NO_MPI:
+        return
+    elif launcher != "srun":
+        what = f"only srun is told a PMI, not {launcher}"
+        yield Problem(where=where, what=what, fix="Leave it out, or start the ranks with srun.")
+    elif names and asked not in names:
+        what = f"srun speaks {_listed(names)} ({_fact(job)})"
+        yield Problem(where=where, what=what, fix=f"Use one of: {', '.join((*names, NO_MPI))}.")
+
+
+def _not_said(job: Job, mpi: ImageMpi) -> Problem:
+    what = f"the image has {mpi}, which {_listed(mpi.pmi)} starts"
+    what += f", and nothing says what {job.launcher} speaks ({_fact(job)})"
+    fix = f"Add launch.{job.launcher}.pmi to the file of the site"
+    if job.launcher == "srun":
+        fix += ", or give --pmi NAME, as 'srun --mpi=list' shows them there"
+    return Problem(where=f"launcher {job.launcher}", what=what, fix=f"{fix}. {_WITHOUT}")
+
+
+def _nothing_common(job: Job, mpi: ImageMpi, names: tuple[str, ...]) -> Problem:
+    said = f"--pmi {job.request.pmi}" if job.request.pmi else _fact(job)
+    what = f"it speaks {_listed(names)} ({said}), and the image has {mpi}, which"
+    what += f" {_listed(mpi.pmi)} starts: each rank would be alone, or abort"
+    fix = " ".join((*_ways(job, mpi), _WITHOUT))
+    return Problem(where=f"launcher {job.launcher}", what=what, fix=fix)
+
+
+def _fact(job: Job) -> str:
+    """Where it is said, or would be."""
+    options = job.site.launch.get(job.launcher)
+    if job.launcher == "mpirun" and not (options and options.pmi):
+        return "as that of Open MPI"
+    return f"launch.{job.launcher}.pmi of site '{job.site.name}'"
+
+
+def _ways(job: Job, mpi: ImageMpi) -> Iterator[str]:
+    """Yield what would start these ranks together."""
+    site = job.site
+    for launcher in site.launchers:
+        if fitting := list(pmi.common(pmi.offered(site, launcher), mpi)):
+            option = f" --pmi {fitting[0]}" if launcher == "srun" and job.request.pmi else ""
+            yield f"Use --launcher {launcher}{option}."
+    if site.host_mpi:
+        yield "Use --host-mpi, which brings the MPI of the site."
+    if open_names := [name for name in pmi.offered(site, job.launcher) if name.startswith("pmi")]:
+        yield f"Use an image whose MPI is started by {_listed(tuple(open_names))}."
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " or ".join(names)

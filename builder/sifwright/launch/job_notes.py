@@ -1,0 +1,74 @@
+"""What a user should know of a job that nothing refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sifwright.errors import quoted
+from sifwright.launch import job_mpi
+from sifwright.launch.directives import OPTIONS, directives
+from sifwright.launch.job_rules import TORCHRUN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.launch.job import Job
+
+__all__ = ["notes"]
+
+_VARIABLE = re.compile(r"\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)")
+
+
+def notes(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield the notes about a job that is submitted from a shell with this environment."""
+    for part in (_launcher, _account, _arguments):
+        yield from part(job)
+    yield from job_mpi.notes(job)
+    yield from _loaded_image(job, environ)
+    yield from _submission(job, environ)
+
+
+def _launcher(job: Job) -> Iterator[str]:
+    """Where the site's own documentation advises against a launcher."""
+    name = TORCHRUN if job.torchrun else job.launcher
+    options = job.site.launch.get(name)
+    if options and options.avoid:
+        source = f" ({options.source})" if options.source else ""
+        yield f"{name} at site '{job.site.name}': {options.avoid}{source}"
+
+
+def _account(job: Job) -> Iterator[str]:
+    request = job.request
+    if request.account_variable:
+        yield f"account {quoted(request.account)} is that of {request.account_variable}"
+
+
+def _arguments(job: Job) -> Iterator[str]:
+    for value in job.request.arguments:
+        if (found := _VARIABLE.search(value)) and not job.request.expand_variables:
+            text = f"{quoted(value)} is passed as it is: {found[0]} is replaced by its value with"
+            yield f"{text} --expand-variables only"
+
+
+def _loaded_image(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
+    """The job takes the image of the shell that submits it; only one that is named is looked at."""
+    request, sif = job.request, environ.get("SIF", "")
+    named = request.sif or request.modules or job.run_in != "container"
+    if sif and not named and sif != request.built_sif:
+        text = f"the job takes SIF={quoted(sif)} of this shell if it is submitted here"
+        yield f"{text}, and its MPI was not looked at: name it with --sif"
+
+
+def _submission(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
+    """Variables that sbatch takes over the directives of a script (sbatch(1))."""
+    if job.site.scheduler != "slurm":
+        return
+    written = {one.name: one.value for one in directives(job)}
+    names = {"account", "time", *OPTIONS["slurm"].values()} - {"output"}
+    for name in sorted(names & written.keys()):
+        variable = "SBATCH_TIMELIMIT" if name == "time" else f"SBATCH_{name.upper()}"
+        value = environ.get(variable)
+        if value and value != written[name]:
+            text = f"sbatch takes {variable}={quoted(value)} of this shell over --{name}="
+            yield f"{text}{written[name]} of the script: unset {variable}"

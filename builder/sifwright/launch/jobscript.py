@@ -1,0 +1,121 @@
+"""Render a job as a batch script: one template for each scheduler, all on one base."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import site_environment
+from sifwright.errors import PlanError, quoted
+from sifwright.launch import directives, launch_command
+from sifwright.render import shell
+from sifwright.render.templating import template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.catalog.model import Modules
+    from sifwright.launch.job import Job, JobRequest
+
+__all__ = ["ready_for_modules", "script"]
+
+# Where Lmod and Environment Modules define the command 'module', if a site's file does not say.
+_MODULE_INITS = (
+    '"${LMOD_PKG:-}/init/bash"',
+    '"${MODULESHOME:-}/init/bash"',
+    "/etc/profile.d/{lmod,modules,z00_lmod,zz_modules}.sh",
+)
+# What every scheduler takes from a directive as it stands there.
+_WORD = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\]{} -]+")
+
+
+def script(job: Job) -> str:
+    """The text of the batch script, ready to be submitted."""
+    return template(f"launch/templates/{job.site.scheduler}.sh.j2", ("word", _word)).render(
+        job=job,
+        shape=_shape(job),
+        mark=directives.MARKS.get(job.site.scheduler, ""),
+        directives=[str(one) for one in directives.directives(job)],
+        modules=list(_modules(job)),
+        variables=_variables(job),
+        launch=launch_command.command(job),
+    )
+
+
+def _word(value: str) -> str:
+    """A value for a directive; schemas and rules let no other reach this."""
+    if _WORD.fullmatch(value):
+        return value
+    fix = "Use letters, digits and plain punctuation."
+    raise PlanError.of(f"{quoted(value)} cannot stand in a directive", where="job script", fix=fix)
+
+
+def _shape(job: Job) -> str:
+    nodes = f"{job.request.nodes} node{'s' if job.request.nodes > 1 else ''}"
+    ranks = f"{job.ranks} rank{'s' if job.ranks > 1 else ''}"
+    return f"{nodes}, {ranks} on each{', started by torchrun' if job.torchrun else ''}"
+
+
+def _variables(job: Job) -> dict[str, str]:
+    """What the script exports, unless it is set: in a container, the image brings the site's."""
+    site = job.site
+    if job.run_in == "host":
+        return site_environment.variables(site, job.request.nodes) | dict(site.mpi_environment)
+    if job.request.host_mpi and site.host_mpi:
+        return {**site.mpi_environment, **site.host_mpi.environment}
+    return {}
+
+
+def ready_for_modules(modules: Modules) -> Iterator[str]:
+    """Yield what a job of the site does before it loads a module."""
+    if modules.init:
+        yield f"command -v module >/dev/null || source {shell.path(modules.init)}"
+    if modules.purge:
+        yield "module --force purge" if modules.purge == "force" else "module purge"
+
+
+def _modules(job: Job) -> Iterator[str]:
+    modules, request = job.site.modules, job.request
+    names = modules.native if job.run_in == "host" else modules.container
+    if request.host_mpi and job.site.host_mpi:
+        names += job.site.host_mpi.modules
+    if not names and not request.modules:
+        return
+    yield from _module_command(modules.init)
+    keep = bool(modules.purge) and job.run_in == "container" and not request.modules
+    if keep:
+        yield "image_module=${SIFWRIGHT_MODULE:-} # it would be unloaded with its image and binds"
+    if modules.purge:
+        yield "module --force purge" if modules.purge == "force" else "module purge"
+    if names:
+        yield f"module load {' '.join(map(shell.quote, names))}"
+    if keep:
+        yield '[[ -z $image_module ]] || module load "$image_module"'
+    yield from _asked_modules(request)
+    if modules.library_path and job.run_in == "host":
+        path = shell.path(modules.library_path)
+        yield f'export LD_LIBRARY_PATH={path}"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"'
+
+
+def _module_command(init: str) -> Iterator[str]:
+    """Batch shells may lack the command: in a job without the environment of its submission."""
+    if init:
+        yield "# shellcheck source=/dev/null"
+        yield f"command -v module >/dev/null || source {shell.path(init)}"
+        return
+    yield "for init in " + " ".join(_MODULE_INITS) + "; do"
+    yield "  # shellcheck source=/dev/null"
+    yield '  command -v module >/dev/null || [[ ! -r $init ]] || source "$init"'
+    yield "done"
+
+
+def _asked_modules(request: JobRequest) -> Iterator[str]:
+    """Load the modules of the request as if the submitting shell had not loaded them."""
+    if not request.modules:
+        return
+    families = [name.rpartition("/")[0] or name for name in reversed(request.modules)]
+    yield f"module unload {' '.join(map(shell.quote, families))}"
+    yield "unset SIF"
+    for path in reversed(request.module_paths):
+        yield f"module use {shell.quote(path)}"
+    yield f"module load {' '.join(map(shell.quote, request.modules))}"

@@ -1,0 +1,126 @@
+"""The command line that starts a job's ranks, as lines of shell."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from sifwright.catalog.model import LauncherOptions
+from sifwright.launch import job_mpi
+from sifwright.render import shell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sifwright.launch.job import Job
+
+__all__ = ["GPU_FLAGS", "command", "words"]
+
+# What makes the engine bring the vendor's GPUs and driver into the container.
+GPU_FLAGS = {"amd": ["--rocm"], "nvidia": ["--nv"], "cpu": []}
+
+
+def command(job: Job) -> str:
+    """The launcher, what it starts, and its arguments; every word that was given is quoted.
+
+    The arguments stand in one line after a word of ours: `flux batch` takes a line that begins with
+    `flux:`, even inside of quotes, for a directive.
+    """
+    parts = [" ".join(_start(job)), _run(job)]
+    lines = [line for part in parts for line in _wrapped(part)]
+    return " \\\n  ".join([*lines, " ".join(_script(job))])
+
+
+def words(job: Job) -> list[str]:
+    """The launcher and its options, as they are; none without a launcher."""
+    return list(_LAUNCHERS[job.launcher](job))
+
+
+def _start(job: Job) -> Iterator[str]:
+    yield from map(shell.quote, words(job))
+    if job.launcher == "mpirun" and job.request.nodes > 1:
+        yield '"${exported[@]}"'
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, width=96, break_long_words=False, break_on_hyphens=False)
+
+
+def _run(job: Job) -> str:
+    if job.run_in == "host":
+        return ""
+    words = [job.site.container_program, "exec", *GPU_FLAGS[job.site.vendor], '"$SIF"']
+    return " ".join(words)
+
+
+def _script(job: Job) -> Iterator[str]:
+    name = "conda-python-distributed"
+    yield name if job.run_in == "container" else f'"$RUNSCRIPTS/{name}"'
+    if job.torchrun:
+        yield f"--nproc-per-node {job.ranks}"
+    if job.request.expand_variables:
+        yield "--expand-variables"
+    yield from map(shell.quote, job.request.arguments)
+
+
+def _srun(job: Job) -> Iterator[str]:
+    # Where the job was submitted with --export=NONE, srun would bring the ranks none of this
+    # script's environment.
+    yield from ("srun", "--export=ALL", f"--nodes={job.request.nodes}")
+    yield from (f"--ntasks={job.total_tasks}", f"--ntasks-per-node={job.tasks}")
+    if job.cpus:
+        yield f"--cpus-per-task={job.cpus}"
+    if job.site.node.cpu_masks and not job.whole_node:
+        yield f"--cpu-bind=mask_cpu:{','.join(job.site.node.cpu_masks)}"
+    if name := job_mpi.plugin(job):
+        yield f"--mpi={name}"
+    yield from _options(job)
+    if job.site.rdzv_get_disabled:
+        yield "--network=disable_rdzv_get"
+    if job.site.job.resv_ports:
+        yield "--resv-ports=2"  # Cray's PMI takes the first one for itself
+    yield "--kill-on-bad-exit=1"
+
+
+def _mpiexec(job: Job) -> Iterator[str]:
+    yield from ("mpiexec", "-n", str(job.total_tasks), "-ppn", str(job.tasks))
+    yield from _options(job)
+    if job.site.rdzv_get_disabled:
+        yield "--disable_rdzv_get"
+
+
+def _mpirun(job: Job) -> Iterator[str]:
+    yield from ("mpirun", "-np", str(job.total_tasks), "--bind-to", "none")
+    yield from ("--map-by", f"ppr:{job.tasks}:node")  # an allocation may have more slots on a node
+    if job.site.scheduler == "local":
+        yield "--oversubscribe"  # nobody counts slots here, and there are as many as cores
+    yield from _options(job)
+
+
+def _flux(job: Job) -> Iterator[str]:
+    yield from ("flux", "run", f"--nodes={job.request.nodes}", f"--ntasks={job.total_tasks}")
+    if job.cpus:
+        yield f"--cores-per-task={job.cpus}"
+    if job.gpus:
+        yield f"--gpus-per-task={job.gpus if job.whole_node else 1}"
+    yield from _options(job)
+    if job.site.rdzv_get_disabled:
+        yield "--setattr=rdzv_get_en=0"
+
+
+def _local(_job: Job) -> Iterator[str]:
+    yield from ()
+
+
+def _options(job: Job) -> tuple[str, ...]:
+    options = job.site.launch.get(job.launcher, LauncherOptions())
+    return options.task_per_node if job.whole_node else options.task_per_gpu
+
+
+_LAUNCHERS: dict[str, Callable[[Job], Iterator[str]]] = {
+    "srun": _srun,
+    "mpiexec": _mpiexec,
+    "mpirun": _mpirun,
+    "flux": _flux,
+    "local": _local,
+}

@@ -1,0 +1,131 @@
+"""Plans that start from somebody else's image: what is known of it decides what they do.
+
+Pure: which image it is, and the definitions as they are with what was found in it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import image_name
+from sifwright.catalog.model import TableCell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    Rows = dict[str, dict[str, Mapping[str, tuple[str, ...]]]]
+
+    from sifwright.catalog.model import BaseInspection, Catalog, Image, Layer, Site
+
+__all__ = [
+    "BaseRequest",
+    "add_table_row",
+    "base_request",
+    "row_without_scheme",
+    "table_row",
+    "with_base_provides",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BaseRequest:
+    """The layer that starts from an image, the text that names that, and who gave the text."""
+
+    layer: Layer
+    inspects: BaseInspection
+    name: str
+    origin: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.layer.name}.{self.inspects.option}={self.name} ({self.origin})"
+
+
+def base_request(
+    catalog: Catalog, site: Site, image: Image, settings: Sequence[str]
+) -> BaseRequest | None:
+    """What an image starts from at a site, if that is to be looked at.
+
+    None as well for what its option refuses: resolving says why.
+    """
+    first = image.layers[0].choices[0] if image.layers else ""
+    layer = catalog.layers.get(first)
+    if layer is None or layer.inspects is None:
+        return None
+    option = layer.options[layer.inspects.option]
+    name, origin = next(_named(catalog, site, image, settings, layer), ("", ""))
+    if not name or (option.pattern and not re.fullmatch(option.pattern, name)):
+        return None
+    return BaseRequest(layer=layer, inspects=layer.inspects, name=name, origin=origin)
+
+
+def _named(
+    catalog: Catalog, site: Site, image: Image, settings: Sequence[str], layer: Layer
+) -> Iterator[tuple[str, str]]:
+    """By precedence, the highest first; see `plan.resolve`."""
+    option = layer.options[layer.inspects.option] if layer.inspects else None
+    if option is None:
+        return
+    start = f"{layer.name}.{option.name}="
+    yield from ((x.removeprefix(start), "--set") for x in reversed(settings) if x.startswith(start))
+    if value := image.layers[0].options.get(option.name):
+        yield str(value), f"image {image.name}"
+    if value := site.options.get(layer.name, {}).get(option.name):
+        yield str(value), f"site {site.name}"
+    if isinstance(option.derived, TableCell) and option.derived.row.startswith("site."):
+        cells = catalog.versions[option.derived.table]
+        row_without_scheme = cells.get(
+            site.fact(option.derived.row.removeprefix("site.")) or "", {}
+        )
+        yield from (
+            (name, "layer default") for name in row_without_scheme.get(option.derived.column, ())
+        )
+    yield str(option.default), "layer default"
+
+
+def table_row(catalog: Catalog, base: BaseRequest) -> Mapping[str, tuple[str, ...]] | None:
+    """What is known of the image; None if that is nothing."""
+    return catalog.versions[base.inspects.table].get(base.name)
+
+
+def row_without_scheme(catalog: Catalog, base: BaseRequest) -> dict[str, str] | None:
+    """The row of an image of a registry that is named without what such names begin with."""
+    kind, name = image_name.split(base.name)
+    cells = catalog.versions[base.inspects.table].get(f"{kind}://{name}")
+    return None if cells is None else {key: next(iter(cell), "") for key, cell in cells.items()}
+
+
+def add_table_row(
+    catalog: Catalog, base: BaseRequest, cells: Mapping[str, str], origin: str, disk_mb: int = 0
+) -> Catalog:
+    """The definitions with what was found in the image, and how big it is if that is known."""
+    table = base.inspects.table
+    rows = {**catalog.versions[table], base.name: {key: (cells[key],) for key in cells}}
+    layer = replace(base.layer, disk_mb=disk_mb or base.layer.disk_mb)
+    unknown: Rows = {name: {cells[name]: {}} for name in base.inspects.holds if cells.get(name)}
+    # Nothing is said there of a release that is not in its table: what asks for more is refused.
+    every = {name: {**more, **catalog.versions.get(name, {})} for name, more in unknown.items()}
+    return replace(
+        catalog,
+        versions={**catalog.versions, **every, table: rows},
+        layers={**catalog.layers, layer.name: layer},
+        inspected={**catalog.inspected, base.name: origin},
+    )
+
+
+def with_base_provides(
+    catalog: Catalog, site: Site, image: Image, settings: Sequence[str]
+) -> Catalog:
+    """The definitions with a base that provides what the image has, and nothing else."""
+    base = base_request(catalog, site, image, settings)
+    cells = table_row(catalog, base) if base else None
+    if base is None or cells is None:
+        return catalog
+    lacking = {
+        thing for thing, column in base.inspects.provides.items() if not any(cells.get(column, ()))
+    }
+    provided = tuple(thing for thing in base.layer.provides if thing not in lacking)
+    layer = replace(base.layer, provides=provided)
+    return replace(catalog, layers={**catalog.layers, layer.name: layer})

@@ -1,0 +1,234 @@
+"""Decide options and facts layer by layer, and look up what goes with what in versions.yaml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion
+
+from sifwright.catalog.model import TableCell, Value
+from sifwright.catalog.options import refuse_value
+from sifwright.catalog.schema import did_you_mean
+from sifwright.errors import Problem
+from sifwright.plan.selection import why_not_suitable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from sifwright.catalog.model import Catalog, Layer, Option, Origin, Site, VersionRule
+
+__all__ = ["Resolver"]
+
+
+@dataclass
+class Resolver:
+    """What is known while walking through the layers of an image in their order."""
+
+    catalog: Catalog
+    site: Site
+    facts: dict[str, str] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    givers: dict[str, str] = field(default_factory=dict)  # fact -> who gave it, for people
+
+    def add(self, layer: Layer, given: Mapping[str, Value]) -> dict[str, Value]:
+        """Decide the layer's options, learn its facts, check its rules; return the options."""
+        options: dict[str, Value] = {}
+        for option in layer.options.values():
+            options[option.name] = given.get(option.name) or self.default(layer, option, options)
+            self.check_needed(layer, option, options[option.name])
+            self.check_held(layer, option, options)
+        for name, origin in layer.facts.items():
+            text = self.trace(origin, layer, options)
+            if text is not None:
+                self.facts[name] = text
+                self.givers[name] = _giver(layer, origin)
+        for rule in layer.compatible:
+            self.check_rule(rule, layer, options)
+        return options
+
+    def default(self, layer: Layer, option: Option, options: Mapping[str, Value]) -> Value:
+        if option.derived is None:
+            return Value(value=option.default, origin="layer default")
+        before = len(self.problems)
+        text = self.trace(option.derived, layer, options) or ""
+        value = Value(value=text, origin=self.told(option.derived, options))
+        found = refuse_value(option, text)
+        # A row that is not there has been told; that its cell is empty follows from it.
+        if found and len(self.problems) == before:
+            where = f"{layer.name}.{option.name}={text} ({value.origin})"
+            what = found.what if text else "its default follows something that is not known here"
+            fix = f"Give one: --set {layer.name}.{option.name}=… ({option.description})"
+            self.problems.append(Problem(where=where, what=what, fix=fix))
+        return value
+
+    def check_needed(self, layer: Layer, option: Option, value: Value) -> None:
+        if value.text or not option.needed or why_not_suitable(option.needed, self.site):
+            return
+        facts = " and ".join(f"{name} {self.site.fact(name)}" for name in option.needed)
+        what = f"it is empty, and must not be at a site with {facts}"
+        fix = f"Give one: --set {layer.name}.{option.name}=… ({option.description})"
+        self.problems.append(Problem(where=f"{layer.name}.{option.name}", what=what, fix=fix))
+
+    def check_held(self, layer: Layer, option: Option, options: Mapping[str, Value]) -> None:
+        """A value that somebody gives, of what was found in an image, must be what was found."""
+        held, value = layer.inspects, options[option.name]
+        if held is None or option.name not in held.holds:
+            return
+        name = options[held.option].text
+        cell = self.catalog.versions[held.table].get(name, {}).get(option.name)
+        if name not in self.catalog.inspected or cell is None or value.text == "".join(cell):
+            return
+        self.problems.append(
+            Problem(
+                where=f"{layer.name}.{option.name}={value.text} ({value.origin})",
+                what=f"the image has {option.name} {''.join(cell) or '(none)'}"
+                f" ({self.catalog.inspected[name]})",
+                fix="Leave it out, and what the image has is taken; or start from another image.",
+            )
+        )
+
+    def trace(self, origin: Origin, layer: Layer, options: Mapping[str, Value]) -> str | None:
+        """The text that an origin leads to; None if it is not known."""
+        if isinstance(origin, str):
+            return self.text(origin, options)
+        cell = self.cell(origin, options, layer)
+        return None if cell is None else next(iter(cell), "")
+
+    def told(self, origin: Origin, options: Mapping[str, Value]) -> str:
+        """An origin as 'plan --explain' names it."""
+        if isinstance(origin, TableCell):
+            row = self.text(origin.row, options) or "unknown"
+            column = self.column(origin, options) or "unknown"
+            if inspected := self.catalog.inspected.get(row):
+                return inspected
+            return f"versions.yaml: {column} of {origin.table} {row}"
+        kind, _, name = origin.partition(".")
+        return f"site {self.site.name} ({name})" if kind == "site" else f"{kind} {name}"
+
+    def text(self, reference: str, options: Mapping[str, Value]) -> str | None:
+        """The value behind option.x, fact.x, site.x or text.x; None if it is not known."""
+        kind, _, name = reference.partition(".")
+        if kind == "option":
+            return options[name].text
+        if kind == "site":
+            return self.site.fact(name)
+        return self.facts.get(name) if kind == "fact" else name
+
+    def cell(
+        self, lookup: TableCell, options: Mapping[str, Value], layer: Layer
+    ) -> tuple[str, ...] | None:
+        """The cell's values, none if its row has no such column; None if the row is not known."""
+        table = self.catalog.versions[lookup.table]
+        wanted = self.text(lookup.row, options)
+        if not wanted:
+            return None
+        if row := _row(table, wanted):
+            return table[row].get(self.column(lookup, options), ())
+        if (problem := self.unknown_row(lookup, options, layer, wanted)) not in self.problems:
+            self.problems.append(problem)
+        return None
+
+    def unknown_row(
+        self, lookup: TableCell, options: Mapping[str, Value], layer: Layer, wanted: str
+    ) -> Problem:
+        what = f"{wanted!r} is not in the table '{lookup.table}' of versions.yaml"
+        fix = did_you_mean(wanted, self.catalog.versions[lookup.table])
+        if layer.inspects and layer.inspects.table == lookup.table:
+            what = "what is in that image is not known before it is inspected"
+            fix = "'sifwright plan SITE IMAGE' inspects it."
+        return Problem(where=_where(layer, lookup.row, options), what=what, fix=fix)
+
+    def column(self, lookup: TableCell, options: Mapping[str, Value]) -> str:
+        """The name of the column, which may itself be looked up."""
+        return self.text(lookup.column, options) or "" if "." in lookup.column else lookup.column
+
+    def check_rule(self, rule: VersionRule, layer: Layer, options: Mapping[str, Value]) -> None:
+        wanted = self.text(rule.value, options)
+        cell = self.cell(rule.lookup, options, layer)
+        if cell is None or not wanted or _meets(wanted, cell):
+            return
+        row = self.text(rule.lookup.row, options)
+        why = f": {rule.why}" if rule.why else ""
+        self.problems.append(
+            Problem(
+                where=_where(layer, rule.lookup.row, options),
+                what=f"{_noun(rule.lookup.row)} {row} does not go with"
+                f" {_noun(rule.value)} {wanted}; it goes with {', '.join(cell) or 'none'}{why}",
+                fix=" ".join(self.nearest(rule, layer, options, row or "")),
+            )
+        )
+
+    def nearest(
+        self, rule: VersionRule, layer: Layer, options: Mapping[str, Value], row: str
+    ) -> Iterator[str]:
+        """Name the closest row that meets every rule on this row that the layer has."""
+        table = self.catalog.versions[rule.lookup.table]
+        twins = [
+            (self.column(r.lookup, options), self.text(r.value, options) or "")
+            for r in layer.compatible
+            if (r.lookup.table, r.lookup.row) == (rule.lookup.table, rule.lookup.row)
+        ]
+        good = [
+            name
+            for name, cells in table.items()
+            if all(not text or _meets(text, cells.get(column, ())) for column, text in twins)
+        ]
+        found = _row(table, row)
+        if good and found:
+            order = list(table)
+            best = min(good, key=lambda name: abs(order.index(name) - order.index(found)))
+            yield f"Nearest {_noun(rule.lookup.row)} that does: {best}."
+            yield from (f"Or change {told}." for told in self.given(rule.value))
+        else:
+            told = next(iter(self.given(rule.value)), _noun(rule.value))
+            yield f"No {_noun(rule.lookup.row)} does; change {told}."
+
+    def given(self, reference: str) -> list[str]:
+        """A fact, and the layer that gave it; nothing for what is no fact."""
+        kind, _, name = reference.partition(".")
+        return [f"{name} ({self.givers[name]})"] if kind == "fact" and name in self.givers else []
+
+
+def _giver(layer: Layer, origin: Origin) -> str:
+    """What a user can change to get another fact."""
+    reference = origin.row if isinstance(origin, TableCell) else origin
+    if reference.startswith("option."):
+        return f"{layer.name}.{reference.removeprefix('option.')}"
+    return f"layer '{layer.name}'"
+
+
+def _meets(wanted: str, cell: Iterable[str]) -> bool:
+    """Whether a value stands in a cell, as it is or within a specifier."""
+    return any(wanted == text or _within(wanted, text) for text in cell)
+
+
+def _row(table: Mapping[str, object], wanted: str) -> str | None:
+    """The row of that name, else the first whose specifier holds it."""
+    if wanted in table:
+        return wanted
+    return next((name for name in table if _within(wanted, name)), None)
+
+
+def _within(version: str, text: str) -> bool:
+    """Whether `text` is a specifier such as `>=1.18,<2` and the version meets it."""
+    if not text.startswith(("<", ">", "=", "!", "~")):
+        return False
+    try:
+        return SpecifierSet(text).contains(version, prereleases=True)
+    except (InvalidSpecifier, InvalidVersion):
+        return False
+
+
+def _noun(reference: str) -> str:
+    """A reference as a person says it: `option.version` is 'version'."""
+    kind, _, name = reference.partition(".")
+    return f"the site's {name}" if kind == "site" and name != "vendor" else name
+
+
+def _where(layer: Layer, reference: str, options: Mapping[str, Value]) -> str:
+    kind, _, name = reference.partition(".")
+    if kind != "option":
+        return f"layer '{layer.name}'"
+    return f"{layer.name}.{name}={options[name].text} ({options[name].origin})"

@@ -1,0 +1,246 @@
+"""What an image and its site do not agree on, though the layers go together: a table of rules.
+
+They read the facts that the layers of a plan give, and its steps.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
+
+from sifwright.catalog import pmi
+from sifwright.plan.lint.rule import Rule, Violation, on_several_nodes
+from sifwright.plan.lint.site_rules import INTERNAL_NETWORKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.plan.model import Plan, Step
+
+__all__ = ["RULES"]
+
+# What torch was built with, the toolkit in the image, or that of a base image with torch in it.
+_CUDA = ("torch-cuda", "cuda", "toolkit")
+_ROCM = ("torch-rocm", "rocm", "toolkit")
+# The oldest architecture of CUDA 13, and of the wheels that have lost Volta: CUDA and torch.
+_TURING = 75
+_VOLTA_LEFT = ((Version("12.8"), Version("2.11")), (Version("0"), Version("2.15")))
+# The first plugin that takes the name that NCCL_NET asks for, if it is one of three.
+_MANY_NAMES = Version("1.13")
+# Under which names a layer installs the plugin.
+_PLUGIN_FILES = {
+    "aws-ofi-nccl": (
+        *("libnccl-net.so", "librccl-net.so"),
+        *("libnccl-net-ofi.so", "librccl-net-ofi.so"),
+    ),
+    "aws-ofi-rccl": ("librccl-net.so",),
+}
+
+
+def _fact(plan: Plan, *names: str) -> Version | None:
+    """The first of these facts that is known, if it is a version; of 1.12.1-aws, 1.12.1."""
+    text = next(filter(None, (plan.facts.get(name) for name in names)), "")
+    try:
+        return Version(text.partition("-")[0]) if text else None
+    except InvalidVersion:
+        return None
+
+
+def _step(plan: Plan, layer: str) -> Step | None:
+    return next((step for step in plan.steps if step.layer.name == layer), None)
+
+
+def _plugin(plan: Plan) -> Step | None:
+    return next((step for step in plan.steps if "net-plugin" in step.layer.provides), None)
+
+
+def _given(plan: Plan, layer: str, *options: str) -> str:
+    """The options that decide, as `layer.option=value (who gave it)`, else the image."""
+    step = _step(plan, layer)
+    found = [(name, step.options[name]) for name in options if name in step.options] if step else []
+    given = (f"{layer}.{name}={value.text} ({value.origin})" for name, value in found)
+    return ", ".join(given) or f"image '{plan.image.name}'"
+
+
+def _architecture(plan: Plan) -> Iterator[Violation]:
+    arch, cuda, wheel = plan.site.arch, _fact(plan, *_CUDA), _fact(plan, "wheel-torch")
+    if not arch.startswith("sm_") or int(arch[3:]) >= _TURING or cuda is None:
+        return
+    at = _given(plan, "pytorch-wheel", "version", "variant")
+    fix = "Use a build for CUDA 12 with Volta's code: the wheels cu126, with torch up to 2.14."
+    if cuda.major >= 13:  # noqa: PLR2004
+        yield Violation(at=at, what=f"CUDA {cuda} has no code for {arch}", fix=fix)
+    elif wheel and any(cuda >= since and wheel >= gone for since, gone in _VOLTA_LEFT):
+        what = f"the wheels of torch {wheel} for CUDA {cuda} have no code for {arch}"
+        yield Violation(at=at, what=what, fix=fix)
+
+
+def _driver(plan: Plan) -> Iterator[Violation]:
+    cuda, driver = _fact(plan, *_CUDA), plan.site.driver.cuda
+    # A base image may bring the driver's compat libraries itself.
+    if cuda is None or not driver or _step(plan, "base-image"):
+        return
+    if cuda.major > Version(driver).major:
+        at = _given(plan, "pytorch-wheel", "variant")
+        what = f"CUDA {cuda}, and the driver of site '{plan.site.name}' runs CUDA {driver}"
+        fix = f"Use a build for CUDA {Version(driver).major}, or a base image with cuda-compat."
+        yield Violation(at=at, what=what, fix=fix)
+
+
+def _plugin_name(plan: Plan) -> Iterator[Violation]:
+    step = _plugin(plan)
+    files = _PLUGIN_FILES.get(step.layer.name) if step else None
+    path, setting = on_several_nodes(plan.site, "NCCL_NET_PLUGIN")
+    wanted = _looked_for(plan, setting)
+    if step is None or files is None or wanted in ("", *files):
+        return
+    fix = f"Set NCCL_NET_PLUGIN: {files[0]} for several nodes, or use layer aws-ofi-nccl."
+    what = f"layer '{step.layer.name}' installs {' and '.join(files)}, and {wanted} is looked for"
+    at = "" if setting else _given(plan, step.layer.name, "version")
+    yield Violation(path=path, at=at, what=what, fix=fix)
+
+
+def _looked_for(plan: Plan, setting: str) -> str:
+    """The file that this NCCL or RCCL opens; empty if that is not known."""
+    if setting.endswith(".so"):
+        return PurePosixPath(setting).name
+    prefix = "libnccl-net"
+    if plan.site.vendor == "amd":
+        rocm = _fact(plan, *_ROCM)
+        if rocm is None:
+            return ""
+        prefix = "libnccl-net" if (rocm.major, rocm.minor) == (7, 2) else "librccl-net"
+    return f"{prefix}-{setting}.so" if setting else f"{prefix}.so"
+
+
+def _network_name(plan: Plan) -> Iterator[Violation]:
+    path, network = on_several_nodes(plan.site, "NCCL_NET")
+    step, plugin = _plugin(plan), _fact(plan, "plugin")
+    if not network or step is None or network.lower() in INTERNAL_NETWORKS:
+        return
+    old = step.layer.name == "aws-ofi-rccl" or (plugin and plugin < _MANY_NAMES)
+    known = ["AWS Libfabric"] if old else ["AWS Libfabric", "Libfabric", "OFI"]
+    if network.lower() not in [name.lower() for name in known]:
+        what = f"NCCL_NET={network}: the plugin of layer '{step.layer.name}' is not called that"
+        yield Violation(path=path, what=what, fix=f"It answers to: {', '.join(known)}.")
+
+
+def _network_missing(plan: Plan) -> Iterator[Violation]:
+    path, network = on_several_nodes(plan.site, "NCCL_NET")
+    if not network or network.lower() in INTERNAL_NETWORKS or _plugin(plan):
+        return
+    if "container" in plan.site.engines:
+        what = f"NCCL_NET={network}, and image '{plan.image.name}' has no network plugin"
+        fix = "Use an image with layer aws-ofi-nccl, or set NCCL_NET=Socket in the job."
+        yield Violation(path=path, what=what, fix=fix)
+
+
+def _gpu_direct(plan: Plan) -> Iterator[Violation]:
+    path, level = on_several_nodes(plan.site, "NCCL_NET_GDR_LEVEL")
+    rocm = _fact(plan, *_ROCM)
+    if level and plan.site.vendor == "amd" and rocm and rocm.major >= 7:  # noqa: PLR2004
+        what = f"NCCL_NET_GDR_LEVEL={level} with ROCm {rocm}"
+        yield Violation(path=path, what=what, fix="Leave it out if launches on several nodes hang.")
+
+
+def _mpi_launcher(plan: Plan) -> Iterator[Violation]:
+    """An MPI that a layer installs, for nothing: the one of a base image may be left unused."""
+    site, mpi = plan.site, pmi.of_facts(plan.facts, "")
+    layer = next((step.layer.name for step in plan.steps if "mpi" in step.layer.provides), "")
+    if not layer or site.host_mpi or "container" not in site.engines:
+        return
+    names = [name for name in site.launchers if name != "local"]
+    offered = {name: pmi.offered(site, name) for name in names}
+    if not names or any(not spoken or any(pmi.common(spoken, mpi)) for spoken in offered.values()):
+        return
+    told = " and ".join(f"{name} speaks {' or '.join(spoken)}" for name, spoken in offered.items())
+    what = f"layer '{layer}' is started by {' or '.join(mpi.pmi)}, and {told}"
+    fix = "Use an image with another MPI, or correct what the launchers speak."
+    yield Violation(path=("launch", names[0], "pmi"), what=what, fix=fix)
+
+
+def _host_libfabric(plan: Plan) -> Iterator[Violation]:
+    """The host's takes the place of the image's, in a process that loads the plugin, too."""
+    host, step = plan.site.host_mpi, _step(plan, "libfabric")
+    if host is None or step is None or _plugin(plan) is None:
+        return
+    own, theirs = plan.facts.get("libfabric", ""), host.libfabric or plan.site.libfabric
+    wanted, there = _symbols(plan, own), _symbols(plan, theirs)
+    if wanted and there and wanted > there:
+        what = f"libfabric {own} (symbols {wanted}), and {theirs} (symbols {there}) with --host-mpi"
+        fix = "Use a libfabric.version that is not newer, or a newer one of the host: mpi.host."
+        yield Violation(at=_given(plan, "libfabric", "version"), what=what, fix=fix)
+
+
+def _symbols(plan: Plan, version: str) -> Version | None:
+    """The newest of its symbols, by the table: those of the newest release up to this one."""
+    rows = plan.versions.get("libfabric", {})
+    older = [name for name in rows if version and Version(name) <= Version(version)]
+    cell = rows[max(older, key=Version)].get("symbols") if older else None
+    return Version(cell[0]) if cell else None
+
+
+RULES: tuple[Rule[Plan], ...] = (
+    Rule(
+        name="gpu-arch",
+        severity="error",
+        why="Volta is gone from CUDA 13, from the CUDA 12.8 wheels since torch 2.11 and from all"
+        " wheels since torch 2.15: no kernel would start",
+        source="docs.nvidia.com/cuda/archive/13.0.0/cuda-toolkit-release-notes;"
+        " pytorch/pytorch issues 160269, 172352 and 190385",
+        find=_architecture,
+    ),
+    Rule(
+        name="driver-cuda",
+        severity="error",
+        why="a driver runs newer minor versions of its CUDA, not the next major one",
+        source="docs.nvidia.com/deploy/cuda-compatibility;"
+        " docs.isambard.ac.uk/user-documentation/guides/gpus_and_cuda",
+        find=_driver,
+    ),
+    Rule(
+        name="plugin-name",
+        severity="error",
+        why="RCCL of ROCm 7.2 looks for libnccl-net.so, others for librccl-net.so;"
+        " without the plugin it uses TCP, or stops if NCCL_NET names the plugin's network",
+        source="ROCm/rocm-systems pull requests 4001 and 4201; HewlettPackard/shs-ccl-docs issue 6",
+        find=_plugin_name,
+    ),
+    Rule(
+        name="network-name",
+        severity="error",
+        why="NCCL stops if no network has the name of NCCL_NET; up to 1.12 the plugin has one only",
+        source="aws/aws-ofi-nccl v1.12.1 and v1.13.0-aws src/nccl_ofi_interface_nvidia.c",
+        find=_network_name,
+    ),
+    Rule(
+        name="network-missing",
+        severity="warning",
+        why="NCCL stops if no network has the name of NCCL_NET",
+        source="eth-cscs/cscs-docs@80abed1 docs/software/communication/nccl.md",
+        find=_network_missing,
+    ),
+    Rule(
+        name="gpu-direct-level",
+        severity="warning",
+        why="several nodes hang in their first collective with it and ROCm 7 at LUMI",
+        source="lumi-ai-factory/laifs-container-recipes issues 28 and 30",
+        find=_gpu_direct,
+    ),
+    Rule(
+        name="mpi-launcher",
+        severity="error",
+        why="without a PMI in common, each rank is rank 0 of 1 of its own MPI, or aborts",
+        source="slurm.schedmd.com/mpi_guide.html; the table 'mpi' of versions.yaml",
+        find=_mpi_launcher,
+    ),
+    Rule(
+        name="host-libfabric",
+        severity="error",
+        why="the plugin does not load where the libfabric lacks symbols that it was linked with",
+        source="ofiwg/libfabric libfabric.map.in, by tag: the table 'libfabric' of versions.yaml",
+        find=_host_libfabric,
+    ),
+)

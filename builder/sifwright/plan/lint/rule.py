@@ -1,0 +1,63 @@
+"""What a rule of the linter is, what it yields, and where the file of a site sets a variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sifwright.catalog.model import Site
+    from sifwright.catalog.yaml_file import Path
+
+__all__ = ["Rule", "Violation", "of_host_mpi", "on_several_nodes", "placed"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Violation:
+    """One place that breaks a rule: a path in the site's file, or `at`, what is no line of it."""
+
+    what: str
+    fix: str
+    path: Path = ()
+    at: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rule(Generic[T]):
+    """A rule about a site, or about a plan, with the reason and who says so.
+
+    The reason of a variable makes a note of a warning that it names as `despite`.
+    """
+
+    name: str
+    severity: Literal["error", "warning"]
+    why: str
+    source: str
+    find: Callable[[T], Iterator[Violation]]
+
+
+def placed(site: Site, name: str) -> Iterator[tuple[Path, str]]:
+    """Where in the site's file a variable gets a value, and which."""
+    for group, values in site.environment.groups.items():
+        if name in values:
+            yield ("environment", group, name), values[name]
+
+
+def on_several_nodes(site: Site, name: str) -> tuple[Path, str]:
+    """The variable's value for launches on several nodes, and where it stands; empty if unset."""
+    for path, value in placed(site, name):
+        if path[1] != "one-node":
+            return path, value
+    return ("environment", "not-set", name), ""
+
+
+def of_host_mpi(site: Site, name: str) -> Iterator[tuple[Path, str]]:
+    """The same for ranks that use the site's own MPI."""
+    if name in site.mpi_environment:
+        yield ("mpi", "environment", name), site.mpi_environment[name]
+    if site.host_mpi and name in site.host_mpi.environment:
+        yield ("mpi", "host", "environment", name), site.host_mpi.environment[name]

@@ -1,0 +1,223 @@
+"""Find what a site and its image get wrong, with the reason and its source."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from sifwright.catalog import yaml_file
+from sifwright.errors import CatalogError, PlanError, Problem
+from sifwright.plan.lint import image_rules, site_rules
+from sifwright.plan.resolve import choose, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path as FilePath
+
+    from sifwright.catalog.model import Catalog, Reason, Site
+    from sifwright.catalog.yaml_file import Path
+    from sifwright.errors import SifwrightError
+    from sifwright.plan.lint.rule import Rule, T, Violation
+    from sifwright.plan.model import Plan
+
+    Place = Callable[[Path], str]
+
+__all__ = ["Finding", "LintReport", "errors", "lint_site", "place", "refuse", "refuse_image"]
+
+_REFUSED = "plan"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One thing to know about a site or an image there.
+
+    A `note` is a warning that the site's file answers with a reason of its own (`answer`), or a
+    sentence of that file about what is not verified or not supported.
+    """
+
+    rule: str
+    severity: Literal["error", "warning", "note"]
+    where: str
+    what: str
+    why: str = ""
+    source: str = ""
+    fix: str = ""
+    answer: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LintReport:
+    """Everything found about a site and one image there."""
+
+    site: str
+    image: str
+    findings: tuple[Finding, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The report as data."""
+        return asdict(self)
+
+    def lines(self) -> Iterator[str]:
+        """The report as text: a line for each finding, for grep and editors; reasons below it."""
+        for found in self.findings:
+            yield f"{found.where}: {found.severity}: {found.what} [{found.rule}]"
+            last = ("deliberate", found.answer) if found.answer else ("do", found.fix)
+            told = (("why", found.why), ("source", found.source), last)
+            yield from (f"    {key + ':':<12}{text}" for key, text in told if text)
+        counts = ", ".join(map(self._count, ("error", "warning", "note")))
+        yield f"site '{self.site}', image '{self.image}': {counts}"
+
+    def error(self) -> SifwrightError | None:
+        """What ends the command: an error of the image alone, or of the site's file."""
+        rules = {found.rule for found in self.findings if found.severity == "error"}
+        if not rules:
+            return None
+        kind = _kind(rules)
+        what = f"site '{self.site}' does not lint: {', '.join(sorted(rules))}"
+        return kind.of(what, fix="What to do about each is said with it.")
+
+    def _count(self, severity: str) -> str:
+        number = sum(found.severity == severity for found in self.findings)
+        return f"{number} {severity}{'' if number == 1 else 's'}"
+
+
+def _as_it_is(catalog: Catalog) -> Catalog:
+    return catalog
+
+
+def lint_site(
+    catalog: Catalog,
+    defs: FilePath,
+    names: tuple[str, str],
+    settings: Sequence[str],
+    *,
+    looked: Callable[[Catalog], Catalog] = _as_it_is,
+) -> LintReport:
+    """Hold a site and one of its images against all rules; why there is no plan is a finding.
+
+    `names` are those of the site and the image. `looked` gives the definitions with what is in the
+    image that this one starts from.
+    """
+    site = choose(catalog.sites, names[0], "site")
+    image = choose(catalog.images, names[1] or site.image, "image")
+    at = place(defs, site)
+    found = list(_of_site(site, at))
+    try:
+        found += _of_image(resolve(looked(catalog), site.name, image.name, settings), at)
+    except PlanError as error:
+        found += _refused(error)
+    order = ("error", "warning", "note")
+    found.sort(key=lambda finding: order.index(finding.severity))
+    return LintReport(site=site.name, image=image.name, findings=tuple(found))
+
+
+def place(defs: FilePath, site: Site) -> Place:
+    """What gives the file and line of a path in the site's file, or of the nearest one above."""
+    file = defs / "sites" / f"{site.name}.yaml"
+    name = file.relative_to(defs.parent)
+    known = yaml_file.parse(file.read_bytes(), str(name)).lines
+
+    def at(path: Path) -> str:
+        while path and path not in known:
+            path = path[:-1]
+        return f"{name}:{known.get(path, 1)}"
+
+    return at
+
+
+def errors(plan: Plan, defs: FilePath) -> list[Finding]:
+    """The errors of a plan's site and image: what would hang, crash or never use the network."""
+    at = place(defs, plan.site)
+    return _errors((*_of_site(plan.site, at), *_of_image(plan, at)))
+
+
+def refuse(site: Site, at: Place) -> None:
+    """Raise `CatalogError` with the errors in the site's facts: no job is written with them."""
+    _raise(_errors(_of_site(site, at)))
+
+
+def refuse_image(plan: Plan, defs: FilePath) -> None:
+    """Raise the errors of a plan's site and image, as the class of error that they are."""
+    _raise(errors(plan, defs))
+
+
+def _errors(findings: Iterable[Finding]) -> list[Finding]:
+    return [found for found in findings if found.severity == "error"]
+
+
+def _raise(found: Sequence[Finding]) -> None:
+    if found:
+        problems = (
+            Problem(where=error.where, what=f"{error.what}: {error.why}", fix=error.fix)
+            for error in found
+        )
+        raise _kind({error.rule for error in found})(*problems)
+
+
+def _kind(rules: set[str]) -> type[SifwrightError]:
+    """The class of the site's file, unless the errors are the image's alone."""
+    of_image = {_REFUSED, *(rule.name for rule in image_rules.RULES)}
+    return PlanError if rules <= of_image else CatalogError
+
+
+def _of_site(site: Site, at: Place) -> Iterator[Finding]:
+    """What the site's own facts get wrong, and what its file says about itself."""
+    for rule in site_rules.RULES:
+        yield from _found(rule, rule.find(site), site, at)
+    for key in ("limits", "unverified"):
+        for number, text in enumerate(getattr(site, key)):
+            yield Finding(rule=key, severity="note", where=at((key, number)), what=text)
+
+
+def _of_image(plan: Plan, at: Place) -> Iterator[Finding]:
+    """What an image gets wrong at its site, though its layers go together."""
+    for rule in image_rules.RULES:
+        yield from _found(rule, rule.find(plan), plan.site, at)
+
+
+def _refused(error: PlanError) -> Iterator[Finding]:
+    """Why there is no plan."""
+    for problem in error.problems:
+        yield Finding(
+            rule=_REFUSED,
+            severity="error",
+            where=problem.where,
+            what=problem.what,
+            source="defs/versions.yaml, the headers of the layers and the image they start from",
+            fix=problem.fix,
+        )
+
+
+def _found(rule: Rule[T], hits: Iterator[Violation], site: Site, at: Place) -> Iterator[Finding]:
+    for hit in hits:
+        answer = _answer(site, hit, rule.name) if rule.severity == "warning" else ""
+        yield Finding(
+            rule=rule.name,
+            severity="note" if answer else rule.severity,
+            where=hit.at or at(hit.path),
+            what=hit.what,
+            why=rule.why,
+            source=rule.source,
+            fix=hit.fix,
+            answer=answer,
+        )
+
+
+def _answer(site: Site, hit: Violation, rule: str) -> str:
+    """The reason that the site's file gives for a variable, if it is one despite this rule."""
+    reason = _reasons(site, hit.path[:-1]).get(str(hit.path[-1])) if hit.path else None
+    return reason.why if reason and rule in reason.despite else ""
+
+
+def _reasons(site: Site, path: Path) -> Mapping[str, Reason]:
+    """Those of the variables below a path of the site's file."""
+    match path:
+        case ("environment", "not-set"):
+            return site.environment.not_set
+        case ("environment", str(group)):
+            return site.environment.reasons.get(group, {})
+        case ("mpi", "environment"):
+            return site.mpi_reasons
+        case ("mpi", "host", "environment") if site.host_mpi:
+            return site.host_mpi.reasons
+    return {}

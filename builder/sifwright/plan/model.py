@@ -1,0 +1,74 @@
+"""A plan as frozen data: the layers of one image at one site, with all about them decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field types
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sifwright.catalog.model import (  # noqa: TC001  # as above
+    Image,
+    Layer,
+    LayerFile,
+    Site,
+    Value,
+)
+
+__all__ = ["Plan", "SkippedLayer", "Step", "StepSource"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepSource:
+    """One version of a source. `digest` is empty where no pin is known yet."""
+
+    name: str
+    kind: Literal["git", "archive", "pip"]
+    url: str
+    ref: str
+    version: str
+    digest: str
+    submodules: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """A layer with all about it decided. `id` also stands for every step before it."""
+
+    layer: Layer
+    options: Mapping[str, Value]
+    files: tuple[LayerFile, ...]
+    sources: tuple[StepSource, ...]
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SkippedLayer:
+    """An optional layer that does not suit the site."""
+
+    layer: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """What will be built, completely decided; `id` is the id of the last step.
+
+    `versions` are the tables that it was decided by.
+    """
+
+    site: Site
+    image: Image
+    steps: tuple[Step, ...]
+    facts: Mapping[str, str]
+    left_out: tuple[SkippedLayer, ...] = ()
+    versions: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]] = field(
+        default_factory=dict
+    )
+
+    @property
+    def id(self) -> str:
+        return self.steps[-1].id
+
+    @property
+    def has_run_scripts(self) -> bool:
+        return any("run-scripts" in step.layer.provides for step in self.steps)

@@ -1,0 +1,164 @@
+"""Decide everything before anything runs: options, order, compatibility and step ids."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from sifwright.catalog import site_environment
+from sifwright.catalog.model import LayerFile, Value
+from sifwright.catalog.options import find_option, parse_text, refuse_value
+from sifwright.catalog.schema import did_you_mean
+from sifwright.errors import PlanError, Problem, UsageError, quoted
+from sifwright.plan import base_request, sources
+from sifwright.plan.compatibility import Resolver
+from sifwright.plan.model import Plan, Step
+from sifwright.plan.selection import select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sifwright.catalog.model import Catalog, Image, Layer, OptionValue, Site
+    from sifwright.plan.selection import Selected, Selection
+
+__all__ = ["choose", "resolve"]
+
+MAX_SHOWN = 100
+T = TypeVar("T")
+Settings = dict[tuple[str, str], "OptionValue"]
+
+
+def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequence[str]) -> Plan:
+    """Resolve an image for a site.
+
+    `settings` are `layer.option=value` texts. An option's value is the layer's default, unless the
+    site gives one, unless the image gives one, unless `settings` do. Raises `UsageError` for names
+    and settings that do not exist, `PlanError` for layers that do not go together.
+    """
+    site = choose(catalog.sites, site_name, "site")
+    image = choose(catalog.images, image_name or site.image, "image")
+    catalog = base_request.with_base_provides(catalog, site, image, settings)
+    selection = select(catalog, site, image)
+    overrides = _parse_settings(selection, image, settings)
+    resolver = Resolver(catalog, site)
+    decided = []
+    for place in selection.places:
+        options = resolver.add(place.layer, _given(place, site, image, overrides))
+        resolver.problems += sources.problems(place.layer, options)
+        decided.append((place.layer, options))
+    if resolver.problems:
+        raise PlanError(*resolver.problems)
+    return Plan(
+        site=site,
+        image=image,
+        steps=tuple(_steps(site, decided)),
+        facts=resolver.facts,
+        left_out=tuple(selection.left_out),
+        versions=catalog.versions,
+    )
+
+
+def choose(known: Mapping[str, T], name: str, kind: str) -> T:
+    """The entry of that name; raises `UsageError` with the list of names."""
+    if name in known:
+        return known[name]
+    raise UsageError.of(f"there is no {kind} '{name}'", fix=did_you_mean(name, known))
+
+
+def _parse_settings(selection: Selection, image: Image, settings: Sequence[str]) -> Settings:
+    """Read all settings, or say everything that is wrong with them."""
+    parsed: Settings = {}
+    problems = []
+    for text in settings:
+        found = _parse_setting(selection, image, text)
+        if isinstance(found, Problem):
+            shown = text if text.isprintable() and len(text) < MAX_SHOWN else quoted(text)
+            problems.append(Problem(where=f"--set {shown}", what=found.what, fix=found.fix))
+        else:
+            parsed[found[0]] = found[1]
+    if problems:
+        raise UsageError(*problems)
+    return parsed
+
+
+def _parse_setting(
+    selection: Selection, image: Image, text: str
+) -> tuple[tuple[str, str], OptionValue] | Problem:
+    name, equals, value_text = text.partition("=")
+    layer_name, dot, key = name.rpartition(".")
+    if not equals or not dot:
+        fix = "Example: pytorch-wheel.version=2.13.0"
+        return Problem(what="not of the form layer.option=value", fix=fix)
+    used = {layer.name: layer for layer in selection.layers}
+    if layer_name not in used:
+        return _not_used(selection, image, layer_name)
+    option = find_option(used[layer_name], key)
+    if isinstance(option, Problem):
+        return option
+    value = parse_text(option, value_text)
+    if isinstance(value, Problem):
+        return value
+    return refuse_value(option, value) or ((layer_name, key), value)
+
+
+def _not_used(selection: Selection, image: Image, layer_name: str) -> Problem:
+    for left_out in selection.left_out:
+        if left_out.layer == layer_name:
+            what = f"the layer is left out here: {left_out.reason}"
+            return Problem(what=what, fix="Leave the setting out.")
+    what = f"image '{image.name}' has no layer '{layer_name}'"
+    return Problem(what=what, fix=did_you_mean(layer_name, [x.name for x in selection.layers]))
+
+
+def _given(place: Selected, site: Site, image: Image, overrides: Settings) -> Mapping[str, Value]:
+    """What is given instead of defaults, by the three sources in their order of precedence."""
+    layer = place.layer.name
+    values: dict[str, Value] = {}
+    for given, origin in (
+        (site.options.get(layer, {}), f"site {site.name}"),
+        (place.options, f"image {image.name}"),
+        ({key: value for (name, key), value in overrides.items() if name == layer}, "--set"),
+    ):
+        values |= {key: Value(value=value, origin=origin) for key, value in given.items()}
+    return values
+
+
+def _steps(site: Site, decided: Iterable[tuple[Layer, Mapping[str, Value]]]) -> Iterator[Step]:
+    previous = ""
+    for layer, options in decided:
+        step = Step(
+            layer=layer,
+            options=options,
+            files=(*sources.files(layer, options), *_site_files(site, layer)),
+            sources=tuple(sources.step_sources(layer, options)),
+            id="",
+        )
+        previous = _step_id(previous, step)
+        yield replace(step, id=previous)
+
+
+def _site_files(site: Site, layer: Layer) -> Iterator[LayerFile]:
+    if layer.site_environment:
+        data = site_environment.text(site).encode()
+        yield LayerFile(path=site_environment.FILE, data=data, executable=False)
+
+
+def _step_id(previous: str, step: Step) -> str:
+    """Hash all that decides what a step makes; summaries, checks and tests do not."""
+    layer = step.layer
+    facts = {
+        "previous": previous,
+        "bootstrap": [(b.keyword, b.literal, b.option) for b in layer.bootstrap],
+        "env": [(rule.name, rule.action, rule.value) for rule in layer.env],
+        "install": _digest(layer.install.encode()),
+        "files": [(file.path, file.executable, _digest(file.data)) for file in step.files],
+        "sources": [asdict(source) for source in step.sources],
+        "options": {name: value.value for name, value in sorted(step.options.items())},
+    }
+    return _digest(json.dumps(facts, sort_keys=True).encode())
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,150 @@
+"""Which layers an image has at a site, and whether they stand in a possible order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sifwright.errors import PlanError, Problem
+from sifwright.plan.model import SkippedLayer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.catalog.model import Catalog, Image, ImageSlot, Layer, OptionValue, Site
+
+__all__ = ["Selected", "Selection", "select", "why_not_suitable"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selected:
+    """A layer of an image, and the options that the image gives it."""
+
+    layer: Layer
+    options: Mapping[str, OptionValue]
+
+
+@dataclass(kw_only=True, slots=True)
+class Selection:
+    """The layers of an image at a site, in order, and what was left out."""
+
+    places: list[Selected] = field(default_factory=list)
+    left_out: list[SkippedLayer] = field(default_factory=list)
+
+    @property
+    def layers(self) -> list[Layer]:
+        return [place.layer for place in self.places]
+
+
+def select(catalog: Catalog, site: Site, image: Image) -> Selection:
+    """Choose the layers that suit the site; raises `PlanError` if a place cannot be filled."""
+    selection = Selection()
+    problems: list[Problem] = []
+    for entry in image.layers:
+        problems += _fill(catalog, site, entry, selection)
+    where = f"image '{image.name}' for site '{site.name}'"
+    problems = [Problem(where=where, what=found.what, fix=found.fix) for found in problems]
+    # What does not suit explains what would be missing next.
+    problems = problems or list(_order_problems(catalog, selection.layers, image, site))
+    if problems:
+        raise PlanError(*problems)
+    return selection
+
+
+def why_not_suitable(suits: Mapping[str, tuple[str, ...]], site: Site) -> str:
+    """Why what `suits` sites with these facts is not for a site; empty if it is."""
+    for name, values in suits.items():
+        found = site.fact(name)
+        if found not in values:
+            return f"it is for {name} {' or '.join(values)}, the site has {found or 'none'}"
+    return ""
+
+
+def _unsuited(entry: ImageSlot, layer: Layer, site: Site) -> str:
+    reason = why_not_suitable(entry.suits, site)
+    return f"in this image {reason}" if reason else why_not_suitable(layer.suits, site)
+
+
+def _fill(
+    catalog: Catalog, site: Site, entry: ImageSlot, selection: Selection
+) -> Iterator[Problem]:
+    if there := _already_provided(entry, selection):
+        selection.left_out += (SkippedLayer(layer=name, reason=there) for name in entry.choices)
+        return
+    candidates = [catalog.layers[name] for name in entry.choices]
+    reasons = {layer.name: _unsuited(entry, layer, site) for layer in candidates}
+    suited = next((layer for layer in candidates if not reasons[layer.name]), None)
+    if suited:
+        selection.places.append(Selected(layer=suited, options=entry.options))
+        return
+    for name, reason in reasons.items():
+        if entry.optional:
+            selection.left_out.append(SkippedLayer(layer=name, reason=reason))
+        else:
+            what = f"layer '{name}' does not suit: {reason}"
+            yield Problem(what=what, fix="Use another image, or another layer in this one.")
+
+
+def _already_provided(entry: ImageSlot, selection: Selection) -> str:
+    """What of that which the place is for an earlier layer provides; empty for nothing."""
+    found = (
+        f"'{layer.name}' provides '{thing}'"
+        for layer in selection.layers
+        for thing in entry.unless
+        if thing in layer.provides
+    )
+    return next(found, "")
+
+
+def _order_problems(
+    catalog: Catalog, layers: list[Layer], image: Image, site: Site
+) -> Iterator[Problem]:
+    """Check bases, requirements and doubles; the order is the author's, nothing is solved."""
+    where = f"image '{image.name}'"
+    provided: dict[str, str] = {}
+    for place, layer in enumerate(layers):
+        if bool(layer.bootstrap) != (place == 0):
+            yield _base_problem(catalog, layer, where, first=place == 0)
+        if layer in layers[:place]:
+            what = f"the layer '{layer.name}' stands twice"
+            yield Problem(where=where, what=what, fix="Keep it once.")
+            continue
+        for need in layer.requires:
+            if need.name not in provided and not why_not_suitable(need.suits, site):
+                yield _missing(catalog, layer, need.name, where, layers[0])
+        for thing in layer.provides:
+            if thing in provided:
+                yield Problem(
+                    where=where,
+                    what=f"'{provided[thing]}' and '{layer.name}' both provide '{thing}'",
+                    fix="Keep one of the two layers.",
+                )
+            provided[thing] = layer.name
+
+
+def _base_problem(catalog: Catalog, layer: Layer, where: str, *, first: bool) -> Problem:
+    if not first:
+        what = f"the base layer '{layer.name}' is not the first layer"
+        return Problem(where=where, what=what, fix="Put it first and keep only one base.")
+    bases = ", ".join(name for name, base in catalog.layers.items() if base.bootstrap)
+    what = f"the first layer '{layer.name}' is not a base"
+    return Problem(where=where, what=what, fix=f"Start with one of: {bases}.")
+
+
+def _missing(catalog: Catalog, layer: Layer, need: str, where: str, image_base: Layer) -> Problem:
+    base = image_base.inspects
+    if base and need in base.provides:
+        return Problem(
+            where=where,
+            what=f"layer '{layer.name}' requires '{need}', which the image lacks that"
+            f" '{image_base.name}' starts from",
+            fix=f"Name one that has it: --set {image_base.name}.{base.option}=…",
+        )
+    providers = [other.name for other in catalog.layers.values() if need in other.provides]
+    return Problem(
+        where=where,
+        what=f"layer '{layer.name}' requires '{need}', which no layer before it provides",
+        fix=f"Put one of these before it: {', '.join(providers)}."
+        if providers
+        else f"No layer provides '{need}'; mend 'requires' of '{layer.name}'.",
+    )

@@ -1,0 +1,189 @@
+"""The files that a recipe copies: those below one folder, without what .dockerignore names."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docker.utils.build import Pattern
+
+from sifwright.catalog.script_rules import refuse_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Context", "ContextError", "CopiedPath"]
+
+# A layer carries small files (catalog.py); what is large is downloaded, with a pin.
+MAX_FILE_BYTES = 4 << 20
+MAX_TOTAL_BYTES = 16 << 20
+_LARGE = "Have it downloaded, with a pin (docs/reference/layers.md, Sources)."
+_GLOB = re.compile(r"\[(\^?)((?:\\.|[^\]\\])+)\]|\\(.)|(\*+)|(\?)|(.)", re.DOTALL)
+
+
+class ContextError(ValueError):
+    """A source that cannot be copied: what is wrong, and what to do."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(what)
+        self.fix = fix
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CopiedPath:
+    """A file, folder or link; `path` is relative to what is copied, empty for itself."""
+
+    path: str
+    mode: int
+    data: bytes = b""
+    link: str = ""
+
+    @property
+    def is_folder(self) -> bool:
+        return stat.S_ISDIR(self.mode)
+
+
+@dataclass(kw_only=True, slots=True)
+class Context:
+    """`follows`: links are copied as what they lead to, as cp -L does.
+
+    `is_assumed`: nobody named the folder; it is the recipe's own.
+    """
+
+    root: Path
+    ignored: tuple[str, ...] = ()
+    follows: bool = False
+    is_assumed: bool = False
+    _taken: int = field(default=0, init=False)
+    _patterns: list[Pattern] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = (Pattern(_unescaped(line)) for line in self.ignored)
+        self._patterns = [pattern for pattern in found if pattern.dirs]
+
+    def find(self, source: str) -> list[Path]:
+        """The paths that a source, which may be a pattern, stands for; relative to the folder."""
+        parts = [part for part in source.split("/") if part not in {"", "."}]
+        if ".." in parts:
+            raise ContextError(f"'{source}' leads out of the folder", "Copy it into the folder.")
+        found = [Path()]
+        for part in parts:
+            found = [path for folder in found for path in self._matching(folder, part)]
+        found = [path for path in found if self._is_there(path)]
+        if not found:
+            fix = "Check the name, .dockerignore, and --context."
+            raise ContextError(f"there is no '{source}' in {self.root}", fix)
+        return sorted(found)
+
+    def _is_there(self, path: Path) -> bool:
+        """Whether a path, or something below it, is not ignored."""
+        if not self._is_ignored(path):
+            return True
+        real = self.root / path
+        if real.is_symlink() or not real.is_dir():
+            return False
+        return any(self._is_there(path / below.name) for below in real.iterdir())
+
+    def entries(self, path: Path) -> Iterator[CopiedPath]:
+        """What copying a path takes: itself first, then what is in it."""
+        real = self._inside(path)
+        status = real.stat()
+        yield self._entry("", real, status, path)
+        if stat.S_ISDIR(status.st_mode):
+            yield from self._below(real, path)
+
+    def _below(self, folder: Path, shown: Path, inside: str = "") -> Iterator[CopiedPath]:
+        for path in sorted(folder.iterdir()):
+            name, place = path.name, f"{inside}{path.name}"
+            if name == "__pycache__":
+                continue  # Python makes it again, and layers do not carry it
+            is_link = path.is_symlink()
+            real = self._inside(shown / name) if is_link else path
+            status = real.stat() if self.follows or not is_link else path.lstat()
+            if not self._is_ignored(shown / name):
+                yield self._entry(place, path, status, shown / name)
+            if stat.S_ISDIR(status.st_mode):
+                if folder.resolve().is_relative_to(real):
+                    raise ContextError(f"'{shown / name}' leads round in a circle", "Remove it.")
+                yield from self._below(real, shown / name, f"{place}/")
+
+    def _entry(self, place: str, path: Path, status: os.stat_result, shown: Path) -> CopiedPath:
+        if problem := refuse_text(place):
+            raise ContextError(f"the file name {problem.what}", "Rename the file.")
+        if stat.S_ISLNK(status.st_mode):
+            return CopiedPath(path=place, mode=status.st_mode, link=str(path.readlink()))
+        if stat.S_ISDIR(status.st_mode):
+            return CopiedPath(path=place, mode=status.st_mode)
+        if not stat.S_ISREG(status.st_mode):
+            raise ContextError(f"'{shown}' is not a regular file", "Leave it out.")
+        return CopiedPath(path=place, mode=status.st_mode, data=self._data(path, status, shown))
+
+    def _data(self, path: Path, status: os.stat_result, shown: Path) -> bytes:
+        self._taken += status.st_size
+        if status.st_size > MAX_FILE_BYTES:
+            raise ContextError(f"'{shown}' is larger than {MAX_FILE_BYTES >> 20} MiB", _LARGE)
+        if self._taken > MAX_TOTAL_BYTES:
+            what = f"with '{shown}', more than {MAX_TOTAL_BYTES >> 20} MiB are copied"
+            raise ContextError(what, _LARGE)
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            what = f"'{shown}' cannot be read: {error.strerror}"
+            raise ContextError(what, "Mend its mode.") from None
+
+    def _matching(self, folder: Path, part: str) -> Iterator[Path]:
+        if not re.search(r"[*?\[\\]", part):
+            if os.path.lexists(self.root / folder / part):
+                yield folder / part
+            return
+        pattern = re.compile("".join(map(_regex, _GLOB.finditer(part))), re.DOTALL)
+        if self._is_folder(folder):
+            names = sorted(path.name for path in (self.root / folder).iterdir())
+            yield from (folder / name for name in names if pattern.fullmatch(name))
+
+    def _is_folder(self, path: Path) -> bool:
+        return self._inside(path).is_dir()
+
+    def _inside(self, path: Path) -> Path:
+        """Where a path leads; what a link leads to outside is not the recipe's."""
+        real, top = Path(os.path.realpath(self.root / path)), Path(os.path.realpath(self.root))
+        if not real.is_relative_to(top):
+            raise ContextError(f"'{path}' is a link that leads out of the folder", "Copy the file.")
+        if not real.exists():
+            raise ContextError(f"'{path}' is a link that leads nowhere", "Mend or remove it.")
+        return real
+
+    def _is_ignored(self, path: Path) -> bool:
+        """By the last pattern that names the path or a folder that it lies in, as Docker does it.
+
+        The package's own matcher never looks at the folders between, and lets .dockerignore in.
+        """
+        names = [str(place) for place in (path, *path.parents) if place != Path()]
+        ignored = False
+        for pattern in self._patterns:
+            if any(map(pattern.match, names)):
+                ignored = not pattern.exclusion
+        return ignored
+
+
+def _unescaped(line: str) -> str:
+    """A line of .dockerignore without backslashes, which the package's matcher does not know."""
+    # What would turn the pattern round stands first only.
+    start = "./" if line.startswith("\\!") else ""
+    return start + re.sub(
+        r"\\(.)", lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], line
+    )
+
+
+def _regex(match: re.Match[str]) -> str:
+    """A part of a pattern as Go's filepath.Match means it."""
+    negated, inside, escaped, stars, question, plain = match.groups()
+    if inside:
+        return f"[{negated}{inside}]"
+    if stars or question:
+        return "[^/]*" if stars else "[^/]"
+    return re.escape(escaped or plain)

@@ -1,0 +1,1 @@
+"""Definition files of Apptainer: their header and sections."""

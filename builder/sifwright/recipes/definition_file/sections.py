@@ -1,0 +1,58 @@
+"""A definition file as its header and sections, as Apptainer finds them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Section", "header", "sections"]
+
+_SECTION = re.compile(r"\s*%(\w*)(.*)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Section:
+    """`line` is that of the name; `text` begins on the next one."""
+
+    name: str
+    words: str
+    line: int
+    text: str
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """The numbered lines that say something."""
+        for number, line in enumerate(self.text.split("\n"), start=self.line + 1):
+            if line.strip() and not line.strip().startswith("#"):
+                yield number, line.strip()
+
+
+def header(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines before the first section, without comments."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if _SECTION.fullmatch(line):
+            return
+        said = line.split("#", 1)[0].strip()
+        if said:
+            yield number, said
+
+
+def sections(text: str) -> list[Section]:
+    """The sections: any line whose first printing character is % opens one."""
+    lines = text.split("\n")
+    starts = [
+        (number, match) for number, line in enumerate(lines) if (match := _SECTION.fullmatch(line))
+    ]
+    ends = [*(number for number, _ in starts), len(lines)][1:]
+    return [
+        Section(
+            name=match[1].lower(),
+            words=match[2].split("#", 1)[0].strip(),
+            line=number + 1,
+            text="\n".join(lines[number + 1 : end]),
+        )
+        for (number, match), end in zip(starts, ends, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Dockerfiles: their instructions, build context and stages."""

@@ -1,0 +1,81 @@
+"""The archives that ADD unpacks: read with care, as anybody may have made them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zlib
+from typing import TYPE_CHECKING
+
+from sifwright.recipes.context import MAX_FILE_BYTES, ContextError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["unpacked"]
+
+_ZSTD = b"\x28\xb5\x2f\xfd"
+# What Docker knows a compression by.
+_KINDS: dict[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
+    b"\x1f\x8b\x08": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+_CHUNK = 1 << 16
+
+
+def unpacked(data: bytes) -> bytes | None:
+    """The archive without compression, for images without xz or bzip2; None if it is none.
+
+    As for Docker, a file whose first entry can be read is one, whatever follows.
+    """
+    if data.startswith(_ZSTD):
+        what = "of zstd's archives some builders unpack (BuildKit), others do not (Docker 20.10)"
+        raise ContextError(
+            what, "Use gzip or xz to have it unpacked, or COPY, which never does it."
+        )
+    plain, is_broken = _plain(data)
+    try:
+        archive = tarfile.open(fileobj=io.BytesIO(plain), mode="r:")  # noqa: SIM115  # of memory
+    except tarfile.TarError:
+        return None
+    except (ValueError, OverflowError, OSError):
+        raise _broken() from None
+    if len(plain) > MAX_FILE_BYTES:
+        raise ContextError("unpacked, the archive is larger than 4 MiB", "Have it downloaded.")
+    if is_broken:
+        raise _broken()
+    return plain if _members(archive) else None
+
+
+def _plain(data: bytes) -> tuple[bytes, bool]:
+    """The first 4 MiB without compression and a little more; whether what follows is broken."""
+    kind = next((made for start, made in _KINDS.items() if data.startswith(start)), None)
+    found = bytearray()
+    file = kind(io.BytesIO(data)) if kind else io.BytesIO(data)
+    try:
+        while len(found) <= MAX_FILE_BYTES and (more := file.read1(_CHUNK)):
+            found += more
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        return bytes(found), True
+    return bytes(found), False
+
+
+def _members(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    try:
+        members = archive.getmembers()
+    except (tarfile.TarError, OSError, ValueError, OverflowError):
+        raise _broken() from None
+    for member in members:
+        if ".." in member.name.split("/") or member.isdev():
+            raise ContextError(f"the archive holds {member.name!a}", "Make it again without it.")
+    return members
+
+
+def _broken() -> ContextError:
+    return ContextError(
+        "the archive ends early, or is broken", "Make it again, and try 'tar -tf' on it."
+    )

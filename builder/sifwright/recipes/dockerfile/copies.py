@@ -1,0 +1,162 @@
+"""COPY, ADD and %files as files of a layer and lines of its install.sh."""
+
+from __future__ import annotations
+
+import shlex
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.catalog.model import LayerFile
+from sifwright.recipes.context import Context, ContextError, CopiedPath
+from sifwright.recipes.dockerfile import archives
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["StagedFiles", "archive", "borrowed", "copied", "is_kept", "own_places", "staged_files"]
+
+# Folders that a step sees of the building machine, or that are gone after it.
+MACHINE_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # looked for, not written to
+# What Apptainer builds with (tried).
+_UMASK = 0o002
+_SET_ID = stat.S_ISUID | stat.S_ISGID
+
+
+@dataclass(kw_only=True, slots=True)
+class StagedFiles:
+    """What one instruction copies: files of the layer, and lines of its install.sh."""
+
+    files: list[LayerFile]
+    code: list[str]
+
+
+def own_places(target: str) -> bool:
+    """Whether a target lies where the step sees the building machine's own files."""
+    return any(f"{target}/".startswith(f"{place}/") for place in MACHINE_PLACES)
+
+
+def is_kept(target: str) -> bool:
+    """Whether a target lies in a folder that is the build's or the engine's own."""
+    return f"{target}/".startswith(("/.sifwright/", "/.singularity.d/"))
+
+
+def copied(
+    context: Context, found: Sequence[Path], target: str, place: str, mode: int
+) -> StagedFiles:
+    """COPY: folders as what is in them; `mode` (0 for their own) is that of all in them.
+
+    `place` is the folder of the layer that holds this and nothing else.
+    """
+    taken = [(path, list(context.entries(path))) for path in found]
+    is_file = len(taken) == 1 and not taken[0][1][0].is_folder
+    if is_file and not target.endswith("/"):
+        return _one_file(taken[0][0].name, taken[0][1][0], target, place, mode)
+    if len(taken) > 1 and not target.endswith("/"):
+        raise ContextError(f"several files to '{target}'", "End the target with '/'.")
+    return _folder([_named(*item) for item in taken], target, place, mode)
+
+
+def _named(path: Path, entries: list[CopiedPath]) -> list[CopiedPath]:
+    """A file keeps its name in a folder; a folder itself is not copied, only what is in it."""
+    if entries[0].is_folder:
+        return entries[1:]
+    first = entries[0]
+    return [CopiedPath(path=path.name, mode=first.mode, data=first.data)]
+
+
+def _one_file(name: str, entry: CopiedPath, target: str, folder: str, mode: int) -> StagedFiles:
+    place = f"{folder}/{name}"
+    code = borrowed(target, [name])
+    code.append(f"copy_file {shlex.quote(place)} {shlex.quote(target)}")
+    bits = mode or _copied_mode(entry)
+    if bits != _carried_mode(entry):
+        code.append(f'chmod {bits:o} -- "$copied"')
+    return StagedFiles(files=[_file(place, entry)], code=code)
+
+
+def _folder(groups: Sequence[list[CopiedPath]], target: str, place: str, mode: int) -> StagedFiles:
+    entries = {entry.path: entry for group in groups for entry in group}
+    top = target.rstrip("/") or "/"
+    code = borrowed(target, sorted({path.split("/")[0] for path in entries}))
+    files = [_file(f"{place}/{p}", e) for p, e in entries.items() if _is_file(e)]
+    code += list(_lines(entries.values(), top, place, mode))
+    return StagedFiles(files=files, code=code)
+
+
+def _lines(entries: Iterable[CopiedPath], top: str, place: str, mode: int) -> Iterator[str]:
+    """Folders first, so that empty ones are there; links and modes when all is in place."""
+    listed = list(entries)
+    yield f"folder {shlex.quote(top)}"
+    for entry in listed:
+        if entry.is_folder:
+            yield f"copied_folder {shlex.quote(_join(top, entry.path))} {place.split('-')[1]}"
+    if any(map(_is_file, listed)):
+        yield f"copy_into {place} {shlex.quote(top)}"
+    for entry in listed:
+        if entry.link:
+            yield f"link {shlex.quote(entry.link)} {shlex.quote(_join(top, entry.path))}"
+    for entry in reversed(listed):
+        bits = mode or _copied_mode(entry)
+        if not entry.link and bits != _carried_mode(entry):
+            yield f"chmod {bits:o} -- {shlex.quote(_join(top, entry.path))}"
+
+
+def staged_files(context: Context, found: Sequence[Path], line: int) -> StagedFiles:
+    """%files: what cp -L takes, a folder with its name; modes as cp gives them."""
+    files, folders, modes = [], [], []
+    for path in found:
+        if not path.name:
+            raise ContextError("all of the recipe's folder", "Name what is in it.")
+        for entry in context.entries(path):
+            place = f"copy-{line}/{path.name}" + (f"/{entry.path}" if entry.path else "")
+            shown = f'"$layer"/{shlex.quote(place)}'
+            if _is_file(entry):
+                files.append(_file(place, entry))
+            else:
+                folders.append(f"folder {shown}")
+            if (bits := stat.S_IMODE(entry.mode) & ~_UMASK) != _carried_mode(entry):
+                modes.append(f"chmod {bits:o} -- {shown}")
+    return StagedFiles(files=files, code=[*folders, *modes])
+
+
+def archive(entry: CopiedPath, folder: str, target: str) -> StagedFiles | None:
+    """ADD of a local archive, which is carried uncompressed; None if it is not one."""
+    if (data := archives.unpacked(entry.data)) is None:
+        return None
+    place = f"{folder}/archive.tar"
+    file = LayerFile(path=place, data=data, executable=False)
+    return StagedFiles(files=[file], code=[f"unpack {place} {shlex.quote(target)}"])
+
+
+def borrowed(target: str, names: Sequence[str]) -> list[str]:
+    """The line that says what is put into a folder of the machine's; none for other folders."""
+    if not own_places(target):
+        return []
+    top = target.rstrip("/")
+    paths = [f"{top}/{name}" for name in names] if top in MACHINE_PLACES else [top]
+    return ["borrow " + " ".join(map(shlex.quote, paths))]
+
+
+def _join(top: str, path: str) -> str:
+    return f"{top.rstrip('/')}/{path}" if path else top
+
+
+def _is_file(entry: CopiedPath) -> bool:
+    return stat.S_ISREG(entry.mode)
+
+
+def _copied_mode(entry: CopiedPath) -> int:
+    """COPY gives a file to root, which takes its setuid and setgid bits (Docker 20.10, buildah)."""
+    return stat.S_IMODE(entry.mode) & (0o7777 if entry.is_folder else ~_SET_ID)
+
+
+def _carried_mode(entry: CopiedPath) -> int:
+    """The mode in which a layer's file arrives (git keeps no other)."""
+    return 0o755 if entry.is_folder or entry.mode & 0o111 else 0o644
+
+
+def _file(place: str, entry: CopiedPath) -> LayerFile:
+    executable = bool(entry.mode & 0o111)
+    return LayerFile(path=place, data=entry.data, executable=executable)

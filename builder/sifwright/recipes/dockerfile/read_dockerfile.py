@@ -1,0 +1,306 @@
+"""Read a Dockerfile: its instructions one after the other, as pieces of layers."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.images.sources.model import Start
+from sifwright.recipes import env_rules, program, shell_words
+from sifwright.recipes.context import ContextError
+from sifwright.recipes.dockerfile import (
+    addresses,
+    copies,
+    docker_base,
+    hints,
+    starting_image,
+    targets,
+)
+from sifwright.recipes.dockerfile.instructions import (
+    Instruction,
+    directives,
+    instructions,
+    run_code,
+)
+from sifwright.recipes.dockerfile.refusals import REFUSED, refused_flags
+from sifwright.recipes.draft import Argument, Draft, Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sifwright.catalog.model import EnvRule, LayerFile
+    from sifwright.recipes.context import Context
+    from sifwright.recipes.findings import Findings
+
+__all__ = ["read"]
+
+# Filled in by whoever builds; the machine's own proxies reach every step here (machine.py).
+_PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"}
+_OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_FIX = "Write it in another way; docs/reference/recipe-constructs.md has the list."
+
+
+def read(
+    text: str,
+    context: Context,
+    findings: Findings,
+    look: starting_image.Look = starting_image.ask_nothing,
+) -> Draft:
+    """Give the recipe as a draft. What cannot be carried is in `findings`; `look` asks the base."""
+    for line, name, value in directives(text):
+        docker_base.check_directive(line, name, value, findings)
+    docker_base.check_lines(text, findings)
+    listed = list(instructions(text))
+    base, rest = docker_base.read(listed, findings)
+    reader = _DockerfileReader(context=context, findings=findings, draft=base, frozen=_frozen(rest))
+    reader.global_arguments = docker_base.arguments(listed)
+    said = reader.start(look, rest)
+    for instruction in rest:
+        reader.take(instruction)
+    hints.metadata(listed, reader.draft, findings)
+    reader.draft.start = program.of_dockerfile(listed, said, reader.folder, findings)
+    return reader.draft
+
+
+def _frozen(listed: list[Instruction]) -> set[str]:
+    """The variables whose values are needed when the layers are written, not when they run."""
+    names = ("ENV", "ARG", "COPY", "ADD", "WORKDIR", "USER")
+    return {name for item in listed if item.name in names for name in shell_words.named(item.text)}
+
+
+@dataclass(kw_only=True, slots=True)
+class _DockerfileReader:
+    context: Context
+    findings: Findings
+    draft: Draft
+    frozen: set[str]
+    global_arguments: dict[str, str] = field(default_factory=dict)
+    # What the recipe has said so far; an ARG without a value is None.
+    env: dict[str, str | None] = field(default_factory=dict)
+    fixed: dict[str, str] = field(default_factory=dict)
+    # The options of the ARGs so far: what they are called, and their value.
+    options: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    folder: str = ""
+    # Where an image without WORKDIR starts; '' if it was not asked.
+    top: str = ""
+    user: str = ""
+
+    def start(self, look: starting_image.Look, rest: list[Instruction]) -> Start:
+        """Go on from what the image says; returns that."""
+        line, image = self.draft.base_line, self.draft.bootstrap.get("From", "")
+        said = starting_image.base_config(line, image, look, rest, self.findings) if image else None
+        if said is None:
+            return Start()
+        self.top = "/"
+        self._become(said.user)
+        if folder := said.folder.rstrip("/"):
+            item = Instruction(line=line, name="WORKDIR", flags=(), text=folder, lines=())
+            self._reported(lambda one: self._enter(one, folder), item)
+        return said
+
+    def take(self, item: Instruction) -> None:
+        known: dict[str, Callable[[Instruction], None]] = {
+            "RUN": self._run,
+            "ENV": self._env,
+            "ARG": self._arg,
+            "COPY": self._copy,
+            "ADD": self._add,
+            "WORKDIR": self._workdir,
+            "USER": self._user,
+            "SHELL": self._shell,
+        }
+        if item.name in known and not refused_flags(item, self.findings):
+            self._reported(known[item.name], item)
+        elif item.name in REFUSED:
+            self.findings.refuse(item.line, *REFUSED[item.name])
+
+    def _reported(self, take: Callable[[Instruction], None], item: Instruction) -> None:
+        try:
+            take(item)
+        except shell_words.WordError as error:
+            self.findings.refuse(item.line, f"{item.name}: {error}", _FIX)
+        except ContextError as error:
+            self.findings.refuse(item.line, f"{item.name}: {error}", error.fix)
+
+    def _lookup(self, name: str) -> str | None:
+        return self.env.get(name) if name in self.env else self.fixed.get(name)
+
+    def _run(self, item: Instruction) -> None:
+        if self.user:
+            what = f"RUN as user {self.user}: steps run as root"
+            fix = "Put 'USER root' before the first RUN, and another USER behind the last."
+            self.findings.refuse(item.line, what, fix)
+            return
+        code, files = run_code(item, self.folder or "/")
+        uses = hints.temporary_paths_used(self._told(item.text)) | targets.uses(self.folder)
+        anew = hints.temporary_paths_recreated(item.text)
+        self._add_piece(item, code, files=files, uses=uses, anew=anew, is_run=True)
+
+    def _told(self, text: str) -> str:
+        """A command, and the values of the variables that it names."""
+        options = dict(self.options.values())
+        found = (self._lookup(name) or options.get(name) for name in shell_words.named(text))
+        return " ".join([text, *filter(None, found)])
+
+    def _env(self, item: Instruction) -> None:
+        found: list[EnvRule] = []
+        for name, raw in env_rules.pairs(item.text):
+            found += env_rules.rules(name, raw, self._lookup)
+        for rule in found:
+            self.env[rule.name] = rule.value if rule.action == "set" else None
+            if rule.name in env_rules.ENGINES_OWN:
+                self.findings.note(item.line, f"ENV {rule.name}: {env_rules.ONLY_STEPS}")
+        self._add_piece(item, *map(env_rules.code, found), rules=env_rules.carried(found))
+
+    def _arg(self, item: Instruction) -> None:
+        found, remark = env_rules.argument_words(item.text)
+        if remark:
+            text = f"ARG {remark}: no comment to Docker, but names of variables without a value"
+            self.findings.note(item.line, text)
+        for word in found:
+            name, given, raw = word.partition("=")
+            value = (
+                shell_words.expand(raw, self._lookup) if given else self.global_arguments.get(name)
+            )
+            if name.upper() in _PROXIES:
+                self.findings.note(item.line, f"ARG {name}: this machine's proxies are handed on")
+            elif name in self.env:
+                self.findings.note(item.line, f"ARG {name}: ENV {name} before it decides")
+            elif name in docker_base.BUILDER_ARGUMENTS and value is None:
+                what = f"ARG {name}: the builder fills it in"
+                self.findings.refuse(item.line, what, "Give it a value.")
+            else:
+                self._argument(item, name, value)
+
+    def _argument(self, item: Instruction, name: str, value: str | None) -> None:
+        option = name.lower().replace("_", "-")
+        if name in self.frozen:
+            self.fixed.pop(name, None)
+            if value is not None:
+                self.fixed[name] = value
+                self._add_piece(item, f"fixed_argument {name} {shlex.quote(value)}")
+            self.findings.note(item.line, f"ARG {name} is fixed: ENV, ARG, COPY or WORKDIR need it")
+        elif not _OPTION.fullmatch(option) or name not in {name.upper(), name.lower()}:
+            what = f"ARG {name!a}: no option can have that name"
+            self.findings.refuse(item.line, what, "Use words joined by '_'.")
+        else:
+            self._option(item, name, option, value)
+
+    def _option(self, item: Instruction, name: str, option: str, value: str | None) -> None:
+        said = (name, value)
+        if self.options.setdefault(option, said) != said:
+            what = f"ARG {name}: another ARG is the option '{option}' already"
+            self.findings.refuse(item.line, what, "Give it another name, or one value.")
+            return
+        given = f"$OPT_{option.upper().replace('-', '_')}"
+        code = f'argument {name} "{given}"'
+        code = code if value is not None else f"[[ -z {given} ]] || {code}"
+        argument = Argument(name=name, option=option, default=value or "", line=item.line)
+        self._add_piece(item, code, argument=argument)
+
+    def _copy(self, item: Instruction) -> None:
+        *sources, target = self._words(item)
+        for source in sources:
+            if re.match(r"[a-z]+://", source):
+                raise ContextError(f"'{source}' is an address", "Use ADD for it.")
+        found = [path for source in sources for path in self.context.find(source)]
+        self._stage(item, self._copied(item, found, target), target)
+
+    def _copied(self, item: Instruction, found: list[Path], target: str) -> copies.StagedFiles:
+        mode = int(dict(item.flags).get("chmod") or "0", 8)
+        staged = copies.copied(self.context, found, target, self._place(item), mode)
+        if Path() in found and self.context.is_assumed:
+            count = f"{len(staged.files)} file{'s' * (len(staged.files) != 1)}"
+            text = f"{item.name} . takes {self.context.root} ({count}); --context names another"
+            self.findings.note(item.line, f"{text} folder")
+        return staged
+
+    def _add(self, item: Instruction) -> None:
+        *sources, target = self._words(item)
+        for number, source in enumerate(sources):
+            if addresses.is_address(source):
+                download, code = addresses.download(item, number, source, target)
+                self._add_piece(item, *code, download=download, uses=targets.uses(target))
+            else:
+                if len(sources) > 1 and not target.endswith("/"):
+                    raise ContextError(f"several files to '{target}'", "End the target with '/'.")
+                self._add_local(item, source, target)
+
+    def _add_local(self, item: Instruction, source: str, target: str) -> None:
+        plain = []
+        for path in self.context.find(source):
+            first = next(self.context.entries(path))
+            staged = None if first.is_folder else copies.archive(first, self._place(item), target)
+            if staged:
+                self._stage(item, staged, target)
+            else:
+                plain.append(path)
+        if plain:
+            self._stage(item, self._copied(item, plain, target), target)
+
+    def _place(self, item: Instruction) -> str:
+        """A folder of its own for what is copied next: one ADD may unpack several archives."""
+        before = sum(piece.line == item.line for piece in self.draft.pieces)
+        return f"copy-{item.line}-{before + 1}" if before else f"copy-{item.line}"
+
+    def _stage(self, item: Instruction, staged: copies.StagedFiles, target: str) -> None:
+        if targets.uses(target):
+            self.findings.note(item.line, f"what {item.name} puts into {target} {targets.GONE}")
+        self._add_piece(item, *staged.code, files=tuple(staged.files), uses=targets.uses(target))
+
+    def _words(self, item: Instruction) -> list[str]:
+        """The words of COPY and ADD; the last one, the target, as a whole path."""
+        raw = shell_words.json_words(item.text)
+        # Docker parts what is no list at blanks, whatever quotes say.
+        parted = item.text.split() if raw is None else raw
+        found = [shell_words.expand(word, self._lookup) for word in parted]
+        if len(found) < 2 or not all(found):  # noqa: PLR2004  # a source and a target
+            raise shell_words.WordError("needs a source and a target")
+        return [*found[:-1], self._absolute(found[-1])]
+
+    def _absolute(self, path: str) -> str:
+        return targets.absolute(path, self.folder or self.top)
+
+    def _workdir(self, item: Instruction) -> None:
+        self._enter(item, shell_words.expand(item.text.strip(), self._lookup))
+
+    def _enter(self, item: Instruction, given: str) -> None:
+        path = self._absolute(given).rstrip("/") or "/"
+        self.folder = path
+        if targets.uses(path):
+            self.findings.note(item.line, f"what RUN puts into its WORKDIR {path} {targets.GONE}")
+        code = [*copies.borrowed(path, []), f"folder {shlex.quote(path)}"]
+        self._add_piece(item, *code, uses=targets.uses(path))
+
+    def _shell(self, item: Instruction) -> None:
+        if tuple(shell_words.json_words(item.text) or ()) != starting_image.DEFAULT_SHELL:
+            self.findings.refuse(item.line, *REFUSED["SHELL"])
+
+    def _user(self, item: Instruction) -> None:
+        name = item.text
+        with contextlib.suppress(shell_words.UnknownVariableError):
+            name = shell_words.expand(item.text, self._lookup)
+        self._become(name)
+        if self.user:
+            text = f"USER {name} is not carried: an image runs as whoever starts it"
+            self.findings.note(item.line, text)
+
+    def _become(self, name: str) -> None:
+        first = name.partition(":")[0]
+        # Docker takes digits for a number, whatever stands in /etc/passwd.
+        self.user = "" if first == "root" or re.fullmatch("0+", first) else name
+
+    def _add_piece(
+        self,
+        item: Instruction,
+        *code: str,
+        files: tuple[LayerFile, ...] = (),
+        **more: object,
+    ) -> None:
+        says = f"{item.name} {item.text}"
+        piece = Piece(line=item.line, says=says, code=code, files=files, **more)  # type: ignore[arg-type]
+        self.draft.pieces.append(piece)

@@ -1,0 +1,97 @@
+"""Parse with spython what it parses well; nothing else here knows that part of spython.
+
+It prints, leaves by sys.exit, reads files only, and knows neither comments nor continued lines. So
+it is given a file of whole instructions, and only those whose order does not matter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sifwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sifwright.recipes.dockerfile.instructions import Instruction
+
+__all__ = ["METADATA", "Metadata", "converted", "metadata", "of"]
+
+METADATA = ("CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metadata:
+    """What an image says of itself. A program is a list of words, or text for a shell."""
+
+    entrypoint: list[str] | str
+    command: list[str] | str
+    ports: tuple[str, ...]
+    volumes: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def metadata(instructions: Iterable[tuple[str, str]]) -> Metadata:
+    """What these instructions (name and text, METADATA only) say; of two CMD the last counts."""
+    text = "".join(f"{name} {rest}\n" for name, rest in instructions)
+    recipe = _parsed(f"FROM base\n{text}")
+    return Metadata(
+        entrypoint=_program(recipe.entrypoint),
+        command=_program(recipe.cmd),
+        ports=tuple(recipe.ports),
+        volumes=tuple(recipe.volumes),
+        labels=tuple(label for found in recipe.labels for label in found),
+    )
+
+
+def of(listed: Iterable[Instruction]) -> Metadata:
+    """Find the metadata among all instructions of a recipe."""
+    return metadata((item.name, item.text) for item in listed if item.name in METADATA)
+
+
+def converted(recipe: Path) -> str:
+    """The definition file that spython alone makes of a Dockerfile: for comparing."""
+    from spython.main.parse.parsers import DockerParser  # noqa: PLC0415  # loads slowly
+    from spython.main.parse.writers import SingularityWriter  # noqa: PLC0415
+
+    with _guarded(str(recipe)):
+        return str(SingularityWriter(DockerParser(str(recipe)).recipe).convert())
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401  # spython has no types
+    from spython.main.parse.parsers import DockerParser  # noqa: PLC0415  # loads slowly
+
+    with tempfile.TemporaryDirectory(prefix=".sifwright-") as folder, _guarded("the recipe"):
+        path = Path(folder) / "Dockerfile"
+        path.write_text(text)
+        return DockerParser(str(path)).recipe["spython-base"]
+
+
+def _program(found: object) -> list[str] | str:
+    """JSON that is not a list of words is text for a shell; spython takes it for data."""
+    if isinstance(found, list) and all(isinstance(word, str) for word in found):
+        return found
+    return "" if found is None else str(found)
+
+
+@contextlib.contextmanager
+def _guarded(where: str) -> Iterator[None]:
+    """Whatever spython does when it does not understand, say one thing."""
+    from spython.logger import bot  # noqa: PLC0415  # loads slowly
+
+    said = io.StringIO()
+    streams = bot.errorStream, bot.outputStream
+    bot.errorStream = bot.outputStream = said
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            yield
+    except (SystemExit, Exception) as error:  # noqa: BLE001  # whatever it is
+        what = f"spython cannot parse it: {error!a}"
+        raise UsageError.of(what, where=where, fix="Write it more simply.") from None
+    finally:
+        bot.errorStream, bot.outputStream = streams

@@ -1,0 +1,94 @@
+"""What the image that a Dockerfile starts from says of the instructions that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from sifwright.errors import SifwrightError
+from sifwright.images.sources import parse_name
+from sifwright.images.sources.model import BadImage, NoSuchImage, OtherProcessor, SourceError, Start
+from sifwright.recipes import shell_words
+
+if TYPE_CHECKING:
+    from sifwright.recipes.dockerfile.instructions import Instruction
+    from sifwright.recipes.findings import Findings
+
+__all__ = ["DEFAULT_SHELL", "Look", "ask_nothing", "ask_registry", "base_config"]
+
+# What it says of itself, or nothing if it is not asked. Raises `SourceError`.
+Look = Callable[[str], Start | None]
+
+_PROCESSOR = "x86_64"
+DEFAULT_SHELL = ("/bin/sh", "-c")
+_BLIND = "RUN starts in / as root, with /bin/sh"
+
+
+def ask_nothing(_: str) -> None:
+    return None
+
+
+def ask_registry(image: str) -> Start:
+    """Ask its registry, through the mirrors file and with the login."""
+    from sifwright.images.sources import registry_image  # noqa: PLC0415  # most commands need no ssl
+
+    try:
+        return registry_image.start(parse_name.parse(f"docker://{image}"), _PROCESSOR)
+    except NoSuchImage:
+        raise
+    except SifwrightError as error:
+        found = error.problems[0]
+        fix = f"{found.fix} With --offline it is imported without asking: {_BLIND}.".strip()
+        raise SourceError.of(found.what, where=found.where, fix=fix) from None
+    except OtherProcessor as error:
+        raise SourceError.of(str(error), fix="Name an image for this processor.") from None
+    except BadImage as error:
+        raise SourceError.of(str(error), fix=error.fix or "Name another image.") from None
+
+
+def base_config(
+    line: int, image: str, look: Look, listed: list[Instruction], findings: Findings
+) -> Start | None:
+    """What it says of the instructions that follow, or nothing if it is not asked.
+
+    What no layer can do is refused, and so is an image that is asked and does not answer.
+    """
+    try:
+        found = look(image)
+    except SourceError as error:
+        for one in error.problems:
+            where = f"{one.where}: " if one.where else ""
+            findings.refuse(line, f"FROM {image}: {where}{one.what}", one.fix)
+        # So that what would follow from it is not said as well.
+        return Start()
+    if found is None:
+        text = "what it says of WORKDIR, USER, SHELL, ONBUILD, ENTRYPOINT and CMD is not known"
+        findings.note(line, f"{text} (--offline): {_BLIND}")
+        return None
+    _check(line, image, found, listed, findings)
+    return found
+
+
+def _check(
+    line: int, image: str, start: Start, listed: list[Instruction], findings: Findings
+) -> None:
+    for trigger in start.triggers:
+        what = f"FROM {image}: its ONBUILD is an instruction of this recipe: {trigger[:80]!a}"
+        findings.refuse(line, what, "Start from an image without ONBUILD, and write it here.")
+    until_another = takewhile(lambda item: item.name != "SHELL", listed)
+    if start.shell not in {(), DEFAULT_SHELL} and any(map(_in_shell, until_another)):
+        what = f"FROM {image}: its SHELL is {list(start.shell)}, which reads RUN and CMD"
+        findings.refuse(line, what, 'Write them as lists of words, as in RUN ["bash", "-c", …].')
+    named = {"WORKDIR": start.folder.rstrip("/"), "USER": start.user}
+    for name, value in named.items():
+        if value:
+            findings.note(line, f"{name} is that of the image: {value!a}")
+
+
+def _starts(item: Instruction) -> bool:
+    return item.name in {"RUN", "CMD", "ENTRYPOINT"}
+
+
+def _in_shell(item: Instruction) -> bool:
+    return _starts(item) and shell_words.json_words(item.text) is None

@@ -1,0 +1,149 @@
+"""ENV and %environment as rules of a layer's header."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from sifwright.catalog.model import EnvRule
+from sifwright.catalog.script_rules import refuse_text
+from sifwright.recipes import shell_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sifwright.recipes.shell_words import Lookup
+
+__all__ = [
+    "ENGINES_OWN",
+    "ONLY_STEPS",
+    "argument_words",
+    "assignments",
+    "carried",
+    "code",
+    "merged",
+    "pairs",
+    "rules",
+]
+
+# What the shell in which Apptainer makes an image's environment keeps for itself (tried on 1.4.5).
+ENGINES_OWN = {"UID", "EUID", "GID"}
+ONLY_STEPS = "only the recipe's RUNs see it; Apptainer keeps that name for itself"
+# What no shell takes from its environment: it would end, or become another one.
+_SHELLS_OWN = {"BASHOPTS", "BASH_VERSINFO", "PPID", "SHELLOPTS"}
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHELL = re.compile(r"[`;&|<>()*?]|\$\(")
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    """The names and raw values of an ENV or ARG: NAME=VALUE …, or the older NAME VALUE."""
+    found = shell_words.split(text)
+    if found and "=" not in found[0]:
+        name, _, value = text.partition(" ")
+        if not value.strip():
+            raise shell_words.WordError(f"{name} has no value")
+        return [(name, value.strip())]
+    for word in found:
+        if "=" not in word:
+            raise shell_words.WordError(f"'{word}' is not NAME=VALUE")
+    return [(name, value) for name, _, value in (word.partition("=") for word in found)]
+
+
+def argument_words(text: str) -> tuple[list[str], str]:
+    """Part the words of an ARG; behind '#' stand names to Docker, which do nothing without a value.
+
+    Those are left out, and given for a note.
+    """
+    said, remark = shell_words.remark(text)
+    return shell_words.split(said) + [word for word in remark.split() if "=" in word], remark
+
+
+def assignments(line: str, env: dict[str, str | None], exported: set[str]) -> list[EnvRule]:
+    """A line of %environment; `env` and `exported` are what the lines before have made."""
+    bare = re.sub(r"'[^']*'", "", line).rstrip(";")
+    if _SHELL.search(re.sub(r"\$\{[^}]*\}", "", bare)):
+        raise shell_words.WordError(f"'{line}' is more than an assignment")
+    found = shell_words.split(re.sub(r"\s#.*$", "", line).rstrip("; "))
+    exports = found[:1] == ["export"]
+    made: list[EnvRule] = []
+    for word in found[exports:]:
+        name, given, raw = word.partition("=")
+        if given:
+            _refuse_raw(raw)
+            made += rules(name, raw, env.get)
+        elif not _NAME.fullmatch(name) or name not in env:
+            raise shell_words.WordError(f"'{line}' is more than an assignment")
+        exported |= {name} if exports else set()
+        env |= {rule.name: rule.value if rule.action == "set" else None for rule in made}
+    return made
+
+
+def _refuse_raw(raw: str) -> None:
+    """What Apptainer's own shell reads in another way than sh does (tried)."""
+    bare = re.sub(r"""'[^']*'|"(?:\\.|[^"\\])*\"""", "", raw)
+    if raw.startswith("~") or "\\" in bare:
+        raise shell_words.WordError(f"'{raw}': a backslash or '~' outside quotes")
+
+
+def carried(found: Iterable[EnvRule]) -> tuple[EnvRule, ...]:
+    """The rules that an image can have."""
+    return tuple(rule for rule in found if rule.name not in ENGINES_OWN)
+
+
+def code(rule: EnvRule) -> str:
+    """The line of install.sh that applies a rule to what RUN sees (recipes/templates/recipe.sh)."""
+    return f"variable {rule.name} {rule.action} {shlex.quote(rule.value)}"
+
+
+def rules(name: str, raw: str, lookup: Lookup) -> list[EnvRule]:
+    """What a value comes to; one that names its own variable is put before or behind it."""
+    if not _NAME.fullmatch(name):
+        raise shell_words.WordError(f"'{name}' is not the name of a variable")
+    if name in _SHELLS_OWN:
+        raise shell_words.WordError(
+            f"'{name}' is a name that bash, which runs the steps, keeps for itself"
+        )
+    before, after = _around_itself(name, raw, lookup)
+    if before is None and after is None:
+        return [_rule(name, "set", shell_words.expand(raw, lookup))]
+    found = []
+    if before:
+        found.append(_rule(name, "prepend", shell_words.expand(before, lookup)))
+    if after:
+        found.append(_rule(name, "append", shell_words.expand(after, lookup)))
+    return found
+
+
+def _rule(name: str, action: str, value: str) -> EnvRule:
+    if problem := refuse_text(value):
+        raise shell_words.WordError(f"{name}: {problem.what}")
+    if action == "prepend":
+        return EnvRule(name=name, action="prepend", value=value)
+    return EnvRule(name=name, action="append" if action == "append" else "set", value=value)
+
+
+def _around_itself(name: str, raw: str, lookup: Lookup) -> tuple[str | None, str | None]:
+    """What stands before and behind the variable's own value, if that is not known."""
+    if name not in shell_words.named(raw) or lookup(name) is not None:
+        return None, None
+    text = raw[1:-1] if re.fullmatch(r'"[^"]*"', raw) else raw
+    own = rf"\$(?:{name}|\{{{name}\}})(?![A-Za-z0-9_])"
+    match = re.fullmatch(rf"(?:(?P<a>[^:].*?):)?{own}(?::(?P<b>.+))?", text)
+    match = match or re.fullmatch(rf"(?P<a>.+?)\$\{{{name}:\+:{own}\}}(?P<b>)", text)
+    match = match or re.fullmatch(rf"(?P<a>)\$\{{{name}:\+{own}:\}}(?P<b>.+)", text)
+    if match is None or name in shell_words.named(f"{match['a']} {match['b']}"):
+        raise shell_words.UnknownVariableError(name)
+    return match["a"] or "", match["b"] or ""
+
+
+def merged(old: EnvRule | None, new: EnvRule) -> EnvRule | None:
+    """Two rules of one variable as one; None if it takes two headers."""
+    if old is None or new.action == "set":
+        return new
+    if old.action not in {new.action, "set"}:
+        return None
+    first, second = (new, old) if new.action == "prepend" else (old, new)
+    value = f"{first.value}:{second.value}" if old.value else new.value
+    return EnvRule(name=new.name, action=old.action, value=value)

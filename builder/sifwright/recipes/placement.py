@@ -1,0 +1,84 @@
+"""Put an imported image below defs/: all of it or nothing, and never over something else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import load
+from sifwright.errors import UsageError
+from sifwright.system import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.catalog.model import LayerFile
+
+__all__ = ["place", "refuse_taken"]
+
+
+def refuse_taken(defs: Path, made: Mapping[str, LayerFile]) -> None:
+    """Raise `UsageError` if something is there already."""
+    taken = [name for name in _tops(made) if os.path.lexists(defs / name)]
+    if taken:
+        fix = "Choose another --name, or remove what an earlier import has written."
+        raise UsageError.of("is there already", where=str(defs / taken[0]), fix=fix)
+
+
+def place(defs: Path, made: Mapping[str, LayerFile]) -> None:
+    """Write it all beside, see that it loads, and move it into place, the image last."""
+    refuse_taken(defs, made)
+    with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=defs) as name:
+        new = Path(name) / "defs"
+        _write(new, made)
+        _check(defs, new)
+        with _all_or_none() as moved:
+            for top in _tops(made):
+                _move(new / top, defs / top)
+                moved.append(defs / top)
+    for folder in ("layers", "images"):
+        files.sync_folder(defs / folder)
+
+
+def _tops(made: Mapping[str, LayerFile]) -> list[str]:
+    """What is moved: the layers' folders, and the image's file when they are there."""
+    names = {"/".join(path.split("/")[:2]) for path in made}
+    return sorted(names, key=lambda name: (name.startswith("images/"), name))
+
+
+def _write(folder: Path, made: Mapping[str, LayerFile]) -> None:
+    for name, file in made.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.data)
+        path.chmod(0o755 if file.executable else 0o644)
+
+
+def _check(defs: Path, new: Path) -> None:
+    """Load the new definitions alone; raises what `catalog.load` says of them.
+
+    They refer to nothing of the others but versions.yaml, and their names are free.
+    """
+    shutil.copy(defs / "versions.yaml", new)
+    load.load_catalog(new, defs.parent)
+
+
+def _move(source: Path, target: Path) -> None:
+    if os.path.lexists(target):
+        raise FileExistsError(f"{target} has come in between")
+    source.rename(target)
+
+
+@contextlib.contextmanager
+def _all_or_none() -> Iterator[list[Path]]:
+    moved: list[Path] = []
+    try:
+        yield moved
+    except BaseException:
+        for path in moved:
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+        raise

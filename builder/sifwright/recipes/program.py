@@ -1,0 +1,77 @@
+"""What an imported image starts: the program of its recipe, or that of the image below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.catalog.model import ImageStart
+from sifwright.images.sources.model import SourceError, Start
+from sifwright.recipes.dockerfile import copies, spython_metadata, targets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sifwright.recipes.dockerfile.instructions import Instruction
+    from sifwright.recipes.dockerfile.starting_image import Look
+    from sifwright.recipes.findings import Findings
+
+__all__ = ["of_base", "of_definition", "of_dockerfile"]
+
+# What an image without a program starts anyway.
+_SHELLS = {("bash",), ("/bin/bash",)}
+_UNKNOWN = "what the image of From starts is not known, and there is no %runscript: it starts bash"
+
+
+def of_dockerfile(
+    listed: Sequence[Instruction], base: Start, folder: str, findings: Findings
+) -> ImageStart | None:
+    """Find ENTRYPOINT and CMD, of which an image below gives those that are missing.
+
+    Its CMD goes with its own ENTRYPOINT, and even an empty ENTRYPOINT takes that one's place.
+    """
+    shown = {item.name: item for item in listed if item.name in {"ENTRYPOINT", "CMD"}}
+    if not shown:
+        return of_base(base, "" if copies.own_places(folder) else folder)
+    said = spython_metadata.of(listed)
+    entrypoint = _words(said.entrypoint, shown.get("ENTRYPOINT"))
+    cmd = _words(said.command, shown.get("CMD"))
+    _check_place([*shown.values()][-1].line, (folder, *entrypoint[:1], *cmd[:1]), findings)
+    if "ENTRYPOINT" not in shown:
+        entrypoint = base.entry
+    if not entrypoint and not cmd:
+        return None
+    return ImageStart(entrypoint=entrypoint, cmd=cmd, workdir=folder)
+
+
+def of_base(base: Start, folder: str = "") -> ImageStart | None:
+    """Give the program of an image below; none for a shell, which starts without being named."""
+    if not base.entry and (not base.cmd or base.cmd in _SHELLS):
+        return None
+    return ImageStart(entrypoint=base.entry, cmd=base.cmd, workdir=folder)
+
+
+def of_definition(line: int, image: str, look: Look, findings: Findings) -> ImageStart | None:
+    """Ask for the program of an image below, which Apptainer starts where nothing is said."""
+    try:
+        found = look(image) if image else None
+    except SourceError:
+        found = None
+    if found is None:
+        findings.note(line, _UNKNOWN)
+        return None
+    return of_base(found)
+
+
+def _words(found: list[str] | str, item: Instruction | None) -> tuple[str, ...]:
+    """Give the words, or the text as it stands for a shell: spython takes quotes off a text."""
+    if item is None or isinstance(found, list):
+        return tuple(found)
+    return ("/bin/sh", "-c", item.text) if item.text else ()
+
+
+def _check_place(line: int, places: Sequence[str], findings: Findings) -> None:
+    """Refuse what starts the image where it would not be there then."""
+    for path in places:
+        if copies.own_places(path) and path not in copies.MACHINE_PLACES:
+            what = f"the image would start in, or with, {path}, which {targets.GONE}"
+            findings.refuse(line, what, "Put it into another folder, such as /opt.")

@@ -1,0 +1,143 @@
+"""The image that an extension comes to: another one, with a layer of packages at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from sifwright.catalog.model import Download, ImageSlot, LayerFile
+from sifwright.errors import PlanError, Problem, UsageError
+from sifwright.host.network import pip_requirements
+from sifwright.plan.resolve import choose, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sifwright.catalog.model import Catalog
+    from sifwright.plan.model import Plan
+    from sifwright.recipes.requirements.read_requirements import ParsedRequirement, Requirements
+
+__all__ = ["LAYER", "Extension", "check", "extended"]
+
+LAYER = "python-packages"
+_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Extension:
+    """`image` is the one that `name` has all layers of."""
+
+    name: str
+    image: str
+    requirements: Requirements
+
+
+def extended(catalog: Catalog, extension: Extension, held: frozenset[str]) -> Catalog:
+    """The catalog with one image more, and with the layer as this image has it.
+
+    `held` are the packages that no layer replaces: see `check`.
+    """
+    base = choose(catalog.images, extension.image, "image")
+    if any(LAYER in entry.choices for entry in base.layers):
+        what = f"image '{base.name}' has packages on top already"
+        raise UsageError.of(what, fix="Name all of them in one file, and extend the image below.")
+    layer = choose(catalog.layers, LAYER, "layer")
+    own = replace(
+        layer,
+        files=(*layer.files, *_files(extension.requirements)),
+        downloads=tuple(_downloads(extension.requirements, held)),
+    )
+    image = replace(
+        base,
+        name=extension.name,
+        description=f"{base.name} with {_names(extension.requirements.wanted)}",
+        layers=(*base.layers, ImageSlot(choices=(LAYER,), options={})),
+    )
+    return replace(
+        catalog,
+        images={**catalog.images, image.name: image},
+        layers={**catalog.layers, layer.name: own},
+    )
+
+
+def check(
+    catalog: Catalog, site: str, extension: Extension, settings: Sequence[str]
+) -> frozenset[str]:
+    """Whether the image can be made; the names of the packages that it holds at their versions.
+
+    Raises `PlanError` for requirements that ask for another version of one of these.
+    """
+    plan = resolve(extended(catalog, extension, frozenset()), site, extension.name, settings)
+    held = dict(_held(plan))
+    problems = [
+        Problem(where=one.place, what=_other(one, held), fix=_FIX)
+        for one in extension.requirements.wanted
+        if not _suits(one, held)
+    ]
+    if problems:
+        raise PlanError(*problems)
+    return frozenset(held)
+
+
+_FIX = "Leave it out, or set another version below it: --set LAYER.OPTION=VALUE."
+
+
+def _other(wanted: ParsedRequirement, held: dict[str, str]) -> str:
+    name = canonicalize_name(wanted.requirement.name)
+    return (
+        f"{wanted.requirement} would replace the image's {name} {held[name]}, which layers below"
+        " were built for"
+    )
+
+
+def _suits(wanted: ParsedRequirement, held: dict[str, str]) -> bool:
+    version = held.get(canonicalize_name(wanted.requirement.name))
+    if version is None:
+        return True
+    return not wanted.requirement.url and wanted.requirement.specifier.contains(
+        version, prereleases=True
+    )
+
+
+def _held(plan: Plan) -> Iterator[tuple[str, str]]:
+    """What the image's constraint file holds: torch, and the builds that belong to it."""
+    if torch := plan.facts.get("torch"):
+        yield "torch", torch
+    for step in plan.steps[:-1]:
+        for download in step.layer.downloads:
+            name, _, version = pip_requirements.requirement(step, download).partition("==")
+            if "+" in version:
+                yield canonicalize_name(name), version
+
+
+def _files(requirements: Requirements) -> Iterator[LayerFile]:
+    for name, text in (
+        ("requirements.txt", requirements.text),
+        ("constraints.txt", requirements.constraints_text),
+    ):
+        if text:
+            yield LayerFile(path=f"files/{name}", data=text.encode(), executable=False)
+
+
+def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Download]:
+    """What comes as a wheel from an index: looked for before the build, and fetched ahead."""
+    built = _built(requirements.options)
+    for wanted in requirements.wanted:
+        found = wanted.requirement
+        name = canonicalize_name(found.name)
+        if not found.url and name not in held and not built & {name, ":all:"}:
+            yield Download(what=name, pip=str(found))
+
+
+def _built(options: Sequence[str]) -> set[str]:
+    """The packages that pip is to build from source."""
+    words = [one.partition("=")[2].split(",") for one in options if one.startswith("--no-binary")]
+    return {word if word == ":all:" else canonicalize_name(word) for one in words for word in one}
+
+
+def _names(wanted: Sequence[ParsedRequirement]) -> str:
+    names = [one.requirement.name for one in wanted]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"

@@ -1,0 +1,212 @@
+"""Read a requirements file, or say everything that is wrong with it, with file and line.
+
+What it comes down to is text without anything of this machine: the definition file carries it.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from sifwright.errors import Problem, UsageError, quoted
+from sifwright.recipes.requirements import refusals
+from sifwright.recipes.requirements.lines import Line, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["ParsedRequirement", "Requirements", "parse", "read"]
+
+_REQUIREMENTS, _CONSTRAINTS = ("-r", "--requirement"), ("-c", "--constraint")
+# What pip decides by itself is the image's business; these two say what may be compiled.
+_KEPT = ("--no-binary", "--only-binary")
+_HASH = re.compile(r"(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})")
+_MOST_BYTES = 1 << 20
+# Where the options of a requirement begin.
+_OPTIONS = re.compile(r"\s+(?=--?[A-Za-z])")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsedRequirement:
+    """One requirement; `place` is the file and line it stands in."""
+
+    requirement: Requirement
+    hashes: tuple[str, ...]
+    place: str
+
+    @property
+    def line(self) -> str:
+        """As pip is given it."""
+        return " ".join([str(self.requirement), *(f"--hash={one}" for one in self.hashes)])
+
+
+@dataclass(kw_only=True, slots=True)
+class Requirements:
+    """What to install, what to hold other packages at, and what pip is told about both."""
+
+    wanted: list[ParsedRequirement] = field(default_factory=list)
+    constraints: list[ParsedRequirement] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The same for files that say the same, comments and blank lines apart."""
+        return _text([*self.options, *(one.line for one in self.wanted)])
+
+    @property
+    def constraints_text(self) -> str:
+        return _text([one.line for one in self.constraints])
+
+
+def _text(words: Sequence[str]) -> str:
+    return "".join(f"{word}\n" for word in words)
+
+
+def read(path: Path) -> Requirements:
+    """Read the file and those it includes; raises `UsageError` with all that is wrong."""
+    reader = _RequirementsReader()
+    reader.file(path, str(path), into=reader.found.wanted)
+    return reader.result(str(path))
+
+
+def parse(text: str, constraints: str) -> Requirements:
+    """What `Requirements.text` and `constraints_text` said; raises `UsageError`."""
+    reader = _RequirementsReader()
+    reader.lines(text, "requirements.txt", None, reader.found.wanted)
+    reader.lines(constraints, "constraints.txt", None, reader.found.constraints)
+    return reader.result("requirements.txt")
+
+
+def _load(path: Path) -> str:
+    with path.open("rb") as file:
+        # A device has no end.
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it has more than {_MOST_BYTES >> 20} MiB")
+    return data.decode("utf-8-sig")
+
+
+@dataclass(kw_only=True)
+class _RequirementsReader:
+    """Collects problems while reading, so that one mistake does not hide the next."""
+
+    found: Requirements = field(default_factory=Requirements)
+    problems: list[Problem] = field(default_factory=list)
+    open: list[Path] = field(default_factory=list)
+
+    def result(self, where: str) -> Requirements:
+        if not self.problems and not self.found.wanted:
+            fix = "Name a package in it, such as einops==0.8.1."
+            self.add(where, "it asks for no package", fix)
+        if self.problems:
+            raise UsageError(*self.problems)
+        return self.found
+
+    def add(self, where: str, what: str, fix: str) -> None:
+        self.problems.append(Problem(where=where, what=what, fix=fix))
+
+    def file(self, path: Path, where: str, into: list[ParsedRequirement]) -> None:
+        """Read a file that is named at `where`."""
+        if path.resolve() in self.open:
+            self.add(where, f"{path} includes itself", "Leave that line out.")
+            return
+        try:
+            text = _load(path)
+        except UnicodeDecodeError as error:
+            self.add(str(path), f"not UTF-8 text (byte {error.start})", "Save it as UTF-8.")
+        except OSError as error:
+            prefix = "" if where == str(path) else f"{path}: "
+            what = f"{prefix}cannot be read: {error.strerror}"
+            self.add(where, what, "Name a requirements file of pip.")
+        else:
+            self.open.append(path.resolve())
+            self.lines(text, str(path), path, into)
+            self.open.pop()
+
+    def lines(self, text: str, name: str, path: Path | None, into: list[ParsedRequirement]) -> None:
+        for line in lines(text, name):
+            if found := refusals.of_text(line.text):
+                self.add(line.place, found.what, found.fix)
+            elif line.text.startswith("-"):
+                self.options(line, path, into)
+            else:
+                self.requirement(line, into)
+
+    def requirement(self, line: Line, into: list[ParsedRequirement]) -> None:
+        text, *rest = _OPTIONS.split(line.text, maxsplit=1)
+        hashes = self.hashes(line, rest[0] if rest else "")
+        if found := refusals.of_path(text):
+            self.add(line.place, found.what, found.fix)
+            return
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            reason = str(error).partition("\n")[0]
+            what = f"{quoted(text)} is no requirement: {reason}"
+            self.add(line.place, what, "Write NAME, NAME==VERSION, NAME[EXTRA]>=VERSION, …")
+            return
+        if found := refusals.of_url(requirement, hashes):
+            self.add(line.place, found.what, found.fix)
+            return
+        into.append(ParsedRequirement(requirement=requirement, hashes=hashes, place=line.place))
+
+    def hashes(self, line: Line, text: str) -> tuple[str, ...]:
+        """What the options of a requirement say: hashes, and nothing else."""
+        found = []
+        for name, value in self.pairs(line, text):
+            if name != "--hash":
+                self.add(
+                    line.place,
+                    f"{name} of a requirement is not carried into the image",
+                    "Leave it out.",
+                )
+            elif not _HASH.fullmatch(value):
+                fix = "Write --hash=sha256: and 64 digits, as 'pip hash FILE' prints it."
+                self.add(line.place, f"{quoted(value)} is no hash", fix)
+            else:
+                found.append(value)
+        return tuple(found)
+
+    def options(self, line: Line, path: Path | None, into: list[ParsedRequirement]) -> None:
+        """What a line of options says."""
+        for name, value in self.pairs(line, line.text):
+            if name in _REQUIREMENTS + _CONSTRAINTS and path is not None:
+                is_constraint = name in _CONSTRAINTS or into is self.found.constraints
+                target = self.found.constraints if is_constraint else into
+                self.include(line, path, value, target)
+            elif name in _KEPT and value:
+                self.found.options.append(f"{name}={value}")
+            elif name != "--require-hashes":  # which one hash does as well
+                found = refusals.of_option(name)
+                self.add(line.place, found.what, found.fix)
+
+    def include(self, line: Line, path: Path, value: str, into: list[ParsedRequirement]) -> None:
+        if "://" in value:
+            fix = "Download it, and name the file."
+            self.add(line.place, f"{quoted(value)} may say something else tomorrow", fix)
+        elif not value:
+            self.add(line.place, "no file is named", "Write -r FILE or -c FILE.")
+        else:
+            self.file(path.parent / value, line.place, into)
+
+    def pairs(self, line: Line, text: str) -> Iterator[tuple[str, str]]:
+        """The options of a line with their values: -rFILE, -r FILE, --name=value, --name value."""
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            self.add(line.place, f"{quoted(text)}: {error}", "Mend the quotes.")
+            return
+        while words:
+            word = words.pop(0)
+            name, equals, value = word.partition("=")
+            if not word.startswith("--"):
+                name, equals, value = word[:2], word[2:], word[2:].removeprefix("=")
+            if not equals and words and not words[0].startswith("-"):
+                value = words.pop(0)
+            yield name, value

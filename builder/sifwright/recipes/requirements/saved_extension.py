@@ -1,0 +1,85 @@
+"""Extensions that were asked for: each stands as a file in the folder of its image."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.errors import UsageError
+from sifwright.system import files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sifwright.catalog.model import Catalog
+    from sifwright.recipes.requirements.extended_image import Extension
+
+__all__ = ["FILE", "SavedExtension", "digest", "with_known"]
+
+FILE = "extension.json"
+_MODE = 0o644
+_TEXTS = ("image", "requirements", "constraints")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SavedExtension:
+    """What the file says: `held` as `image.extended` takes it."""
+
+    image: str
+    requirements: str
+    constraints: str
+    held: tuple[str, ...]
+
+    @classmethod
+    def of(cls, extension: Extension, held: frozenset[str]) -> SavedExtension:
+        found = extension.requirements
+        return cls(
+            image=extension.image,
+            requirements=found.text,
+            constraints=found.constraints_text,
+            held=tuple(sorted(held)),
+        )
+
+    @classmethod
+    def read(cls, folder: Path) -> SavedExtension | None:
+        """None if there is none; raises `UsageError` for a file that is not as we write it."""
+        path = folder / FILE
+        try:
+            data = json.loads(path.read_text())
+            # What is no text has no such method.
+            texts = {name: str.strip(data[name], "\0") for name in _TEXTS}
+            return cls(**texts, held=tuple(map(str, data["held"])))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (ValueError, KeyError, TypeError):
+            fix = "Run 'sifwright extend' again; it writes the file anew."
+            raise UsageError.of(
+                "not a file of 'sifwright extend'", where=str(path), fix=fix
+            ) from None
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({name: getattr(self, name) for name in (*_TEXTS, "held")}, indent=1)
+        files.write(folder / FILE, f"{text}\n".encode(), mode=_MODE)
+
+
+def digest(folder: Path) -> str:
+    """Of what an image there is an extension by; empty if it is none."""
+    path = folder / FILE
+    return files.sha256(path) if path.is_file() else ""
+
+
+def with_known(catalog: Catalog, output: Path, site: str, image: str) -> Catalog:
+    """The catalog, with the image of that name if it is an extension that was made for the site."""
+    if not image or image in catalog.images or site not in catalog.sites or "/" in image:
+        return catalog
+    known = SavedExtension.read(output / site / image)
+    if known is None:
+        return catalog
+    from sifwright.recipes.requirements.extended_image import Extension, extended  # noqa: PLC0415  # pulls in packaging
+    from sifwright.recipes.requirements.read_requirements import parse  # noqa: PLC0415
+
+    requirements = parse(known.requirements, known.constraints)
+    extension = Extension(name=image, image=known.image, requirements=requirements)
+    return extended(catalog, extension, frozenset(known.held))

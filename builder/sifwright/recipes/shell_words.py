@@ -1,0 +1,116 @@
+"""Words as Docker reads them in ENV, ARG, COPY and WORKDIR: quotes, escapes, variables."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Lookup = Callable[[str], str | None]
+
+__all__ = ["UnknownVariableError", "WordError", "expand", "json_words", "named", "remark", "split"]
+
+_WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""")
+_PART = re.compile(
+    r"""'(?P<single>[^']*)'
+    | "(?P<double>(?:\\.|[^"\\])*)"
+    | \\(?P<escaped>.)
+    | \$\{(?P<braced>(?:[^{}]|\$\{[^{}]*\})*)\}
+    | \$(?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<plain>[^'"\\$]+)""",
+    re.VERBOSE,
+)
+_DOUBLE = re.compile(
+    r"""\\(?P<escaped>["\\$])
+    | \$\{(?P<braced>(?:[^{}]|\$\{[^{}]*\})*)\}
+    | \$(?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<plain>[^\\$]+|\\)""",
+    re.VERBOSE,
+)
+_BRACED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::([-+])(.*))?")
+_NAMES = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
+
+
+class WordError(ValueError):
+    """Words that cannot be read; the text says why."""
+
+
+class UnknownVariableError(WordError):
+    """A variable whose value the recipe does not give."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the value of ${name} is not in the recipe")
+
+
+def split(text: str) -> list[str]:
+    """The words between blanks, with their quotes."""
+    if left := _WORD.sub("", text).strip():
+        raise WordError(f"a quote or backslash that leads nowhere: {left}")
+    return _WORD.findall(text)
+
+
+def remark(text: str) -> tuple[str, str]:
+    """Part a text before its first word that begins with '#'."""
+    starts = (match.start() for match in _WORD.finditer(text) if match[0].startswith("#"))
+    start = next(starts, len(text))
+    return text[:start], text[start:]
+
+
+def named(text: str) -> set[str]:
+    """The variables that a text names."""
+    return set(_NAMES.findall(text))
+
+
+def json_words(text: str) -> list[str] | None:
+    """The words of the exec form; None if it is not that, which makes it the shell form."""
+    try:
+        found = json.loads(text) if text.startswith("[") else None
+    except ValueError:
+        return None
+    if isinstance(found, list) and all(isinstance(word, str) for word in found):
+        return found
+    return None
+
+
+def expand(raw: str, lookup: Lookup) -> str:
+    """A word without its quotes, and with the values of its variables."""
+    return "".join(_expanded(raw, _PART, lookup))
+
+
+def _expanded(raw: str, parts: re.Pattern[str], lookup: Lookup) -> Iterator[str]:
+    at = 0
+    while at < len(raw):
+        match = parts.match(raw, at)
+        if match is None:
+            raise WordError(f"what this means is not clear: {raw[at:]}")
+        kind, text = match.lastgroup, match[match.lastgroup or 0]
+        if kind == "double":
+            yield from _expanded(text, _DOUBLE, lookup)
+        elif kind == "braced":
+            yield _braced(text, lookup)
+        else:
+            yield _value(text, lookup) if kind == "name" else text
+        at = match.end()
+
+
+def _value(name: str, lookup: Lookup) -> str:
+    value = lookup(name)
+    if value is None:
+        raise UnknownVariableError(name)
+    return value
+
+
+def _braced(text: str, lookup: Lookup) -> str:
+    match = _BRACED.fullmatch(text)
+    if match is None:
+        raise WordError(f"what this means is not clear: ${{{text}}}")
+    name, sign, word = match.groups()
+    if not sign:
+        return _value(name, lookup)
+    value = _value(name, lookup)
+    if sign == "-":
+        return value or expand(word, lookup)
+    return expand(word, lookup) if value else ""

@@ -1,0 +1,172 @@
+"""What an OCI image of a plan is, whoever builds it: where it starts, and its configuration.
+
+Dockerfiles are rendered from this, and what builds through an engine's interface obeys it as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sifwright.catalog.model import LayerFile
+from sifwright.errors import PlanError
+from sifwright.render import bootstrap, build_files, runscript
+from sifwright.render.definition import labels
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.catalog.model import EnvRule, ImageStart
+    from sifwright.plan.model import Plan
+
+__all__ = [
+    "DEFAULT_PATH",
+    "ROOT",
+    "Debootstrap",
+    "Local",
+    "OciConfig",
+    "Registry",
+    "Start",
+    "environment",
+    "image_config",
+    "programs",
+    "start",
+    "surround",
+]
+
+# What engines, and Apptainer, set where an image says nothing.
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Where the program make-root leaves a Debian system.
+ROOT = "/rootfs"
+# A number, as Kubernetes wants it; of most people's first account, so that they own what it writes.
+_USER = "1000:1000"
+# Whoever runs it, with an account in the image or without: where caches can be written.
+_HOME = "/tmp"  # noqa: S108
+_KEYWORDS = {
+    "docker": {"Bootstrap", "From"},
+    "docker-daemon": {"Bootstrap", "From"},
+    "docker-archive": {"Bootstrap", "From"},
+    "oci": {"Bootstrap", "From"},
+    "oci-archive": {"Bootstrap", "From"},
+    "debootstrap": {"Bootstrap", "OSVersion", "MirrorURL", "Include"},
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OciConfig:
+    """The configuration of the finished image; `home` is in `env`, too."""
+
+    env: Mapping[str, str]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    user: str = _USER
+    home: str = _HOME
+    working_dir: str = _HOME
+    entrypoint: tuple[str, ...] = ()
+    cmd: tuple[str, ...] = ("bash",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Registry:
+    """The plan starts from this image of a registry, by the name that the layer gives it."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Debootstrap:
+    """The plan starts from a Debian system that the program make-root makes.
+
+    It runs in the image `name`. An empty `mirror` is the building machine's, or Debian's own.
+    """
+
+    suite: str
+    include: str
+    mirror: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"docker.io/library/debian:{self.suite}-slim"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What makes the system in `ROOT`, with what `programs` gives."""
+        program = f"{build_files.BUILD}/make-root"
+        return ("bash", program, self.suite, self.include, self.mirror)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Local:
+    """The plan starts from an image of this machine: the engine's, an archive, a layout."""
+
+    kind: str
+    name: str
+
+
+Start = Registry | Debootstrap | Local
+
+
+def start(plan: Plan) -> Start:
+    """What the first step starts from; raises `PlanError` for what only a SIF can start from."""
+    base = plan.steps[0]
+    lines = bootstrap.header(base)
+    kind = lines.get("Bootstrap", "")
+    others = lines.keys() - _KEYWORDS.get(kind, set())
+    if kind not in _KEYWORDS or others:
+        line = f"Bootstrap: {kind}" if kind not in _KEYWORDS else f"{min(others)} of its header"
+        raise PlanError.of(
+            f"a Dockerfile cannot say '{line}'",
+            where=f"header of layer '{base.layer.name}'",
+            fix="Start from an image of a registry, or build with Apptainer: sifwright build.",
+        )
+    if kind == "docker":
+        return Registry(name=lines["From"])
+    if kind != "debootstrap":
+        return Local(kind=kind, name=lines["From"])
+    include = lines.get("Include", "")
+    return Debootstrap(suite=lines["OSVersion"], include=include, mirror=lines["MirrorURL"])
+
+
+def programs(plan: Plan) -> Iterator[LayerFile]:
+    """What runs the steps, and what makes the base if there is none."""
+    yield from build_files.programs()
+    yield surround()
+    names = ("run", "make-root") if isinstance(start(plan), Debootstrap) else ("run",)
+    for name in names:
+        data = build_files.package_text(f"render/templates/oci/{name}").encode()
+        yield LayerFile(path=f"{build_files.BUILD}/{name}", data=data, executable=False)
+
+
+def surround() -> LayerFile:
+    """What makes the environment that steps run in."""
+    data = build_files.package_text("render/templates/surround.sh").encode()
+    return LayerFile(path=f"{build_files.BUILD}/surround", data=data, executable=False)
+
+
+def image_config(plan: Plan, base_env: Mapping[str, str]) -> OciConfig:
+    """The configuration on top of a base image's own environment."""
+    env = {"PATH": DEFAULT_PATH, **base_env}
+    for step in plan.steps:
+        env = environment(env, step.layer.env)
+    config = OciConfig(env={**env, "HOME": _HOME}, labels=dict(labels(plan)))
+    return _starting(config, plan.image.start) if plan.image.start else config
+
+
+def _starting(config: OciConfig, start: ImageStart) -> OciConfig:
+    """Start what the image's own recipe starts."""
+    entrypoint = (runscript.PATH,) if start.script else start.entrypoint
+    folder = start.workdir or config.working_dir
+    return replace(config, entrypoint=entrypoint, cmd=start.cmd, working_dir=folder)
+
+
+def environment(before: Mapping[str, str], rules: tuple[EnvRule, ...]) -> dict[str, str]:
+    """What a layer makes of the environment before it."""
+    env = dict(before)
+    for rule in rules:
+        old = env.get(rule.name, "")
+        if rule.action == "prepend":
+            env[rule.name] = f"{rule.value}:{old}" if old else rule.value
+        elif rule.action == "append":
+            env[rule.name] = f"{old}:{rule.value}" if old else rule.value
+        elif rule.action == "set" or not old:
+            env[rule.name] = rule.value
+    return env

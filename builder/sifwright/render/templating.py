@@ -1,0 +1,69 @@
+"""Templates of the package that write shell, Lua, Tcl or Python: nothing is escaped by itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sifwright.errors import UsageError, quoted
+from sifwright.render import shell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import jinja2
+
+__all__ = ["long_text", "refuse_controls", "template"]
+
+_TCL = re.compile(r'([\\"$\[\]{}])')
+
+
+@cache
+def template(name: str, *filters: tuple[str, Callable[..., object]]) -> jinja2.Template:
+    """A template by its path in this package, in which a name that is not given is an error.
+
+    It can quote a value as a word of shell (`sh`), as a path in which variables are replaced
+    (`path`), and as a string of Lua and Tcl (`lua`, `tcl`); `filters` are further ones.
+    """
+    import jinja2  # noqa: PLC0415  # 25 ms that 'list' and 'plan' need not pay
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("sifwright", ""),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  # no HTML; each value goes through a filter
+    )
+    environment.filters |= {"sh": shell.quote, "path": shell.path, "lua": _lua, "tcl": _tcl}
+    environment.filters |= dict(filters)
+    return environment.get_template(name)
+
+
+def _lua(value: str) -> str:
+    """A string of Lua, which has JSON's escapes for line breaks and what is printable."""
+    refuse_controls(value.replace("\n", ""))
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _tcl(value: str) -> str:
+    """A word of Tcl in which nothing is replaced."""
+    refuse_controls(value)
+    escaped = _TCL.sub(r"\\\1", value)
+    return f'"{escaped}"'
+
+
+def long_text(line: str) -> str:
+    """Return a line as it stands in Lua's long brackets."""
+    return line.replace("]==]", "]= =]")
+
+
+def refuse_controls(value: str) -> None:
+    """Raise `UsageError` for what would break a line, or cannot be seen in it."""
+    if not value.isprintable():
+        raise UsageError.of(
+            f"{quoted(value)} cannot stand in a module",
+            fix="Choose a path of printable characters.",
+        )

@@ -1,0 +1,62 @@
+"""Which packages of two images differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.system.escape import escape_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sifwright.images.contents.packages import Package
+
+__all__ = ["PackageChange", "compare"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PackageChange:
+    """A package whose versions are others; None is where it is not there.
+
+    Of a Python distribution an image may have several: programs bring some of their own.
+    """
+
+    kind: str
+    name: str
+    old: str | None
+    new: str | None
+
+    @property
+    def state(self) -> str:
+        if self.old is None:
+            return "added"
+        return "removed" if self.new is None else "changed"
+
+    def document(self) -> dict[str, object]:
+        facts = {"kind": self.kind, "name": escape_name(self.name), "state": self.state}
+        return {**facts, "old": _shown(self.old), "new": _shown(self.new)}
+
+
+def compare(old: Iterable[Package], new: Iterable[Package]) -> list[PackageChange]:
+    """What was added, removed or has another version, in the order of kinds and names."""
+    return list(_changes(_versions(old), _versions(new)))
+
+
+def _changes(
+    old: dict[tuple[str, str], str], new: dict[tuple[str, str], str]
+) -> Iterator[PackageChange]:
+    for key in sorted({*old, *new}):
+        if old.get(key) != new.get(key):
+            yield PackageChange(kind=key[0], name=key[1], old=old.get(key), new=new.get(key))
+
+
+def _versions(found: Iterable[Package]) -> dict[tuple[str, str], str]:
+    versions: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        versions.setdefault((one.kind, one.name), []).append(one.version)
+    return {key: ", ".join(sorted(some)) for key, some in versions.items()}
+
+
+def _shown(version: str | None) -> str | None:
+    return None if version is None else escape_name(version)

@@ -1,0 +1,131 @@
+"""What differs between two plans: layers, and why a step is another one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sifwright.plan.plan_file import PlanFacts, StepFacts
+
+    # What is known of both sides' steps: step id -> name of an input -> value or digest.
+    Inputs = tuple[Mapping[str, Mapping[str, str]], Mapping[str, Mapping[str, str]]]
+
+__all__ = ["Change", "LayerChange", "PlanChanges", "compare"]
+
+# Inputs of a step (stepkey.py) that no plan decides; options and sources are in its document.
+_SURROUNDINGS = {"processor", "compression", "base image", "sifwright's programs"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """Something with a name; None is where it is not there."""
+
+    name: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerChange:
+    """A layer whose step is another one.
+
+    `after` is the layer before it that makes it so, or that is not there any more; where that and
+    everything else is empty, it is not known why.
+    """
+
+    layer: str
+    options: tuple[Change, ...] = ()
+    sources: tuple[Change, ...] = ()
+    files: tuple[Change, ...] = ()
+    after: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanChanges:
+    """All that differs between two plans; `reordered`: layers of both stand in another order."""
+
+    place: tuple[Change, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[LayerChange, ...] = ()
+    facts: tuple[Change, ...] = ()
+    reordered: bool = False
+
+    def __bool__(self) -> bool:
+        found = (self.place, self.added, self.removed, self.changed, self.facts, self.reordered)
+        return any(found)
+
+    def document(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def compare(old: PlanFacts, new: PlanFacts, inputs: Inputs = ({}, {})) -> PlanChanges:
+    """Compare two plans."""
+    before = {step.layer: step for step in old.steps}
+    after = {step.layer: step for step in new.steps}
+    common = [name for name in after if name in before]
+    place = {"site": old.site, "image": old.image}, {"site": new.site, "image": new.image}
+    return PlanChanges(
+        place=tuple(_changes(*place)),
+        added=tuple(name for name in after if name not in before),
+        removed=tuple(name for name in before if name not in after),
+        changed=tuple(_changed(before, after, inputs)),
+        facts=tuple(_changes(old.facts, new.facts)),
+        reordered=common != [name for name in before if name in after],
+    )
+
+
+def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
+    for name in dict.fromkeys((*new, *old)):
+        if old.get(name) != new.get(name):
+            yield Change(name=name, old=old.get(name), new=new.get(name))
+
+
+def _changed(
+    old: Mapping[str, StepFacts], new: Mapping[str, StepFacts], inputs: Inputs
+) -> Iterator[LayerChange]:
+    """The layers whose step id differs: it also stands for every step before."""
+    cause = ""
+    for layer, step in new.items():
+        if layer in old and old[layer].id != step.id:
+            own = _own(old[layer], step, inputs)
+            gone = (one for one in takewhile(layer.__ne__, old) if one not in new)
+            yield own or LayerChange(layer=layer, after=cause or next(gone, ""))
+        if layer not in old or old[layer].id != step.id:
+            cause = cause or layer
+
+
+def _own(old: StepFacts, new: StepFacts, inputs: Inputs) -> LayerChange | None:
+    """What changed in the layer itself; None if that is nothing, as far as is known."""
+    known = [one.get(step.id, {}) for one, step in zip(inputs, (old, new), strict=True)]
+    found = LayerChange(
+        layer=new.layer,
+        options=tuple(_changes(_options(old), _options(new))),
+        sources=tuple(_changes(_sources(old), _sources(new))),
+        files=tuple(_changes(*map(_files, known))) if all(known) else (),
+    )
+    return found if found.options or found.sources or found.files else None
+
+
+def _options(step: StepFacts) -> dict[str, str]:
+    return {name: choice.text for name, choice in step.options.items()}
+
+
+def _sources(step: StepFacts) -> dict[str, str]:
+    return {
+        one.name: " ".join(filter(None, (one.version, one.url, one.ref, one.digest)))
+        for one in step.sources
+    }
+
+
+def _files(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Scripts, files and variables: the inputs that a plan document does not have."""
+    return {
+        name: value
+        for name, value in inputs.items()
+        if name not in _SURROUNDINGS and not name.startswith(("option ", "source "))
+    }

@@ -1,0 +1,112 @@
+"""The two sides of a comparison: a SIF, a file with a plan, or a plan resolved now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sifwright.build.cache.store import Store
+from sifwright.build.steps import step_key
+from sifwright.errors import MachineError, UsageError, quoted
+from sifwright.images.contents.layer_stack import topmost
+from sifwright.plan import plan_file
+from sifwright.plan.plan_json import plan_json
+from sifwright.plan.resolve import resolve
+from sifwright.system.escape import escape_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sifwright.catalog.model import Catalog
+    from sifwright.plan.model import Plan
+    from sifwright.plan.plan_file import PlanFacts
+
+__all__ = ["Side", "opened"]
+
+_SUFFIXES = (".sif", ".json")
+_LARGEST_PLAN = 64 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """What was named. A SIF that is not ours has no `plan`; what is no SIF has no `sif`.
+
+    `inputs` are what the steps of a plan depend on, by step id, as far as that is known.
+    """
+
+    name: str
+    kind: Literal["sif", "plan", "defs"]
+    plan: PlanFacts | None = None
+    sif: Path | None = None
+    inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def document(self) -> dict[str, object]:
+        facts: dict[str, object] = {"name": escape_name(self.name), "kind": self.kind}
+        if self.plan:
+            facts |= {"site": self.plan.site, "image": self.plan.image, "plan": self.plan.id}
+        if self.sif:
+            facts |= {"bytes": self.sif.stat().st_size}
+        return facts
+
+
+def opened(name: str, load: Callable[[str, str], Catalog], settings: Sequence[str]) -> Side:
+    """Open what an argument names; `load` reads defs/, for the SITE or SITE/IMAGE that is named.
+
+    Raises `UsageError` for what is none of these, and whatever resolving a plan raises.
+    """
+    path = Path(name)
+    if path.is_file():
+        return _of_plan_file(path) if _starts_like_json(path) else _of_sif(path)
+    site, slash, image = name.partition("/")
+    if name.endswith(_SUFFIXES) or "/" in image or (slash and not image) or path.is_symlink():
+        fix = "Name a SIF, a plan.json or record.json, or SITE or SITE/IMAGE."
+        raise UsageError.of(f"there is no file {quoted(name)}", fix=fix)
+    plan = resolve(load(site, image), site, image, list(settings))
+    return Side(
+        name=name,
+        kind="defs",
+        plan=plan_file.parse(plan_json(plan)),
+        inputs=_inputs_of(plan),
+    )
+
+
+def _starts_like_json(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(64).lstrip()[:1] == b"{"
+
+
+def _of_plan_file(path: Path) -> Side:
+    with path.open("rb") as file:
+        text = file.read(_LARGEST_PLAN)
+    try:
+        plan = plan_file.parse(text)
+    except ValueError as error:
+        fix = "Name plan.json or record.json of an image, or what 'sifwright plan --json' printed."
+        raise UsageError.of(str(error), where=escape_name(str(path)), fix=fix) from None
+    return Side(name=str(path), kind="plan", plan=plan, inputs=_inputs_in_cache(plan))
+
+
+def _of_sif(path: Path) -> Side:
+    text = topmost(path, plan_file.IN_IMAGE)
+    try:
+        plan = plan_file.parse(text or b"")
+    except ValueError:
+        return Side(name=str(path), kind="sif", sif=path)
+    inputs = _inputs_in_cache(plan)
+    return Side(name=str(path), kind="sif", sif=path, plan=plan, inputs=inputs)
+
+
+def _inputs_of(plan: Plan) -> dict[str, dict[str, str]]:
+    return {step.id: step_key.inputs(step, {}) for step in plan.steps}
+
+
+def _inputs_in_cache(plan: PlanFacts) -> dict[str, Mapping[str, str]]:
+    """What the cache's manifests say of these steps; they stay readable until they are pruned."""
+    wanted = {step.id for step in plan.steps}
+    try:
+        entries = Store.look().entries()
+    except MachineError:
+        return {}  # it would only have explained more
+    found = ((str(one.manifest.get("step")), one.manifest.get("inputs")) for one in entries)
+    return {step: inputs for step, inputs in found if step in wanted and isinstance(inputs, dict)}

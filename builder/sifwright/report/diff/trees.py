@@ -1,0 +1,138 @@
+"""What differs between two trees: paths, and the contents of files where their sizes are equal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from sifwright.system.escape import escape_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from sifwright.images.contents.layer_stack import LayeredNode
+    from sifwright.images.contents.listing import ListedPath
+
+__all__ = ["Difference", "TreeChanges", "candidates", "compare", "largest"]
+
+State = Literal["added", "removed", "changed"]
+STATES: tuple[State, ...] = ("added", "removed", "changed")
+
+
+class Tree(Protocol):
+    """What is compared: `inspection.stack.Stack` is one."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def tree(self) -> Mapping[bytes, LayeredNode]: ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """One path. `what` names what changed of it; `bytes` are those of the file now, or before."""
+
+    path: bytes
+    state: State
+    kind: str
+    bytes: int
+    layer: str
+    what: tuple[str, ...] = ()
+
+    @property
+    def is_bytecode(self) -> bool:
+        """Whether Python made it of a file that is there, too: it has that file's time in it."""
+        return self.path.endswith(b".pyc")
+
+    def document(self) -> dict[str, object]:
+        facts = {"path": escape_name(self.path), "kind": self.kind, "bytes": self.bytes}
+        what = {"what": list(self.what)} if self.what else {}
+        return {**facts, "layer": self.layer, **what}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TreeChanges:
+    """All paths that differ, in the order of their names."""
+
+    differences: tuple[Difference, ...]
+
+    def of(self, state: State) -> list[Difference]:
+        """Those of one state, the largest first; bytecode last, which follows its source."""
+        found = (one for one in self.differences if one.state == state)
+        return sorted(found, key=lambda one: (one.is_bytecode, -one.bytes, one.path))
+
+    def layers(self) -> dict[str, dict[str, int]]:
+        """How many paths differ in each layer: layer -> state -> number."""
+        counts = Counter((one.layer, one.state) for one in self.differences)
+        names = dict.fromkeys(one.layer for one in self.differences)
+        return {name: {state: counts[name, state] for state in STATES} for name in names}
+
+
+def candidates(old: Tree, new: Tree) -> Iterator[bytes]:
+    """The files whose contents have to be compared: all else about them is equal."""
+    for path, placed in new.tree.items():
+        before, after = old.tree.get(path), placed.node
+        if before is None or {before.node.kind, after.kind} != {"file"}:
+            continue
+        if before.node.size == after.size > 0:
+            yield path
+
+
+def compare(old: Tree, new: Tree, other_contents: Collection[bytes]) -> TreeChanges:
+    """Compare all paths. `other_contents` are the candidates whose contents differ.
+
+    Times are not compared: files that are written anew are the same files.
+    """
+    return TreeChanges(differences=tuple(_differences(old, new, other_contents)))
+
+
+def _differences(old: Tree, new: Tree, other: Collection[bytes]) -> Iterator[Difference]:
+    for path in sorted({*old.tree, *new.tree}):
+        before, after = old.tree.get(path), new.tree.get(path)
+        if before is None and after is not None:
+            yield _difference("added", after, new.names)
+        elif before is not None and after is None:
+            yield _difference("removed", before, old.names)
+        elif before is not None and after is not None:
+            what = tuple(_what(before.node, after.node, same=path not in other))
+            if what:
+                yield _difference("changed", after, new.names, what)
+
+
+def _difference(
+    state: State, placed: LayeredNode, names: Sequence[str], what: tuple[str, ...] = ()
+) -> Difference:
+    node = placed.node
+    return Difference(
+        path=node.path,
+        state=state,
+        kind=node.kind,
+        bytes=node.size,
+        layer=names[placed.layer],
+        what=what,
+    )
+
+
+def _what(old: ListedPath, new: ListedPath, *, same: bool) -> Iterator[str]:
+    """What differs, as `old -> new` where that is short."""
+    if old.kind != new.kind:
+        yield f"{old.kind} -> {new.kind}"
+        return
+    if old.mode != new.mode:
+        yield f"mode {old.mode:o} -> {new.mode:o}"
+    if (old.uid, old.gid) != (new.uid, new.gid):
+        yield f"owner {old.uid}:{old.gid} -> {new.uid}:{new.gid}"
+    if old.target != new.target:
+        yield f"target {escape_name(old.target)} -> {escape_name(new.target)}"
+    if old.device != new.device:
+        yield "device"
+    if old.size != new.size:
+        yield f"size {old.size} -> {new.size}"
+    elif not same:
+        yield "contents"
+
+
+def largest(found: Sequence[Difference], number: int) -> list[dict[str, object]]:
+    """The first of them as plain data."""
+    return [one.document() for one in found[:number]]

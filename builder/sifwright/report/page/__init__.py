@@ -1,0 +1,1 @@
+"""A page about an image: the command `report`."""

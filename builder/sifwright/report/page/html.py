@@ -1,0 +1,176 @@
+"""The page as one HTML file that loads nothing: Jinja2, everything from an image escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import jinja2
+from rich.filesize import decimal
+
+from sifwright.report.page.treemap import layout
+from sifwright.system.escape import escape_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.report.page.report_data import Event, Facts
+    from sifwright.report.page.sizes import LayerSize
+    from sifwright.report.page.treemap import Cell
+
+__all__ = ["render"]
+
+# A wide map for screens, a tall one for telephones; the style sheet shows one of them.
+_MAPS = {"wide": (960.0, 520.0), "tall": (360.0, 640.0)}
+_COLOURS = 8
+_CHARACTER, _LINE, _SHORTEST = 6.9, 13.0, 5
+_TEST = "test "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Bar:
+    """A step of the timeline; `left` and `width` in percent of the whole build."""
+
+    step: str
+    state: str
+    seconds: float
+    left: float
+    width: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Test:
+    """A layer's test: only an image that passed all of them is put in place."""
+
+    layer: str
+    result: str
+    seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Row:
+    """A package of the table."""
+
+    kind: str
+    name: str
+    version: str
+    licence: str
+    bytes: int
+    layers: str
+
+
+def render(facts: Facts) -> str:
+    """The page's text."""
+    script = _text("report.js")
+    maps = {name: layout(facts.layers, *size) for name, size in _MAPS.items()}
+    return _template().render(
+        facts=facts,
+        style=_text("report.css"),
+        script=script,
+        script_digest=_digest(script),
+        maps=maps,
+        sizes=_MAPS,
+        total=sum(layer.bytes for layer in facts.layers),
+        bars=list(_bars(facts.events)),
+        tests=list(_tests(facts)),
+        packages=list(_rows(facts)),
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("sifwright", ""),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=True,
+        finalize=_finalized,
+    )
+    environment.filters |= {"size": decimal, "label": _label, "colour": _colour}
+    return environment.get_template("report/page/templates/report.html.j2")
+
+
+def _finalized(value: object) -> object:
+    """What is printed holds no control characters: HTML has no way to write them."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return "\n".join(map(_visible, value.split("\n")))
+    return value
+
+
+def _visible(line: str) -> str:
+    return line if line.replace("\t", "").isprintable() else escape_name(line)
+
+
+def _text(name: str) -> str:
+    """A part of the page that is ours: nothing in it comes from an image."""
+    return resources.files("sifwright").joinpath(f"report/page/templates/{name}").read_text()
+
+
+def _digest(script: str) -> str:
+    """For the page's policy: a browser runs this script and no other."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _colour(number: int) -> str:
+    """The class that gives a layer its colour."""
+    return f"c{number % _COLOURS}"
+
+
+def _label(cell: Cell) -> list[str]:
+    """The lines that fit into a cell: its name, cut if need be, and its size."""
+    room = int((cell.box.height - 4) // _LINE)
+    widest = int((cell.box.width - 6) / _CHARACTER)
+    if widest < min(_SHORTEST, len(cell.name)):
+        return []
+    size = decimal(cell.bytes)
+    name = cell.name if len(cell.name) <= widest else f"{cell.name[: widest - 1]}…"
+    return [name, size][:room] if len(size) <= widest else [name][:room]
+
+
+def _bars(events: tuple[Event, ...]) -> Iterator[_Bar]:
+    end = max((one.start + one.seconds for one in events), default=0.0) or 1.0
+    for one in events:
+        left, width = 100 * one.start / end, 100 * one.seconds / end
+        yield _Bar(step=one.step, state=one.state, seconds=one.seconds, left=left, width=width)
+
+
+def _tests(facts: Facts) -> Iterator[_Test]:
+    ran = {one.step: one for one in facts.events if one.step.startswith(_TEST)}
+    for step in facts.plan.steps:
+        event = ran.get(_TEST + step.layer)
+        result = "passed" if event else "no test of its own" if ran else "not recorded"
+        yield _Test(layer=step.layer, result=result, seconds=event.seconds if event else None)
+
+
+def _rows(facts: Facts) -> Iterator[_Row]:
+    """All packages, the largest first; the first of several with one name has their size."""
+    sizes = _sizes(facts.layers)
+    rows = []
+    for one in facts.packages:
+        size, layers = sizes.pop((one.kind, one.name), (0, ()))
+        rows.append(
+            _Row(
+                kind=one.kind,
+                name=one.name,
+                version=one.version,
+                licence=one.licence,
+                bytes=size,
+                layers=", ".join(layers),
+            )
+        )
+    yield from sorted(rows, key=lambda row: (-row.bytes, row.name))
+
+
+def _sizes(layers: tuple[LayerSize, ...]) -> dict[tuple[str, str], tuple[int, tuple[str, ...]]]:
+    found: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {}
+    for layer in layers:
+        for part in layer.parts:
+            size, names = found.get((part.kind, part.name), (0, ()))
+            found[part.kind, part.name] = size + part.bytes, (*names, layer.name)
+    return found

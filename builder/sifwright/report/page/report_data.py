@@ -1,0 +1,169 @@
+"""All that the page says about an image, gathered from its folder, its SIF and the cache."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import LISTING, SQUASHFS
+from sifwright.errors import MachineError, SifwrightError
+from sifwright.images.contents import listing, packages
+from sifwright.images.contents.layer_stack import LayerStack, stacked
+from sifwright.images.sif import sif_file
+from sifwright.images.sif.format import DataType
+from sifwright.plan import plan_file
+from sifwright.report.page import sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from sifwright.build.cache.store import CacheEntry
+    from sifwright.build.request.image_folder import ImageFolder
+    from sifwright.images.contents.packages import Package
+    from sifwright.plan.plan_file import PlanFacts
+    from sifwright.report.page.sizes import LayerSize
+
+__all__ = ["Event", "Facts", "gather", "timeline"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """One step of the build; seconds since it began. `state` is empty in old records."""
+
+    step: str
+    state: str
+    start: float
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Facts:
+    """An image; `record` is what its build wrote, as it stands there.
+
+    `by_layer` says whether it is known which layer a file comes from.
+    """
+
+    plan: PlanFacts
+    record: Mapping[str, Any]
+    events: tuple[Event, ...]
+    definition: str
+    layers: tuple[LayerSize, ...]
+    by_layer: bool
+    packages: tuple[Package, ...]
+    packed: int
+
+
+def gather(output: ImageFolder) -> Facts:
+    """Read an image that was built; raises `UsageError` if its SIF cannot be read.
+
+    Which layer the files of a flat SIF are from is known as long as the cache has its steps.
+    """
+    stack = LayerStack.of(output.link)
+    wanted = [*packages.sources(stack.tree, names_only=False), plan_file.IN_IMAGE]
+    texts = stack.texts(wanted)
+    record = _record(output.record)
+    plan = _plan(record, texts.get(plan_file.IN_IMAGE, b""), output.link)
+    found = packages.find(texts, stack.tree)
+    layers, by_layer = _layers(stack, plan, found)
+    return Facts(
+        plan=plan,
+        record=record,
+        events=timeline(record),
+        definition=_definition(output.link),
+        layers=tuple(layers),
+        by_layer=by_layer,
+        packages=tuple(found),
+        packed=output.link.stat().st_size,
+    )
+
+
+def timeline(record: Mapping[str, Any]) -> tuple[Event, ...]:
+    """The steps of the build in their order; of an old record, one after the other."""
+    try:
+        if "timeline" in record:
+            return tuple(_event(one) for one in record["timeline"])
+        found, start = [], 0.0
+        for step, seconds in record.get("seconds", {}).items():
+            found.append(Event(step=str(step), state="", start=start, seconds=float(seconds)))
+            start += float(seconds)
+        return tuple(found)
+    except (TypeError, ValueError, LookupError, AttributeError):
+        return ()
+
+
+def _event(one: Mapping[str, Any]) -> Event:
+    return Event(
+        step=str(one["step"]),
+        state=str(one["state"]),
+        start=float(one["start"]),
+        seconds=float(one["seconds"]),
+    )
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """The record, or nothing: the image can be described without it."""
+    try:
+        record = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(record, dict) or not isinstance(record.get("sources", []), list):
+        return {}
+    return record
+
+
+def _plan(record: Mapping[str, Any], text: bytes, sif: Path) -> PlanFacts:
+    """The plan of the image itself; else, if that has none, of its record."""
+    for source in (text, json.dumps(record)):
+        try:
+            return plan_file.parse(source)
+        except ValueError:
+            continue
+    fix = "Build it again: sifwright build"
+    raise MachineError.of("neither the image nor its record holds a plan", where=str(sif), fix=fix)
+
+
+def _definition(sif: Path) -> str:
+    found = sif_file.read(sif)
+    for one in found.descriptors:
+        if one.data_type == DataType.DEFINITION:
+            return sif_file.data(sif, one).decode(errors="replace")
+    return ""
+
+
+def _layers(
+    stack: LayerStack, plan: PlanFacts, found: Sequence[Package]
+) -> tuple[list[LayerSize], bool]:
+    """The layers and what is in them, by what the SIF or the cache knows."""
+    if len(stack.names) > 1:
+        own = list(zip(stack.names, stack.sizes, strict=True))
+        return sizes.attribute(stack.tree, found, own), True
+    entries = _entries(plan)
+    if not entries:
+        return sizes.attribute(stack.tree, found, [("image", stack.sizes[0])]), False
+    known = stacked([listing.read(entry.file(LISTING)) for entry in entries])
+    tree = sizes.regrouped(stack.tree, known, len(entries))
+    named = [(step.layer, _packed(one)) for step, one in zip(plan.steps, entries, strict=True)]
+    return sizes.attribute(tree, found, [*named, ("metadata", 0)]), True
+
+
+def _packed(entry: CacheEntry) -> int:
+    return int(entry.manifest["files"][SQUASHFS]["bytes"])
+
+
+def _entries(plan: PlanFacts) -> list[CacheEntry]:
+    """The cached results of all steps, the lowest first; none if one is not there any more."""
+    try:
+        store = Store.look()
+        last = (one for one in store.entries() if one.manifest.get("step") == plan.id)
+        entry, found = next(last, None), []
+        while entry is not None:
+            found.append(entry)
+            below = entry.manifest["below"]
+            entry = store.peek(below) if below else None
+    except (SifwrightError, LookupError):
+        return []
+    steps = [one.manifest.get("step") for one in reversed(found)]
+    return found[::-1] if steps == [step.id for step in plan.steps] else []

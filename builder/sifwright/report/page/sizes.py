@@ -1,0 +1,100 @@
+"""Whose the bytes of an image are: layer by layer, and in each package by package."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.images.contents.layer_stack import LayeredNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sifwright.images.contents.packages import Package
+
+__all__ = ["OTHER", "LayerSize", "Part", "attribute", "regrouped"]
+
+# What belongs to no package.
+OTHER = "other files"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """What a package has in one layer; `bytes` unpacked, names of one file counting once."""
+
+    kind: str
+    name: str
+    bytes: int
+    files: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerSize:
+    """A layer and its parts, the largest first. `packed` is 0 where it is not known."""
+
+    name: str
+    packed: int
+    parts: tuple[Part, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+    @property
+    def files(self) -> int:
+        return sum(part.files for part in self.parts)
+
+
+def attribute(
+    tree: Mapping[bytes, LayeredNode],
+    packages: Sequence[Package],
+    layers: Sequence[tuple[str, int]],
+) -> list[LayerSize]:
+    """Count every file of the tree once. `layers` are names and packed sizes, the lowest first."""
+    owners = {path: (one.kind, one.name) for one in packages for path in one.files}
+    sizes: dict[int, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
+    for path, layer, size in _files(tree):
+        sizes[layer][owners.get(path, ("", OTHER))].append(size)
+    return [
+        LayerSize(name=name, packed=packed, parts=tuple(_parts(sizes[number])))
+        for number, (name, packed) in enumerate(layers)
+    ]
+
+
+def regrouped(
+    tree: Mapping[bytes, LayeredNode], known: Mapping[bytes, LayeredNode], last: int
+) -> dict[bytes, LayeredNode]:
+    """The tree of a flat SIF with the layers that a stack of listings knows.
+
+    What is in none, or has another size there, counts for the layer with the number `last`.
+    """
+
+    def layer(path: bytes, placed: LayeredNode) -> int:
+        found = known.get(path)
+        return found.layer if found and found.node.size == placed.node.size else last
+
+    return {
+        path: LayeredNode(node=placed.node, layer=layer(path, placed))
+        for path, placed in tree.items()
+    }
+
+
+def _files(tree: Mapping[bytes, LayeredNode]) -> Iterator[tuple[bytes, int, int]]:
+    """Path, layer and size of each file; further names of a file have no size."""
+    seen: set[tuple[int, int]] = set()
+    for path, placed in tree.items():
+        node = placed.node
+        if node.kind != "file":
+            continue
+        group = placed.layer, node.links
+        yield path, placed.layer, 0 if node.links and group in seen else node.size
+        seen.add(group)
+
+
+def _parts(sizes: Mapping[tuple[str, str], Sequence[int]]) -> list[Part]:
+    found = [
+        Part(kind=kind, name=name, bytes=sum(some), files=len(some))
+        for (kind, name), some in sizes.items()
+    ]
+    return sorted(found, key=lambda part: (-part.bytes, part.name))

@@ -1,0 +1,34 @@
+"""The command `show`: one site, image or layer, as text or as data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from sifwright.plan.resolve import choose
+from sifwright.report import show_layers, show_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.catalog.model import Catalog
+
+__all__ = ["document", "lines"]
+
+
+def lines(catalog: Catalog, kind: str, name: str) -> Iterator[str]:
+    """The text about one thing; raises `UsageError` if there is none of that name."""
+    if kind == "image":
+        return show_layers.image_lines(catalog, choose(catalog.images, name, kind))
+    if kind == "layer":
+        return show_layers.layer_lines(choose(catalog.layers, name, kind))
+    return show_site.site_lines(choose(catalog.sites, name, kind))
+
+
+def document(catalog: Catalog, kind: str, name: str) -> dict[str, Any]:
+    """The same as data."""
+    if kind == "image":
+        return show_layers.image_document(catalog, choose(catalog.images, name, kind))
+    if kind == "layer":
+        return show_layers.layer_document(choose(catalog.layers, name, kind))
+    return asdict(choose(catalog.sites, name, kind))

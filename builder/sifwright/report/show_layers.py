@@ -1,0 +1,135 @@
+"""One image or one layer in plain words, for the command `show`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from sifwright.catalog.model import TableCell
+from sifwright.errors import PlanError
+from sifwright.plan.resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from sifwright.catalog.model import (
+        Catalog,
+        Image,
+        ImageSlot,
+        Layer,
+        Option,
+        Origin,
+        Requirement,
+        Source,
+    )
+
+__all__ = ["image_document", "image_lines", "layer_document", "layer_lines"]
+
+
+def image_lines(catalog: Catalog, image: Image) -> Iterator[str]:
+    """The layers of an image in order, and at which sites they go together."""
+    yield f"{image.name}: {image.description}"
+    yield "\nlayers, in order"
+    for entry in image.layers:
+        summary = catalog.layers[entry.choices[0]].summary
+        yield f"  {' or '.join(entry.choices):<24}{summary}{_condition(entry)}"
+        yield from (f"      {name} = {value}" for name, value in entry.options.items())
+    refused = {name: _refusal(catalog, image, name) for name in catalog.sites}
+    yield "\nat sites"
+    yield f"  {', '.join(name for name, why in refused.items() if not why) or 'none'}"
+    if any(refused.values()):
+        yield "\nnot at"
+        yield from (f"  {name:<18}{why}" for name, why in refused.items() if why)
+
+
+def image_document(catalog: Catalog, image: Image) -> dict[str, Any]:
+    """An image as data; of each site, why the image is refused there, or nothing."""
+    return {
+        **asdict(image),
+        "sites": {name: _refusal(catalog, image, name) for name in catalog.sites},
+    }
+
+
+def _condition(entry: ImageSlot) -> str:
+    first = ["the first that suits the site"] if len(entry.choices) > 1 else []
+    narrowed = [f"for {_suits(entry.suits)}"] if entry.suits else []
+    left_out = ["left out where it does not suit"] if entry.optional else []
+    told = "; ".join(first + narrowed + left_out)
+    return f" ({told})" if told else ""
+
+
+def _suits(suits: Mapping[str, tuple[str, ...]]) -> str:
+    return ", ".join(f"{name} {' or '.join(values)}" for name, values in suits.items())
+
+
+def _refusal(catalog: Catalog, image: Image, site: str) -> str:
+    """Why an image cannot be planned for a site; empty if it can."""
+    try:
+        resolve(catalog, site, image.name, [])
+    except PlanError as error:
+        return error.problems[0].what
+    return ""
+
+
+def layer_document(layer: Layer) -> dict[str, Any]:
+    """A layer's header as data, without its scripts and files."""
+    document = asdict(layer)
+    return {key: document[key] for key in document if key not in ("install", "test", "files")}
+
+
+def layer_lines(layer: Layer) -> Iterator[str]:
+    """What a layer needs, gives and can be told."""
+    yield f"{layer.name}: {layer.summary}"
+    facts = {
+        "built by": "; ".join(f"{how}: {what}" for how, what in (layer.built or {}).items())
+        or ("no test, never" if layer.built is not None else ""),
+        "for sites with": _suits(layer.suits),
+        "requires": ", ".join(_need(need) for need in layer.requires),
+        "provides": ", ".join(layer.provides),
+        "says": ", ".join(f"{name} ({_origin(o)})" for name, o in layer.facts.items()),
+        "takes": f"{layer.disk_mb} MB" if layer.disk_mb else "",
+    }
+    yield from (f"  {name:<18}{text}" for name, text in facts.items() if text)
+    if layer.options:
+        yield "\noptions"
+    for option in layer.options.values():
+        yield f"  {option.name} = {_default(option)}"
+        yield f"      {option.description}"
+        if option.enum:
+            yield f"      one of: {', '.join(map(str, option.enum))}"
+    if layer.sources:
+        yield "\nsources"
+    for source in layer.sources:
+        yield f"  {source.name:<18}{source.url}"
+        yield f"      versions: {', '.join(_versions(source))}"
+
+
+def _default(option: Option) -> str:
+    if option.derived is not None:
+        return _origin(option.derived)
+    default = option.default
+    return str(default).lower() if isinstance(default, bool) else str(default) or "(empty)"
+
+
+def _origin(origin: Origin) -> str:
+    """Where a value comes from, in words."""
+    if isinstance(origin, TableCell):
+        return f"versions.yaml: {origin.column} of {origin.table} by {_origin(origin.row)}"
+    kind, _, name = origin.partition(".")
+    return {
+        "option": f"option {name}",
+        "fact": f"{name} of an earlier layer",
+        "site": f"the site's {name}",
+    }.get(kind, name)
+
+
+def _versions(source: Source) -> Iterator[str]:
+    for version, pin in source.versions.items():
+        yield f"{version} (unchecked)" if pin.unchecked else version
+
+
+def _need(need: Requirement) -> str:
+    """What is required, and where if not everywhere."""
+    where = "; ".join(f"{name} {' or '.join(values)}" for name, values in need.suits.items())
+    return f"{need.name} (at sites with {where})" if where else need.name

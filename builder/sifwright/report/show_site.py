@@ -1,0 +1,240 @@
+"""One site in plain words, with the reason and source of what it sets; all sites as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.build.checks import build_place
+from sifwright.catalog.site_consistency import default_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.table import Table
+
+    from sifwright.catalog.model import JobFacts, Reason, Site
+
+__all__ = ["site_lines", "site_table"]
+
+_VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "cpu": "no GPUs"}
+_GROUPS = {
+    "always": "for every launch",
+    "one-node": "for launches on one node",
+    "several-nodes": "for launches on several nodes",
+}
+_PURGE = {"plain": "after module purge", "force": "after module --force purge"}
+_HEAD = ("site", "GPUs", "per node", "scheduler", "fabric", "image", "what it is")
+
+
+def site_table(sites: Iterable[Site]) -> Table:
+    """The sites, one in each row; only the last column is ever wrapped."""
+    from rich.table import Table  # noqa: PLC0415  # not needed for --json
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False)
+    for name in _HEAD:
+        table.add_column(name, no_wrap=name != _HEAD[-1])
+    for site in sites:
+        # As text: the words of a file are no markup.
+        table.add_row(*(Text(cell) for cell in _row(site)))
+    return table
+
+
+def _row(site: Site) -> tuple[str, ...]:
+    started = site.launcher if site.launcher != site.scheduler else ""
+    return (
+        site.name,
+        " ".join(filter(None, (site.vendor, site.arch))),
+        str(site.node.gpus or "-"),
+        "+".join(filter(None, (site.scheduler, started))),
+        site.fabric if site.fabric != "none" else "-",
+        site.image,
+        site.description,
+    )
+
+
+def site_lines(site: Site) -> Iterator[str]:
+    """Everything sifwright knows of a site."""
+    yield f"{site.name}: {site.description}"
+    sections = {
+        "nodes": _nodes(site),
+        "network": _network(site),
+        "jobs": _jobs(site),
+        "images": _images(site),
+        "on the host": _host(site),
+        "limits": ((text, "") for text in site.limits),
+        "not verified": ((text, "") for text in site.unverified),
+        "read in": ((text, "") for text in site.sources),
+    }
+    for title, facts in sections.items():
+        found = [(name, text) for name, text in facts if name]
+        if found:
+            yield f"\n{title}"
+            yield from (f"  {name:<20}{text}".rstrip() for name, text in found)
+        if title == "on the host":
+            yield from _environment(site)
+
+
+def _nodes(site: Site) -> Iterator[tuple[str, str]]:
+    node, driver = site.node, site.driver
+    count = f"{node.gpus} on each node, " if node.gpus else ""
+    arch = f", {site.arch}" if site.arch else ""
+    yield "GPUs", f"{count}{_VENDORS[site.vendor]}{arch}"
+    if driver.version or driver.cuda:
+        cuda = f", runs CUDA {driver.cuda}" if driver.cuda else ""
+        yield "driver", f"{driver.version or 'unknown'}{cuda}"
+    yield "processor", site.processor
+    if node.cpus:
+        per_task = f", {node.cpus_per_task} for each task with a GPU" if node.cpus_per_task else ""
+        yield "CPUs for jobs", f"{node.cpus}{per_task}"
+    for number, mask in enumerate(node.cpu_masks):
+        yield f"CPUs of rank {number}", f"{_cpus(mask)} ({mask})"
+    if site.gpu_visibility:
+        seen = {"own": "its own GPU only", "all": "all GPUs of its node"}
+        yield "a rank sees", seen[site.gpu_visibility]
+
+
+def _cpus(mask: str) -> str:
+    """The CPUs of a mask as ranges: 0xfe is 1-7."""
+    bits = f"{int(mask, 16):b}"[::-1]
+    numbers = [number for number, bit in enumerate(bits) if bit == "1"]
+    starts = [n for n in numbers if n - 1 not in numbers]
+    ends = [n for n in numbers if n + 1 not in numbers]
+    return ",".join(f"{a}-{b}" if a != b else str(a) for a, b in zip(starts, ends, strict=True))
+
+
+def _network(site: Site) -> Iterator[tuple[str, str]]:
+    if site.fabric != "none":
+        nics = f", {site.nics} adapters on each node" if site.nics else ""
+        yield "fabric", f"{site.fabric}{nics}"
+    if site.interface:
+        yield "ranks meet on", site.interface
+    if site.libfabric:
+        yield "host's libfabric", site.libfabric
+    if site.mpi != "none":
+        yield "host's MPI", f"{site.mpi} {site.mpi_version}".rstrip()
+    if site.host_mpi:
+        yield "in containers", f"that MPI, with jobscript --host-mpi ({site.host_mpi.source})"
+    if site.rdzv_get_disabled:
+        yield "rendezvous GET", "disabled by the scheduler, for FI_CXI_RDZV_PROTO=alt_read"
+    if site.network_expect:
+        yield "check-comm wants", f"{', '.join(site.network_expect)} in NCCL's log"
+
+
+def _jobs(site: Site) -> Iterator[tuple[str, str]]:
+    job = site.job
+    yield "scheduler", site.scheduler if site.scheduler != "local" else "none"
+    launchers = [site.launcher if site.launcher != "local" else "torchrun", *site.other_launchers]
+    yield "ranks start with", " or ".join(launchers)
+    yield from _launchers(site)
+    yield "engines", ", ".join(site.engines)
+    yield from _partitions(site)
+    if job.needs_account:
+        yield "account", "must be given"
+    if job.time:
+        yield "time", f"{job.time}, unless asked for another"
+    if words := list(_directives(job)):
+        yield "directives", ", ".join(words)
+    if job.select:
+        yield "of each node", ", ".join(f"{key}={value}" for key, value in job.select.items())
+
+
+def _launchers(site: Site) -> Iterator[tuple[str, str]]:
+    for launcher, options in site.launch.items():
+        for what, words in (("GPU", options.task_per_gpu), ("node", options.task_per_node)):
+            if words:
+                yield f"{launcher}, per {what}", " ".join(words)
+        if options.pmi:
+            yield f"{launcher} speaks", ", ".join(options.pmi)
+        if options.avoid:
+            source = f" ({options.source})" if options.source else ""
+            yield f"{launcher}, better not", f"{options.avoid}{source}"
+
+
+def _partitions(site: Site) -> Iterator[tuple[str, str]]:
+    lists = ((default_partition(site), "to", site.partitions), ("qos", "qos", site.qos))
+    for key, title, known in lists:
+        for name, text in known.items():
+            default = " (default)" if name == site.job.directives.get(key) else ""
+            yield f"{title} {name}", f"{text}{default}"
+
+
+def _directives(job: JobFacts) -> Iterator[str]:
+    for name, value in job.directives.items():
+        yield name if value is True else f"{name}={value}"
+    if job.gpu_directive:
+        yield "gres=gpu:N" if job.gpu_directive == "gres" else f"{job.gpu_directive}=N"
+
+
+def _images(site: Site) -> Iterator[tuple[str, str]]:
+    yield "default", site.image
+    yield "layout", f"{site.layout}, {site.compression}"
+    yield from build_place.facts(site)
+    for layer, options in site.options.items():
+        yield layer, ", ".join(f"{key} {value}" for key, value in options.items())
+    if site.registry_mirror:
+        yield "for docker.io", site.registry_mirror
+    if "container" in site.engines:
+        yield "run with", _engine(site)
+        yield from _listed("binds, if there", site.binds)
+        if site.central:
+            yield "central images", site.central
+        if site.commands:
+            yield "modules bring", ", ".join(site.commands)
+
+
+def _engine(site: Site) -> str:
+    known = f"{site.container_product} {site.container_version}".strip()
+    return f"{site.container_program} ({known})" if known else site.container_program
+
+
+def _host(site: Site) -> Iterator[tuple[str, str]]:
+    modules = site.modules
+    for name, loaded in (("container", modules.container), ("native", modules.native)):
+        if loaded:
+            purged = f" {_PURGE[modules.purge]}" if modules.purge else ""
+            yield f"modules, {name}", f"{' '.join(loaded)}{purged}"
+    if site.cache:
+        yield "caches", site.cache
+    yield from site.proxies.items()
+
+
+def _listed(name: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for number, value in enumerate(values):
+        yield name if number == 0 else " ", value
+
+
+def _environment(site: Site) -> Iterator[str]:
+    found = site.environment
+    for group, values in found.groups.items():
+        if values:
+            yield f"\nenvironment {_GROUPS[group]}, where it is not set already"
+        for name, value in values.items():
+            yield f"  {name}={value}"
+            yield from _because(found.reasons.get(group, {}).get(name))
+    yield from _mpi_environment(site)
+    if found.not_set:
+        yield "\nenvironment that is left unset"
+    for name, reason in found.not_set.items():
+        yield f"  {name}"
+        yield from _because(reason)
+
+
+def _mpi_environment(site: Site) -> Iterator[str]:
+    """What is set beside that where the ranks use the host's MPI."""
+    groups = [("jobscript --run-in host, --host-mpi", site.mpi_environment, site.mpi_reasons)]
+    if host := site.host_mpi:
+        groups.append(("jobscript --host-mpi", host.environment, host.reasons))
+    for where, values, reasons in groups:
+        if values:
+            yield f"\nenvironment with the host's MPI ({where})"
+        for name, value in values.items():
+            yield f"  {name}={value}"
+            yield from _because(reasons.get(name))
+
+
+def _because(reason: Reason | None) -> Iterator[str]:
+    if reason and reason.why:
+        yield f"      {reason.why}"
+    if reason and reason.source:
+        yield f"      read in {reason.source}"

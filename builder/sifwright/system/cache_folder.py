@@ -1,0 +1,82 @@
+"""Where the cache is, and whether it can be used."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from sifwright.errors import MachineError
+
+__all__ = ["CLAIMS", "ENTRIES", "LEASES", "downloads", "look", "make", "root"]
+
+# The number is the format's: another format has a folder of its own, so that versions of sifwright
+# can share a cache and never meet what they do not understand.
+_FORMAT = "steps-1"
+_DOWNLOADS = "downloads-1"
+ENTRIES, CLAIMS, LEASES = "entries", "claims", "leases"
+
+
+def root() -> Path:
+    """SIFWRIGHT_CACHE, else what the XDG base directory specification says."""
+    if own := os.environ.get("SIFWRIGHT_CACHE"):
+        return Path(own).absolute() / _FORMAT
+    # The specification has relative values ignored.
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    if not caches.is_absolute():
+        caches = _home() / ".cache"
+    return caches / "sifwright" / _FORMAT
+
+
+def downloads() -> Path:
+    """Beside the steps, on the same file system."""
+    return root().with_name(_DOWNLOADS)
+
+
+def make(folder: Path) -> None:
+    """Make the cache's folders, for us alone; raises `MachineError` if they cannot be used."""
+    from sifwright.system import cache_errors, liveness  # noqa: PLC0415  # most ask only where it is
+
+    with cache_errors.translate_errors(folder):
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in _folders(folder):
+            path.mkdir(mode=0o700, exist_ok=True)
+            _refuse_others(path)
+        liveness.clock(folder)  # writes: a cache that cannot be written is refused here
+
+
+def look(folder: Path) -> None:
+    """Raise `MachineError` for a cache that others can write; make and write nothing."""
+    from sifwright.system import cache_errors  # noqa: PLC0415  # as above
+
+    with cache_errors.translate_errors(folder):
+        for path in _folders(folder):
+            with suppress(FileNotFoundError):
+                _refuse_others(path)
+
+
+def _folders(folder: Path) -> tuple[Path, ...]:
+    return folder, *(folder / name for name in (ENTRIES, CLAIMS, LEASES))
+
+
+def _refuse_others(folder: Path) -> None:
+    """What another user can write, we would run; what root writes, its owner could not remove."""
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
+        ids = f"id {status.st_uid}, ours is {os.geteuid()}"
+        what = f"the step cache belongs to another user ({ids})"
+        raise MachineError.of(what, where=str(folder), fix="Choose another with SIFWRIGHT_CACHE.")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = f"{stat.S_IMODE(status.st_mode):04o}"
+        what = f"other users can write to the step cache (mode {mode}), so into images, too"
+        fix = f"Remove it (rm -r {folder}), since its results cannot be trusted, or choose another"
+        raise MachineError.of(what, where=str(folder), fix=f"{fix} with SIFWRIGHT_CACHE.")
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        what = "there is no home folder for the step cache"
+        raise MachineError.of(what, fix="Choose a folder with SIFWRIGHT_CACHE.") from error

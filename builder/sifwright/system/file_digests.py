@@ -1,0 +1,75 @@
+"""Digests of large files, read once a day for as long as nothing touches them.
+
+Whatever writes to a file changes the time of its change, which no program can set (ctime in
+inode(7)). What a disk loses by itself changes none of that: so a digest is believed for a day.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sifwright.system import fact_cache, files
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["SIF", "identity", "read", "remember", "remembered", "sha256"]
+
+# In front of the identities of SIFs whose fingerprint is remembered.
+SIF = "sif "
+_FILE = "digests.json"
+# Of SIFs that were built and SIFs that images start from.
+_KEPT = 200
+_SECONDS = 24 * 3600
+
+
+def sha256(path: Path) -> str:
+    """The file's digest."""
+    return remembered(path, "", files.sha256)
+
+
+def remembered(path: Path, kind: str, measure: Callable[[Path], str]) -> str:
+    """Return a digest of another kind, that `measure` reads from the file."""
+    return _digest(path, kind, identity(path.stat()), measure)
+
+
+def read(path: Path, kind: str = "", measure: Callable[[Path], str] = files.sha256) -> str:
+    """The digest of what is there now, whatever is remembered."""
+    status = path.stat()
+    digest = measure(path)
+    if identity(path.stat()) == identity(status):
+        remember(status, digest, kind)
+    return digest
+
+
+@cache
+def _digest(path: Path, kind: str, identity_now: str, measure: Callable[[Path], str]) -> str:
+    """Of gigabytes, and asked for by the record, the cache and the build."""
+    return _known(kind + identity_now) or read(path, kind, measure)
+
+
+def _known(key: str) -> str:
+    """What is remembered of it; empty if that is too old, or of a format without times."""
+    match fact_cache.read(_FILE).get(key):
+        # Not what was noted in the future either: the clock was wrong then, or is now.
+        case [str(digest), int(noted)] if 0 <= time.time() - noted < _SECONDS:
+            return digest
+    return ""
+
+
+def identity(status: os.stat_result) -> str:
+    """Tells a file, as it is now, from every other one and from itself after a change."""
+    place = f"{status.st_dev} {status.st_ino} {status.st_size}"
+    return f"{place} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+def remember(status: os.stat_result, digest: str, kind: str = "") -> None:
+    """That this is the digest of the file with this status."""
+    known, key = fact_cache.read(_FILE), kind + identity(status)
+    known.pop(key, None)
+    newest = list(known.items())[1 - _KEPT :]
+    fact_cache.write(_FILE, {**dict(newest), key: [digest, int(time.time())]})

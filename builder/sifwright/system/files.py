@@ -1,0 +1,126 @@
+"""Put files in place so that a reader sees the old one or the new one, and never a part of one.
+
+Everything is made in a temporary folder on the same file system and moved from there.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "NO_LINKS",
+    "NO_LINK_HERE",
+    "link_or_move",
+    "name_file_in_errors",
+    "publish",
+    "publish_new",
+    "relink",
+    "sha256",
+    "sync_folder",
+    "write",
+]
+
+# What file systems answer that have no hard links.
+NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
+# Another file system, or more links than a file may have there.
+NO_LINK_HERE = NO_LINKS | {errno.EXDEV, errno.EMLINK}
+
+
+@contextmanager
+def name_file_in_errors(path: Path) -> Iterator[None]:
+    """Give an `OSError` the file's name, which that of an open file (fsync, read) lacks."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def publish(finished: Path, path: Path) -> None:
+    """Move a finished file into place in one step that survives a power cut."""
+    _sync(finished, path)
+    finished.replace(path)
+    sync_folder(path.parent)
+
+
+def publish_new(finished: Path, path: Path) -> None:
+    """As `publish`, where nothing is yet; raises FileExistsError if something is there by now."""
+    _sync(finished, path)
+    try:
+        path.hardlink_to(finished)
+    except OSError as error:
+        # NFS may repeat a request that was carried out, and report that it failed.
+        if error.errno in NO_LINKS:
+            _move_new(finished, path)
+        elif finished.stat().st_nlink == 1:
+            raise
+    finished.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _sync(finished: Path, path: Path) -> None:
+    """Have its bytes on the disk; an error is that of the file it will be."""
+    with name_file_in_errors(path), finished.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _move_new(finished: Path, path: Path) -> None:
+    """Without hard links there is a moment in which somebody else's would be replaced."""
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    finished.replace(path)
+
+
+def link_or_move(file: Path, folder: Path) -> Path:
+    """Give the file another name in the folder; where there are no hard links, it moves there."""
+    name = folder / file.name
+    try:
+        name.hardlink_to(file)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        file.rename(name)
+    return name
+
+
+def write(path: Path, data: bytes, *, mode: int) -> None:
+    """Write a small file with that mode; killed at any moment, the old one is still there."""
+    import tempfile  # noqa: PLC0415  # most commands write nothing
+
+    with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=path.parent) as folder:
+        finished = Path(folder) / "file"
+        finished.write_bytes(data)
+        finished.chmod(mode)
+        publish(finished, path)
+
+
+def relink(link: Path, target: str, folder: Path) -> None:
+    """Point a symbolic link elsewhere in one step; `folder` is for the new one."""
+    new = folder / link.name
+    new.symlink_to(target)
+    new.replace(link)
+    sync_folder(link.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in the folder durable (fsync(2): the entry is not synced with the file)."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with name_file_in_errors(folder):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sha256(path: Path) -> str:
+    with name_file_in_errors(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,120 @@
+"""Which ids a build has for the owners of an image's files: subordinate ones, or one alone."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.errors import Problem, UsageError
+from sifwright.system.search_path import search_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "FILES",
+    "VARIABLE",
+    "are_one",
+    "lacks_capabilities",
+    "needs_fakeroot",
+    "problems",
+    "subordinate_ids",
+    "why_one",
+]
+
+VARIABLE = "SIFWRIGHT_IDS"
+FILES = (Path("/etc/subuid"), Path("/etc/subgid"))
+# What an image may own files with: the ids of a system (useradd gives as many).
+_RANGE = 65536
+
+
+def are_one() -> bool:
+    """Tell whether a build has one uid and one gid. Raises `UsageError` for a strange variable."""
+    return bool(why_one())
+
+
+def why_one() -> str:
+    """Say why a build has one uid and one gid; nothing if it has subordinate ids, or is root's."""
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted not in {"", "one", "many"}:
+        what = f"there is no such number of ids: '{wanted}'"
+        raise UsageError.of(what, where=VARIABLE, fix="Set it to one or many, or unset it.")
+    if wanted == "one":
+        return f"{VARIABLE} is one"
+    if wanted == "many" or not needs_fakeroot():
+        return ""
+    return next((f"{one.where}: {one.what}".lstrip(": ") for one in problems("")), "")
+
+
+def problems(install: str) -> Iterator[Problem]:
+    """Yield what subordinate ids lack (subuid(5), newuidmap(1))."""
+    user = _user_name()
+    for file in FILES:
+        if _first_id(file, user) is None:
+            free = _free_range()
+            yield Problem(
+                where=str(file),
+                what=f"user '{user}' has no {_RANGE} subordinate ids there",
+                fix=f"sudo usermod --add-subuids {free} --add-subgids {free} {user}",
+            )
+    if shutil.which("newuidmap", path=search_path()) is None:
+        yield Problem(what="'newuidmap' is missing; user namespaces need it", fix=install)
+
+
+def _user_name() -> str:
+    """Return the name of who runs this; not $USER, which survives a change of user."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def _ranges(file: Path) -> list[tuple[str, int, int]]:
+    """The lines of subuid(5): who, first id, how many."""
+    try:
+        text = file.read_text()
+    except OSError:
+        return []
+    found = re.findall(r"^([^:\n]+):(\d+):(\d+)$", text, re.MULTILINE)
+    return [(owner, int(first), int(count)) for owner, first, count in found]
+
+
+def subordinate_ids() -> tuple[int, int, int] | None:
+    """The first uid and gid of the ranges that an image's ids are mapped to, and how many."""
+    uids, gids = (_first_id(file, _user_name()) for file in FILES)
+    return None if uids is None or gids is None else (uids, gids, _RANGE)
+
+
+def _first_id(file: Path, user: str) -> int | None:
+    """The beginning of the first range that is large enough, as the engine takes it."""
+    names = {user, str(os.geteuid())}
+    ranges = _ranges(file)
+    fitting = (first for owner, first, count in ranges if owner in names and count >= _RANGE)
+    return next(fitting, None)
+
+
+def _free_range() -> str:
+    """Ids that nobody has yet: two users with the same ones could read each other's files."""
+    taken = (first + count for file in FILES for _, first, count in _ranges(file))
+    first = max(taken, default=100_000)
+    return f"{first}-{first + _RANGE - 1}"
+
+
+def needs_fakeroot() -> bool:
+    """Tell whether a build needs a user namespace: only a root with every capability does not."""
+    return os.geteuid() != 0 or lacks_capabilities()
+
+
+def lacks_capabilities() -> bool:
+    """Tell whether this process lacks a capability the kernel knows, as root in a container may."""
+    try:
+        status = Path("/proc/self/status").read_text()
+        last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
+    except OSError:
+        return True
+    match = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return match is None or int(match.group(1), 16) != (1 << (last + 1)) - 1

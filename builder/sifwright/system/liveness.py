@@ -1,0 +1,178 @@
+"""Who holds a claim or a lease, and whether they are still there.
+
+Without locks: flock means nothing, or fails, on many shared file systems. A holder is a small file
+that names a process and that this process touches while it lives.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import socket
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["BEAT_SECONDS", "Holder", "Seen", "clock", "heartbeat", "hold", "read_holder"]
+
+BEAT_SECONDS = 5.0
+_CLOCK = "clock"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Holder:
+    """A process, and what it holds. `started` is in clock ticks since `boot`, see proc(5).
+
+    A process id says nothing elsewhere: not on another machine, after a reboot, in another
+    container. `keys` are those of a lease, `prunes` says that a claim is to remove its entry.
+    """
+
+    host: str
+    boot: str
+    namespace: int
+    pid: int
+    started: int
+    token: str
+    keys: tuple[str, ...] = ()
+    prunes: bool = False
+
+    @classmethod
+    def here(cls, *, keys: tuple[str, ...] = (), prunes: bool = False) -> Self:
+        """This process, with a token that nothing else has."""
+        pid = os.getpid()
+        return cls(
+            host=socket.gethostname(),
+            boot=_boot(),
+            namespace=Path("/proc/self/ns/pid").stat().st_ino,
+            pid=pid,
+            started=_started(pid) or 0,
+            token=secrets.token_hex(8),
+            keys=keys,
+            prunes=prunes,
+        )
+
+    def is_neighbour(self) -> bool:
+        """Whether our process table would show it."""
+        ours = Holder.here()
+        return (self.host, self.boot, self.namespace) == (ours.host, ours.boot, ours.namespace)
+
+    def runs(self) -> bool:
+        """Whether a neighbour still runs; a process that came later with its id is another."""
+        return _started(self.pid) == self.started
+
+    def encoded(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seen:
+    """A holder's file as it was at one moment; no `holder` if nobody can be read from it."""
+
+    content: bytes
+    touched: float
+    holder: Holder | None
+
+    def is_stale(self, root: Path, lifetime: float) -> bool:
+        """Whether nobody holds it any more. The process table knows at once and for certain.
+
+        Elsewhere a holder counts as gone if it was silent for `lifetime` seconds by the file
+        system's own clock, whatever the machines' clocks say.
+        """
+        if self.holder and self.holder.is_neighbour():
+            return not self.holder.runs()
+        return clock(root) - self.touched > lifetime
+
+
+def read_holder(path: Path) -> Seen | None:
+    """Read a holder's file; None if it is not there.
+
+    Opened, not just asked for its times: NFS answers that from a cache that may be a minute old.
+    """
+    try:
+        with path.open("rb") as file:
+            touched, content = os.fstat(file.fileno()).st_mtime, file.read()
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ESTALE}:
+            return None
+        raise
+    return Seen(content=content, touched=touched, holder=_parsed(content))
+
+
+@contextmanager
+def hold(path: Path, holder: Holder) -> Iterator[None]:
+    """Write the holder's file at `path` and touch it every few seconds inside.
+
+    It may be renamed or get another name by a hard link: what is touched is the file. Whatever is
+    at `path` then is removed at the end.
+    """
+    try:
+        with path.open("xb") as file:
+            file.write(holder.encoded())
+        with heartbeat(path):
+            yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def heartbeat(path: Path) -> Iterator[None]:
+    """Touch the file or folder every few seconds inside, whatever its name is by then."""
+    descriptor = os.open(path, os.O_RDONLY)
+    stop = threading.Event()
+    thread = threading.Thread(target=_beat, args=(descriptor, stop), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        os.close(descriptor)
+
+
+def clock(root: Path) -> float:
+    """Now, in seconds, by the clock that gives the cache's files their times."""
+    with (root / _CLOCK).open("ab") as file:
+        os.utime(file.fileno())
+        return os.fstat(file.fileno()).st_mtime
+
+
+def _beat(descriptor: int, stop: threading.Event) -> None:
+    while not stop.wait(BEAT_SECONDS):
+        # Removed by somebody who thought us dead, or a server that is away for a while.
+        with suppress(OSError):
+            os.utime(descriptor)
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _started(pid: int) -> int | None:
+    """When the process started; None if it has ended, even if nobody has waited for it yet."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # After the name, which may hold blanks and parentheses: the state, then fields 4 and on.
+    state, *numbers = text.rpartition(")")[2].split()
+    return None if state in "ZX" else int(numbers[18])
+
+
+def _parsed(content: bytes) -> Holder | None:
+    try:
+        fields = json.loads(content)
+        numbers = (fields["namespace"], fields["pid"], fields["started"])
+        holder = Holder(**{**fields, "keys": tuple(fields["keys"])})
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return holder if all(isinstance(number, int) for number in numbers) else None

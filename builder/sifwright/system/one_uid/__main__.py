@@ -1,0 +1,86 @@
+"""Run a command as root of a new user namespace that has no other id.
+
+    python -m sifwright.system.one_uid FILE TREE COMMAND…
+
+FILE keeps the owners of files from one command to the next one, and TREE is the folder of which it
+does (empty for none). Exit status: the command's; 1 with a line on standard error if there is no
+such namespace. Ids that a program asked to become, and got not, are said on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.system.one_uid import kernel
+from sifwright.system.one_uid.records import Records
+from sifwright.system.one_uid.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+_CANNOT_RUN = 127
+
+
+def main(file: Path, tree: str, command: list[str]) -> int:
+    """Run it, and write down the owners; returns the exit status."""
+    if why_not := kernel.lacks():
+        return _refuse(why_not)
+    own = os.geteuid(), os.getegid()
+    try:
+        kernel.unshare_user()
+        kernel.id_maps(*own)
+    except OSError as error:
+        return _refuse(f"no user namespace can be made: {error.strerror}")
+    records = Records.read(file)
+    supervisor = Supervisor(records)
+    status = _supervised(supervisor, command)
+    if tree and Path(tree).is_dir():
+        records.inherit(Path(tree))
+    records.write(file)
+    for program, uid in supervisor.wanted:
+        sys.stderr.write(f"sifwright: one id: {program} wanted {uid}\n")
+    return status
+
+
+def _refuse(what: str) -> int:
+    sys.stderr.write(f"{what}\n")
+    return 1
+
+
+def _supervised(supervisor: Supervisor, command: list[str]) -> int:
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        _become(command, supervisor.numbers, theirs)
+    theirs.close()
+    # The command says how it ends; without us, nothing in it could be removed.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    _, descriptors, _, _ = socket.recv_fds(ours, 1, 1)
+    if descriptors:
+        supervisor.serve(descriptors[0], os.pidfd_open(pid))
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _become(command: list[str], numbers: list[int], theirs: socket.socket) -> NoReturn:
+    try:
+        socket.send_fds(theirs, [b"!"], [kernel.listener(numbers)])
+    except OSError as error:
+        sys.stderr.write(f"system calls cannot be supervised: {error.strerror}\n")
+        os._exit(1)
+    try:
+        os.execvp(command[0], command)  # noqa: S606  # a list of arguments, as everywhere
+    except OSError as error:
+        sys.stderr.write(f"{command[0]}: {error.strerror}\n")
+        os._exit(_CANNOT_RUN)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))

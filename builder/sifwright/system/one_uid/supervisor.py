@@ -1,0 +1,145 @@
+"""Answer the system calls of a program that are about the owners of files.
+
+seccomp_unotify(2) says how. A call that changes an owner is recorded, one that asks for an owner is
+answered with what was recorded; all others, and those that fail, are the kernel's.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import select
+import struct
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.system.one_uid import kernel
+from sifwright.system.one_uid.target import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sifwright.system.one_uid.records import Owner, Records
+
+__all__ = ["Supervisor"]
+
+_REQUEST = struct.Struct("=QIIiIQ6Q")
+_ANSWER = struct.Struct("=QqiI")
+_RECEIVE, _SEND = 0xC0502100, 0xC0182101
+_CONTINUE = 1
+_UNCHANGED = 0xFFFFFFFF
+# Where `struct stat` and `struct statx` have the owner.
+_STAT_OWNER = {"x86_64": 28, "aarch64": 24}
+_STAT_BYTES = {"x86_64": 144, "aarch64": 128}
+_STATX_OWNER, _STATX_BYTES = 20, 256
+_OWNER = struct.Struct("=II")
+
+
+class Supervisor:
+    """Answers for all that was started under one listener.
+
+    `wanted` are the other ids that programs asked to become: who asked, and for which id.
+    """
+
+    def __init__(self, records: Records) -> None:
+        self.wanted: dict[tuple[str, int], None] = {}
+        self._records = records
+        named: dict[str, Callable[[int, tuple[int, ...]], int | None]] = {
+            "stat": lambda pid, a: self._stat(Target.path(pid, a[0]), a[1]),
+            "lstat": lambda pid, a: self._stat(Target.link(pid, a[0]), a[1]),
+            "fstat": lambda pid, a: self._stat(Target.file(pid, a[0]), a[1]),
+            "newfstatat": lambda pid, a: self._stat(Target.at(pid, a[0], a[1], a[3]), a[2]),
+            "statx": self._statx,
+            "chown": lambda pid, a: self._chown(Target.path(pid, a[0]), a[1], a[2]),
+            "lchown": lambda pid, a: self._chown(Target.link(pid, a[0]), a[1], a[2]),
+            "fchown": lambda pid, a: self._chown(Target.file(pid, a[0]), a[1], a[2]),
+            "fchownat": lambda pid, a: self._chown(Target.at(pid, a[0], a[1], a[4]), a[2], a[3]),
+            "setgroups": lambda _pid, _a: 0,
+            **{f"set{kind}id": self._become for kind in ("u", "g", "reu", "reg", "resu", "resg")},
+        }
+        self._answers = {kernel.CALLS[name]: named[name] for name in named if name in kernel.CALLS}
+
+    @property
+    def numbers(self) -> list[int]:
+        """The system calls that are to be told; those that are made most often first."""
+        return list(self._answers)
+
+    def serve(self, listener: int, child: int) -> None:
+        """Answer until a process has ended; `child` is a descriptor of it."""
+        waiting = select.poll()
+        waiting.register(listener, select.POLLIN)
+        waiting.register(child, select.POLLIN)
+        while True:
+            ready = dict(waiting.poll())
+            if ready.get(listener, 0) & select.POLLIN:
+                self._answer(listener)
+            elif child in ready:
+                return
+
+    def _answer(self, listener: int) -> None:
+        request = bytearray(_REQUEST.size)
+        # The program may have been killed meanwhile.
+        with suppress(FileNotFoundError):
+            fcntl.ioctl(listener, _RECEIVE, request)
+            identity, pid, _, number, _, _, *arguments = _REQUEST.unpack(request)
+            try:
+                result = self._answers[number](pid, tuple(arguments))
+            except OSError:
+                # The kernel says what is wrong, in its own way.
+                result = None
+            if result is None:
+                answer = _ANSWER.pack(identity, 0, 0, _CONTINUE)
+            else:
+                answer = _ANSWER.pack(identity, 0, result, 0)
+            fcntl.ioctl(listener, _SEND, answer)
+
+    def _stat(self, target: Target, address: int) -> int | None:
+        with target as file:
+            if (owner := self._owner(file)) is None:
+                return None
+            machine = os.uname().machine
+            data = bytearray(file.stat(_STAT_BYTES[machine]))
+            _OWNER.pack_into(data, _STAT_OWNER[machine], *owner)
+            file.answer(address, bytes(data))
+        return 0
+
+    def _statx(self, pid: int, arguments: tuple[int, ...]) -> int | None:
+        folder, path, flags, mask, address, _ = arguments
+        with Target.at(pid, folder, path, flags) as file:
+            if (owner := self._owner(file)) is None:
+                return None
+            data = bytearray(file.statx(flags, mask, _STATX_BYTES))
+            _OWNER.pack_into(data, _STATX_OWNER, *owner)
+            file.answer(address, bytes(data))
+        return 0
+
+    def _owner(self, file: Target) -> Owner | None:
+        return self._records.get(file.status, file.handle)
+
+    def _chown(self, target: Target, uid: int, gid: int) -> int | None:
+        with target as file:
+            if file.status.st_uid != 0:
+                return None  # Of somebody else, outside of the image.
+            old = self._owner(file) or (0, 0)
+            # What else changes with the owner: the time, set-user-id bits, capabilities.
+            try:
+                file.own()
+            except OSError as error:
+                return -(error.errno or errno.EPERM)
+            wanted = (uid & _UNCHANGED, gid & _UNCHANGED)
+            new = (a if b == _UNCHANGED else b for a, b in zip(old, wanted, strict=True))
+            self._records.set(file.status, file.handle(), (next(new), next(new)))
+        return 0
+
+    def _become(self, pid: int, arguments: tuple[int, ...]) -> None:
+        """Remember which other id a program wants to have; the kernel refuses it."""
+        for one in arguments[:3]:
+            if 0 < one & _UNCHANGED < _UNCHANGED:
+                self.wanted[_name(pid), one & _UNCHANGED] = None
+                return
+
+
+def _name(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()

@@ -1,0 +1,134 @@
+"""Temporary folders that are gone after a build, and what killed builds left of theirs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import socket
+import stat
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.errors import MachineError
+from sifwright.system import liveness, processes, user_namespace
+from sifwright.system.liveness import Holder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["name_folder_in_errors", "remove", "remove_stale", "remove_tree", "workspace"]
+
+# Seconds; a folder in use is touched every few of them.
+_SILENCE = 600.0
+# Seconds; disks that are told of every freed block need up to 0.3 ms for a file (measured).
+_REMOVAL = 1800.0
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def workspace(root: Path) -> Iterator[Path]:
+    """Yield a private folder below `root` that is gone afterwards, whoever owns what is in it.
+
+    Its name says whose it is, and it is touched every few seconds: a process id alone says nothing
+    to a build in another container.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    own = Holder.here()
+    prefix = f"{_neighbours(own)}{own.pid}-{own.started}-"
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=root))
+    # Folders of projects pass their group on to all that is made in them: an image's files, too.
+    with suppress(OSError):
+        os.chown(folder, -1, os.getegid())
+        folder.chmod(0o700)
+    try:
+        with liveness.heartbeat(folder):
+            yield folder
+    finally:
+        remove(folder)
+
+
+@contextmanager
+def name_folder_in_errors(folder: Path, fix: str) -> Iterator[None]:
+    """Turn a lack of room inside into a `MachineError` that names the folder.
+
+    The system's error alone does not say where: that of write(2) has no name, that of a copy may
+    have the source's.
+    """
+    try:
+        yield
+    except shutil.Error as error:
+        # What copytree raises has a list: (source, target, why) of each file.
+        raise _unwritten(folder, error.args[0][0][2], fix) from error
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise _unwritten(folder, str(error.strerror), fix) from error
+
+
+def _unwritten(folder: Path, why: str, fix: str) -> MachineError:
+    return MachineError.of(f"cannot be written: {why}", where=str(folder), fix=fix)
+
+
+def remove_stale(*roots: Path) -> None:
+    """Remove what builds that were killed on this machine left in these folders."""
+    for root in roots:
+        for path in root.glob(f"{_prefix()}*") if root.is_dir() else ():
+            if _is_left(path, root):
+                remove(path)
+
+
+def _prefix() -> str:
+    """The machine is in the name: on a shared file system, the others' folders are not ours."""
+    return f".sifwright-{re.sub(r'[^A-Za-z0-9]', '_', socket.gethostname())}-"
+
+
+def _neighbours(own: Holder) -> str:
+    """How the folders begin of whose processes our process table would show."""
+    return f"{_prefix()}{own.boot[:8]}-{own.namespace}-"
+
+
+def _is_left(path: Path, root: Path) -> bool:
+    """Whether nobody works in the folder any more; only our own folders count.
+
+    Opening a named pipe of somebody else, as removing does, would wait for ever. The process table
+    knows for certain. Of a container, or a machine of the same name, we know only how long it has
+    been silent.
+    """
+    with suppress(OSError):
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            return False
+    own = Holder.here()
+    name = path.name.removeprefix(_neighbours(own))
+    if (match := re.match(r"([0-9]+)-([0-9]+)-", name)) and name != path.name:
+        pid, started = map(int, match.groups())
+        return not replace(own, pid=pid, started=started).runs()
+    try:
+        with tempfile.TemporaryFile(dir=root) as now:
+            return os.fstat(now.fileno()).st_mtime - path.stat().st_mtime > _SILENCE
+    except OSError:
+        return False
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder of ours and all that is in it, whoever owns that."""
+    # It calls itself for each folder in a folder, and 1000 are too many for it.
+    with suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        remove_tree(folder)
+
+
+def remove_tree(folder: Path) -> None:
+    """The same by a process of its own, which is quicker for the files of an image.
+
+    They may belong to the user's subordinate ids: only a user namespace that maps them may remove
+    them.
+    """
+    command = [*user_namespace.removal(), "rm", "-rf", "--", str(folder)]
+    processes.capture(command, env=user_namespace.environment(), timeout=_REMOVAL)

@@ -1,0 +1,105 @@
+"""Where the owners of an image's files are what they are in the image.
+
+As an ordinary user Apptainer stands subordinate ids for them, so 33 is 200032 outside. A user
+namespace that maps them in the same way shows 33 again: that of unshare(1) since util-linux 2.38,
+else of our own program. Without subordinate ids, another program of ours records the owners.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+from sifwright.errors import Problem
+from sifwright.system import ids, map_ids, processes
+from sifwright.system.one_uid import IS_SUPERVISED
+from sifwright.system.search_path import search_path
+
+__all__ = ["NOWHERE", "around", "environment", "prefix", "problem", "removal"]
+
+NOWHERE = Path(os.devnull)
+_UNSHARE = ("unshare", "--map-root-user", "--map-auto")
+_ONE_ID = (sys.executable, "-P", "-m", "sifwright.system.one_uid")
+# By its path and without site-packages: it needs neither, and so depends on no variable or folder.
+_OWN = (sys.executable, "-I", "-S", map_ids.__file__)
+
+
+def prefix(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
+    """What stands before a command to run it there; nothing for a root with all capabilities.
+
+    `owners` and `tree` are those of `around`.
+    """
+    if ids.are_one() or not ids.needs_fakeroot():
+        return around(owners, tree)
+    words, _ = _way(environment()["PATH"])
+    return list(words)
+
+
+def around(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
+    """Return what stands before an engine's command; nothing if it makes a namespace itself.
+
+    With one id, the file `owners` has the owners of files from one command to the next one, and
+    `tree` is the folder that they are in.
+    """
+    return [*_ONE_ID, str(owners), str(tree or "")] if ids.are_one() else []
+
+
+def removal() -> list[str]:
+    """Return what stands before a command that removes files, whoever owns them."""
+    if ids.are_one():
+        return [*_UNSHARE[:2]]
+    return prefix()
+
+
+def environment() -> dict[str, str]:
+    """The environment of programs there.
+
+    SOURCE_DATE_EPOCH would make mksquashfs 4.4 and later refuse the times it is given.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    supervised = {IS_SUPERVISED: "1"} if ids.are_one() else {}
+    return {**kept, **supervised, "PATH": search_path()}
+
+
+def problem() -> Problem | None:
+    """Why there is no such namespace here, if there is none: layers cannot be packed then."""
+    if ids.are_one():
+        return _problem_of_one_id(environment()["PATH"])
+    if not ids.needs_fakeroot():
+        return None
+    _, said = _way(environment()["PATH"])
+    if not said:
+        return None
+    return Problem(
+        what=f"no user namespace with subordinate ids: {said}",
+        fix="sifwright check says what is missing.",
+    )
+
+
+@cache
+def _problem_of_one_id(_path: str) -> Problem | None:
+    if not (said := _try((*_ONE_ID, str(NOWHERE), ""))):
+        return None
+    what = f"no build with one uid and gid: {said}"
+    return Problem(what=what, fix="Build on another machine: docs/how-to/build-elsewhere.md")
+
+
+@cache
+def _way(_path: str) -> tuple[tuple[str, ...], str]:
+    """The words that lead there, and what they said if they do not; tried once for a PATH."""
+    said = _try(_UNSHARE)
+    if "--map-auto" not in said:  # all that older ones have to say of it
+        return _UNSHARE, said
+    found = ids.subordinate_ids()
+    if found is None:
+        return _UNSHARE, "no subordinate ids"
+    words = (*_OWN, *map(str, found))
+    return words, _try(words)
+
+
+def _try(words: tuple[str, ...]) -> str:
+    """Nothing, if a command can be run there."""
+    done = processes.capture([*words, "true"], env=environment())
+    return "" if done.returncode == 0 else done.stderr.strip() or "no reason given"

@@ -1,0 +1,45 @@
+"""What the tests build of the real layers: noted as it happens, claimed by marks.
+
+`@pytest.mark.builds("horovod", by="make test")` says that there is an image with that layer once
+the test has passed, built and tested by the program. Each such test is held to it here, and
+tests/core/test_built.py compares the marks with `built` in the headers of the layers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    import pytest
+
+__all__ = ["LAYERS", "check", "note"]
+
+# The layers of the images that commands of this process have reported, by their records.
+LAYERS: set[str] = set()
+_IMAGE = re.compile(r"^[a-z ]+: (\S+\.sif) \([0-9]+ MB, plan ", re.MULTILINE)
+
+
+def note(done: subprocess.CompletedProcess[str], folder: Path) -> None:
+    """Read the record of every image that the command says is there."""
+    if done.returncode != 0 or not isinstance(done.stdout, str):
+        return
+    for found in _IMAGE.finditer(done.stdout):
+        record = (folder / found[1]).parent / "record.json"
+        document = json.loads(record.read_text())
+        LAYERS.update(step["layer"] for step in document["plan"]["steps"])
+
+
+def check(item: pytest.Item) -> None:
+    """Compare what the marks of a test claim with what was noted."""
+    marks = {"slow": "make test-slow", "nightly": "make test-rest"}
+    targets = (marks[name] for name in marks if item.get_closest_marker(name))
+    target = next(targets, "make test")
+    for mark in item.iter_markers("builds"):
+        assert mark.kwargs == {"by": target}, f"mark builds: by={target!r} is what runs this test"
+        missing = set(mark.args) - LAYERS
+        assert not missing, f"no image was built with {sorted(missing)}: see tests/buildrecord.py"

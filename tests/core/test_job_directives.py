@@ -1,0 +1,163 @@
+"""Options of a job that become directives: partitions, qualities of service and any other."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.errors import UsageError
+from sifwright.launch.directives import directives
+from sifwright.launch.job import Job, JobRequest, decide_job
+from sifwright.launch.job_notes import notes
+
+if TYPE_CHECKING:
+    from sifwright.catalog.model import Catalog
+
+TRAIN = ("train.py",)
+
+
+def _job(real: Catalog, site: str, **asked: object) -> Job:
+    values: dict[str, object] = {"nodes": 2, "arguments": TRAIN, "account": "ada"}
+    return decide_job(real.sites[site], JobRequest(**(values | asked)))  # type: ignore[arg-type]
+
+
+def _lines(real: Catalog, site: str, **asked: object) -> list[str]:
+    return [str(one) for one in directives(_job(real, site, **asked))]
+
+
+def _refused(real: Catalog, site: str, **asked: object) -> str:
+    with pytest.raises(UsageError) as caught:
+        _job(real, site, **asked)
+    assert all(problem.fix for problem in caught.value.problems)
+    return str(caught.value)
+
+
+def test_an_option_takes_the_place_of_the_sites_directive(real: Catalog) -> None:
+    lines = _lines(real, "lumi", partition="dev-g", job_output="output_%x_%j.txt")
+    assert "--partition=dev-g" in lines
+    assert "--partition=standard-g" not in lines
+    assert "--mem=480G" in lines
+    assert "--output=output_%x_%j.txt" in lines
+    assert "--qos=lowpriority" in _lines(real, "cirrus-epcc", qos="lowpriority")
+
+
+@pytest.mark.parametrize(
+    ("site", "asked", "expected"),
+    [
+        ("derecho", {"partition": "develop"}, "-q develop"),
+        ("derecho", {"job_output": "logs/x"}, "-o logs/x"),
+        ("derecho", {"directives": ("l=job_priority=premium",)}, "-l job_priority=premium"),
+        ("el-capitan", {"partition": "pbatch"}, "--queue=pbatch"),
+        ("el-capitan", {"constraint": "gpu"}, "--requires=gpu"),
+        ("el-capitan", {"job_output": "{{id}}.out"}, "--output={{id}}.out"),
+        ("lumi", {"directives": ("--exclusive",)}, "--exclusive"),
+        ("lumi", {"directives": ("C=nvme",)}, "--constraint=nvme"),
+        ("lumi", {"directives": ("gres=nvme:1",)}, "--gres=nvme:1"),
+        ("lumi", {"directives": ("partition=secret",)}, "--partition=secret"),
+        ("lumi", {"directives": ("p=secret",)}, "--partition=secret"),
+        ("lumi", {"directives": ("nodes=2",)}, "--nodes=2"),
+        ("perlmutter", {"constraint": "hbm80g"}, "--constraint=gpu&hbm80g"),
+        ("perlmutter", {"constraint": "gpu&hbm80g"}, "--constraint=gpu&hbm80g"),
+        ("perlmutter", {"directives": ("constraint=cpu",)}, "--constraint=cpu"),
+        ("slurm-generic", {"partition": "any,other"}, "--partition=any,other"),
+    ],
+)
+def test_each_scheduler_has_its_own_name_for_it(
+    real: Catalog, site: str, asked: dict[str, object], expected: str
+) -> None:
+    environment = "" if "container" in real.sites[site].engines else "/venv"
+    ranks = None if real.sites[site].node.gpus else 4
+    lines = _lines(real, site, environment=environment, ranks_per_node=ranks, **asked)
+    assert lines.count(expected) == 1
+    names = [re.match(r"-+\w[^= ]*", line) for line in lines if not line.startswith("-l ")]
+    assert len({name[0] for name in names if name}) == len(names), "no directive stands there twice"
+
+
+@pytest.mark.parametrize(
+    ("site", "asked", "said"),
+    [
+        ("lumi", {"partition": "dev"}, "--partition dev: 'dev' is not in the list 'partitions'"),
+        ("lumi", {"partition": "dev"}, "Did you mean 'dev-g'"),
+        ("lumi", {"partition": "dev"}, "anyway: --directive partition=dev"),
+        ("lumi", {"partition": "standard-g,dev"}, "'dev' is not"),
+        ("derecho", {"partition": "gpu"}, "anyway: --directive q=gpu"),
+        ("derecho", {"qos": "high"}, "--qos high: PBS, the scheduler of 'derecho', has none"),
+        ("derecho", {"constraint": "nvme"}, "PBS, the scheduler of 'derecho', has none"),
+        ("cirrus-epcc", {"qos": "shrt"}, "defs/sites/cirrus-epcc.yaml"),
+        ("cirrus-epcc", {"qos": "shrt"}, "anyway: --directive qos=shrt"),
+        ("cirrus-epcc", {"directives": ("gres=gpu:1",)}, "--gres=gpu:4"),
+        ("cirrus-epcc", {"directives": ("gres=nvme:1",)}, "--gres=gpu:4"),
+        ("perlmutter", {"constraint": "a|b"}, "lacks 'gpu', which site 'perlmutter' asks for"),
+        ("lumi", {"directives": ("nodes=4",)}, "have --nodes=2\n    Use --nodes."),
+        ("lumi", {"directives": ("N=4",)}, "have --nodes=2\n    Use --nodes."),
+        ("lumi", {"directives": ("-n=4",)}, "numbers of their own\n    Use --tasks-per-node."),
+        ("lumi", {"directives": ("tasks-per-node=4",)}, "have --ntasks-per-node=8"),
+        ("lumi", {"directives": ("cpus-per-task=1",)}, "have --cpus-per-task=7"),
+        ("lumi", {"directives": ("gres=gpu:1",)}, "node.gpus in the site's file"),
+        ("lumi", {"directives": ("ntasks-per-nod=3",)}, "Use --tasks-per-node"),
+        ("lumi", {"directives": ("tres-per-node=gres:gpu:8",)}, "node.gpus in the site's file"),
+        ("lumi", {"directives": ("time=1",)}, "Use --time."),
+        ("lumi", {"directives": ("account=x",)}, "have --account=ada\n    Use --account."),
+        ("lumi", {"directives": ("job-name=x",)}, "have --job-name=train"),
+        ("lumi", {"directives": ("output=x",)}, "Use --job-output."),
+        ("lumi", {"directives": ("mem=1", "mem=2")}, "--directive says it, too"),
+        ("lumi", {"directives": ("mem=1 #",)}, "is no NAME or NAME=VALUE"),
+        ("lumi", {"directives": ("=1",)}, "is no NAME or NAME=VALUE"),
+        ("lumi", {"directives": ("a\n#SBATCH -N9",)}, "is no NAME or NAME=VALUE"),
+        ("lumi", {"partition": "dev-g", "directives": ("p=x",)}, "--partition says it, too"),
+        ("derecho", {"directives": ("l=select=9",)}, "have -l select=2:mpiprocs=4"),
+        ("derecho", {"directives": ("l=walltime=1",)}, "have -l walltime=00:30:00"),
+        ("derecho", {"directives": ("l=x",)}, "is no NAME or NAME=VALUE"),
+        ("derecho", {"directives": ("l=place=free,walltime=9",)}, "names several resources"),
+        ("el-capitan", {"directives": ("t=1m",), "environment": "/v"}, "Use --time."),
+        ("lumi", {"job_output": "my logs/x"}, "cannot stand in a job script"),
+        ("lumi", {"job_output": "$HOME/x"}, "no blanks, quotes, '#', '$' or '~'"),
+        ("lumi", {"constraint": "a\n#SBATCH --uid=0"}, "cannot stand in a job script"),
+        ("lumi", {"qos": "-x"}, "cannot stand in a job script"),
+    ],
+)
+def test_what_is_refused_names_the_fact_and_the_way_out(
+    real: Catalog, site: str, asked: dict[str, object], said: str
+) -> None:
+    environment = {} if "container" in real.sites[site].engines else {"environment": "/venv"}
+    assert said in _refused(real, site, **(environment | asked))
+
+
+def test_without_a_scheduler_there_are_none(real: Catalog) -> None:
+    asked = {"partition": "x", "qos": "x", "constraint": "x", "job_output": "x"}
+    said = _refused(real, "local", nodes=1, account="", directives=("mem=1",), **asked)
+    assert said.count("has no scheduler that could read it") == 5
+
+
+def test_a_list_of_the_site_is_none_where_the_file_has_none(real: Catalog) -> None:
+    assert "--qos=anything" in _lines(real, "frontier", qos="anything")
+
+
+@pytest.mark.parametrize("variable", ["SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_TIMELIMIT"])
+def test_variables_that_sbatch_takes_over_a_script_are_told(real: Catalog, variable: str) -> None:
+    job = _job(real, "lumi")
+    assert list(notes(job, {})) == []
+    (said,) = notes(job, {variable: "other"})
+    assert f"{variable}='other'" in said
+    same = {"SBATCH_ACCOUNT": "ada", "SBATCH_PARTITION": "standard-g"}
+    assert list(notes(job, same)) == []
+
+
+def test_advice_against_a_launcher_is_told_with_its_source(real: Catalog) -> None:
+    (said,) = notes(_job(real, "frontier", launcher="torchrun"), {})
+    assert "OLCF advises against torchrun" in said
+    assert "pytorch_frontier.rst" in said
+    assert list(notes(_job(real, "frontier"), {})) == []
+    assert list(notes(_job(real, "lumi", launcher="torchrun"), {})) == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "told"), [("--a=$MASTER_ADDR", True), ("${X}", True), ("5$", False), ("$1", False)]
+)
+def test_a_variable_in_an_argument_is_told(real: Catalog, argument: str, *, told: bool) -> None:
+    arguments = ("train.py", argument)
+    assert bool(list(notes(_job(real, "lumi", arguments=arguments), {}))) is told
+    expanding = _job(real, "lumi", arguments=arguments, expand_variables=True)
+    assert list(notes(expanding, {})) == []

@@ -1,0 +1,100 @@
+"""A fresh image has no open update, through the mirror that the mirrors file names."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import urllib.error
+import urllib.request
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.host.network import apt_mirror
+from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
+from tests.conftest import ROOT, run, sifwright
+from tests.servers import send, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from http.server import BaseHTTPRequestHandler
+    from pathlib import Path
+
+pytestmark = [pytest.mark.build, pytest.mark.nightly]
+
+SUITES = ("bookworm", "bookworm-updates", "bookworm-security")
+# The lists of the archives as they are now, in a folder of the test's own.
+OPEN = """set -e
+options="-o Dir::Etc::sourcelist=/check/sources.list -o Dir::Etc::sourceparts=-
+  -o Dir::State::lists=/check/lists -o Dir::Cache=/check/cache -o APT::Sandbox::User=root"
+mkdir -p /check/lists/partial /check/cache/archives/partial
+apt-get $options -qq -o APT::Update::Error-Mode=any update
+apt list $options --upgradable 2>/dev/null | grep -v ^Listing || true
+"""
+
+
+def _place(archive: str) -> str:
+    return apt_mirror.mirror(archive) or f"{apt_mirror.mirror(DEBIAN)}-security"
+
+
+@pytest.fixture(scope="module")
+def asked() -> list[str]:
+    """Paths that the loopback mirror of the security archive was asked for."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def base(engine: str, asked: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of an image of layer base-debian, with nothing from a cache, which may be old."""
+    folder = tmp_path_factory.mktemp("updates")
+    for name in ("defs", "runscripts"):
+        shutil.copytree(ROOT / name, folder / name)
+    document = {"description": "base only", "layers": [{"layer": "base-debian"}]}
+    (folder / "defs" / "images" / "base.yaml").write_text(json.dumps(document))
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        try:
+            with urllib.request.urlopen(f"{_place(SECURITY)}{handler.path}") as found:  # noqa: S310  # apt's own
+                send(handler, 200, found.read())
+        except urllib.error.HTTPError as error:
+            send(handler, error.code)
+
+    with serve(answer) as url:
+        rules = {"apt": {SECURITY: url}}
+        (folder / "mirrors.yaml").write_text(json.dumps(rules))
+        env = {**os.environ, "SIFWRIGHT_MIRRORS": str(folder / "mirrors.yaml")}
+        command = ["--project", folder, "build", "local", "base", "--output", folder / "build"]
+        built = sifwright(*command, "--no-cache", env=env)
+        assert built.returncode == 0, f"{engine}: {built.stdout}{built.stderr}"
+        yield folder / "build" / "local" / "base"
+
+
+def test_no_update_is_open(base: Path, engine: str, tmp_path: Path) -> None:
+    lines = [
+        f"deb {_place(SECURITY if suite.endswith('-security') else DEBIAN)} {suite} main\n"
+        for suite in SUITES
+    ]
+    (tmp_path / "sources.list").write_text("".join(lines))
+    flags = ["--containall", "--no-home", "--bind", f"{tmp_path}:/check"]
+    found = run([engine, "--quiet", "exec", *flags, base / "image.sif", "sh", "-c", OPEN])
+    assert (found.returncode, found.stdout) == (0, ""), found.stderr
+
+
+def test_the_mirror_of_the_mirrors_file_was_asked(base: Path, asked: list[str]) -> None:
+    assert base.is_dir()
+    assert "/dists/bookworm-security/InRelease" in asked
+    assert [path for path in asked if path.endswith(".deb")]
+
+
+def test_the_record_says_of_when_the_archives_were(base: Path) -> None:
+    record = json.loads((base / "record.json").read_text())
+    archives = record["archives"]
+    assert {one["layer"] for one in archives} == {"base-debian"}
+    assert sorted(one["suite"] for one in archives) == sorted(SUITES)
+    dates = {one["suite"]: datetime.fromisoformat(one["date"]) for one in archives}
+    # It is signed anew at least once a week.
+    assert datetime.now(UTC) - dates["bookworm-security"] < timedelta(days=8)
+    assert json.loads((base / "pins.json").read_text()) == {}

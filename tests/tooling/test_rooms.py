@@ -1,0 +1,76 @@
+"""Which folder of the package may import which."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "builder" / "sifwright"
+# From the ground up: a room may import the rooms named here, and no others.
+ALLOWED = {
+    "system": set(),
+    "catalog": {"system"},
+    "plan": {"catalog"},
+    "render": {"catalog", "plan"},
+    "host": {"system", "catalog", "plan"},
+    "images": {"system", "catalog", "host"},
+    "build": {"system", "catalog", "plan", "render", "host", "images"},
+    "report": {"system", "catalog", "plan", "images", "build"},
+    "launch": {"system", "catalog", "plan", "render", "host", "images", "build"},
+    "install": {"system", "catalog", "plan", "render", "images", "build", "launch"},
+    "recipes": {"system", "catalog", "plan", "render", "host", "images"},
+    "cli": {"system", "catalog", "plan", "render", "host", "images"}
+    | {"build", "report", "launch", "install", "recipes"},
+}
+# Rooms that use no program, server or clock; `catalog` reads the files below defs/.
+PURE = ("catalog", "plan", "render")
+EFFECTS = {"subprocess", "requests", "urllib3", "docker", "socket", "shutil", "tempfile", "time"}
+
+
+def imported(file: Path) -> set[str]:
+    """The modules that a file imports anywhere, for type checkers included."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            names |= {f"{module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names
+
+
+def rooms_of(file: Path) -> set[str]:
+    ours = {name.split(".")[1] for name in imported(file) if name.startswith("sifwright.")}
+    return ours & ALLOWED.keys()
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_a_room_imports_only_rooms_below_it(room: str) -> None:
+    for file in (PACKAGE / room).rglob("*.py"):
+        above = rooms_of(file) - ALLOWED[room] - {room}
+        assert not above, f"{file.relative_to(PACKAGE)} imports {sorted(above)}"
+
+
+@pytest.mark.parametrize("room", PURE)
+def test_a_pure_room_has_no_effects(room: str) -> None:
+    for file in (PACKAGE / room).rglob("*.py"):
+        effects = {name.split(".")[0] for name in imported(file)} & EFFECTS
+        assert not effects, f"{file.relative_to(PACKAGE)} is pure and imports {sorted(effects)}"
+
+
+def test_the_order_has_no_circle() -> None:
+    """Each room is named after all rooms that it may import."""
+    below: set[str] = set()
+    for room, allowed in ALLOWED.items():
+        assert allowed <= below, f"{room} stands before {sorted(allowed - below)}"
+        below.add(room)
+
+
+def test_every_folder_is_a_room_that_says_what_it_does() -> None:
+    folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    assert folders == ALLOWED.keys()
+    modules = {path.name for path in PACKAGE.glob("*.py")}
+    assert modules == {"__init__.py", "__main__.py", "errors.py"}
+    for room in folders:
+        text = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text())) or ""
+        assert 3 <= len(text.splitlines()) <= 8, f"{room}/__init__.py: {text!r}"
