@@ -1,4 +1,4 @@
-"""What import makes of the corpus in tests/importing: python benchmarks/import_corpus.py."""  # noqa: INP001  # a program of its own
+"""What import makes of the corpus in tests/system/importing: python benchmarks/import_corpus.py."""  # noqa: INP001  # a program of its own
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.importing.corpus import Verdict, verdicts
+from tests.system.importing.corpus import Verdict, verdicts
 
 
 def state(verdict: Verdict) -> str:

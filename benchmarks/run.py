@@ -31,6 +31,7 @@ from facts import machine
 from figures import Figure, Result, Settings, Skipped
 from growth import by_layers, by_size, tree
 from growth_plot import plot_growth
+from importing import import_torch
 from launching import eight_ranks, engine_lines, wrapper
 from planning import cli_start, plan_render, render_1000
 from plot import plot
@@ -39,7 +40,6 @@ from rich.console import Console
 from slurm_launch import first_all_reduce
 from table import table
 
-from importing import import_torch
 from sifwright.system.tempdirs import remove_stale
 
 PROJECT = Path(__file__).resolve().parent.parent

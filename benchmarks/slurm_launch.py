@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from figures import Settings
-    from tests.cluster.slurm import Cluster
+    from tests.system.slurm.slurm import Cluster
 
 __all__ = ["first_all_reduce"]
 
@@ -119,8 +119,8 @@ def _launch(cluster: Cluster, box: Container, way: _Way) -> _Times:
 @contextmanager
 def _cluster() -> Iterator[Cluster]:
     sys.path.append(str(PROJECT))
-    from tests.cluster.conftest import PROGRAMS  # noqa: PLC0415  # the tests are not on sys.path
-    from tests.cluster.slurm import Cluster, absent  # noqa: PLC0415
+    from tests.system.slurm.conftest import PROGRAMS  # noqa: PLC0415  # the tests are not on sys.path
+    from tests.system.slurm.slurm import Cluster, absent  # noqa: PLC0415
 
     if missing := absent(PROGRAMS):
         raise Skipped(f"not installed: {', '.join(missing)}")

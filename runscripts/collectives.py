@@ -27,9 +27,8 @@ import time
 from typing import TYPE_CHECKING
 
 import torch
-from comm.groups import RankError, RefusedError, open_group
-
 from comm import memory, values
+from comm.groups import RankError, RefusedError, open_group
 
 if TYPE_CHECKING:
     from typing import Any

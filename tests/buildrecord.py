@@ -2,7 +2,7 @@
 
 `@pytest.mark.builds("horovod", by="make test")` says that there is an image with that layer once
 the test has passed, built and tested by the program. Each such test is held to it here, and
-tests/core/test_built.py compares the marks with `built` in the headers of the layers.
+tests/unit/plan/test_built.py compares the marks with `built` in the headers of the layers.
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ from xdist.scheduler import LoadScopeScheduling
 # The cluster's tests, of which some hold launches to half a minute, beside those that take one
 # processor. Then what takes longest: at the end, the other processes would wait for it.
 _FIRST = (
-    "tests/cluster/",
-    "tests/core/",
+    "tests/system/slurm/",
+    "tests/unit/",
     "tests/runscripts/",
-    "tests/engine/test_mpi_images.py",
-    "tests/engine/test_by_hand.py",
-    "tests/engine/",
+    "tests/system/apptainer/test_mpi_images.py",
+    "tests/system/apptainer/test_by_hand.py",
+    "tests/system/apptainer/",
 )
 
 
@@ -26,7 +26,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 def group(name: str) -> str:
     """What runs in one process: the tests of a file, and all that need the one cluster."""
     file = name.partition("::")[0]
-    return "tests/cluster/" if file.startswith("tests/cluster/") else file
+    return "tests/system/slurm/" if file.startswith("tests/system/slurm/") else file
 
 
 def turn(name: str) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.runscripts.conftest import Runner
 
 # Libraries that start MPI, with as many ranks as FAKE_SIZE says; the real ones are those of
-# tests/cluster/test_mpi_jobs.py.
+# tests/system/slurm/test_mpi_jobs.py.
 MPI4PY = """
 import os, mpi4py
 class COMM_WORLD:

@@ -14,7 +14,7 @@ import pytest
 from launch import meeting
 from launch.ports import hashed_ports
 
-from tests.cluster.slurm import wait_for
+from tests.system.slurm.slurm import wait_for
 
 from .launches import Launch
 

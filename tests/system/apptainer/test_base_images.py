@@ -1,0 +1,164 @@
+"""Images on an image of a registry: asked for before, built by digest, held to it later."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import tarfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import run
+from tests.registries import Registry, running
+from tests.system.apptainer.toys import Toy, make_toy
+from tests.system.apptainer.trees import unpack
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NAME = "registry.example/group/base"
+IMAGE = {"type": "string", "description": "Image to start from", "default": f"{NAME}:1.0"}
+
+
+@pytest.fixture(scope="session")
+def root(engine: str, small_base: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The tree of a small Debian, as the one layer of an image."""
+    folder = tmp_path_factory.mktemp("root")
+    tree = unpack(engine, small_base, folder)
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        tar.add(tree, arcname=".")
+    return data.getvalue()
+
+
+@dataclass(kw_only=True)
+class Site:
+    """A toy on an image of a registry without TLS, which a mirrors file leads to."""
+
+    toy: Toy
+    registry: Registry
+    root: bytes
+    mirrors: Path
+
+    def push(self, tag: str = "1.0", *, word: str = "") -> str:
+        """The small Debian, with one more file if there is a word."""
+        data = io.BytesIO(self.root)
+        if word:
+            with tarfile.open(fileobj=data, mode="a") as tar:
+                entry = tarfile.TarInfo("./word")
+                entry.size = len(word)
+                tar.addfile(entry, io.BytesIO(word.encode()))
+        return self.registry.push("group/base", tag, data.getvalue())
+
+    def build(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        # The engine's own cache knows layers by their digest, and would not ask for them again.
+        cache = {"APPTAINER_CACHEDIR": str(self.mirrors.parent / "cache")}
+        env = {**os.environ, **cache, "SIFWRIGHT_MIRRORS": str(self.mirrors)}
+        return self.toy.build(*arguments, env=env)
+
+    def text(self, name: str) -> str:
+        return (self.toy.output / name).read_text()
+
+
+@pytest.fixture
+def site(root: bytes, tmp_path: Path) -> Iterator[Site]:
+    toy = make_toy(tmp_path / "project", tmp_path / "unused")
+    lines = {"Bootstrap": "docker", "From": {"option": "image"}}
+    header = {"bootstrap": lines, "options": {"image": IMAGE}, "provides": ["base"]}
+    toy.layer("base-local", "true\n", header=header)
+    toy.layer("hello", "echo hello >/hello\n")
+    toy.image("hello")
+    with running(Registry()) as registry:
+        mirrors = tmp_path / "mirrors.yaml"
+        mirrors.write_text(json.dumps({"oci": {"registry.example": registry.url}}))
+        yield Site(toy=toy, registry=registry, root=root, mirrors=mirrors)
+
+
+def test_what_was_asked_for_is_what_is_built(site: Site, engine: str) -> None:
+    digest = site.push(word="first")
+    built = site.build()
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert site.toy.execute(engine, "cat", "/word", "/hello") == "firsthello\n"
+    assert f"\nFrom: {site.registry.host}/group/base@{digest}\n" in site.text("toy.def")
+    record = json.loads(site.text("record.json"))
+    used = {"layer": "base-local", "source": "From", "ref": f"{NAME}:1.0", "digest": digest}
+    assert record["sources"] == [used]
+    assert json.loads(site.text("pins.json")) == {f"base-local From {NAME}:1.0": digest}
+    # The engine asked for the digest only: the tag may have moved in between.
+    asked = [line for line in site.registry.asked if line.endswith("/manifests/1.0")]
+    assert {line.split()[0] for line in asked} == {"HEAD"}
+    before = len(site.registry.asked)
+    assert "up to date" in site.build().stdout
+    assert len(site.registry.asked) == before
+
+
+def test_a_tag_that_moved_is_refused(site: Site, engine: str) -> None:
+    first = site.push()
+    assert site.build("--quiet").returncode == 0
+    image = site.toy.sif.read_bytes()
+    second = site.push(word="second")
+    refused = site.build("--force")
+    assert refused.returncode == 6
+    assert f"layer 'base-local': {NAME}:1.0 is not what it was" in refused.stderr
+    assert f"expected: {first}\n    found:    {second}" in refused.stderr
+    assert site.toy.sif.read_bytes() == image
+    (site.toy.output / "pins.json").unlink()
+    assert site.build("--quiet", "--force").returncode == 0
+    assert site.toy.execute(engine, "cat", "/word") == "second"
+    # By its digest the first one can still be had.
+    assert site.build("--quiet", "--set", f"base-local.image={NAME}@{first}").returncode == 0
+    assert run([engine, "exec", site.toy.sif, "cat", "/word"]).returncode != 0
+
+
+def test_no_such_tag(site: Site) -> None:
+    site.push("1.0")
+    failed = site.build("--set", f"base-local.image={NAME}:1.1")
+    assert failed.returncode == 5
+    expected = (
+        f"layer 'base-local': the base image {NAME}:1.1 cannot be had"
+        f" (asked: {site.registry.host}/group/base:1.1): there is no 1.1. Did you mean '1.0'?"
+    )
+    assert expected in failed.stderr
+    assert not site.toy.output.exists()
+
+
+def test_no_registry(site: Site) -> None:
+    site.mirrors.write_text(json.dumps({"oci": {"registry.example": "http://127.0.0.1:9"}}))
+    failed = site.build("--no-cache")  # what another test has left would do
+    assert failed.returncode == 5
+    assert "Connection refused" in failed.stderr
+
+
+def test_without_the_registry_a_later_layer_is_built(site: Site, engine: str) -> None:
+    """On the base image as it was, also where the image is another one."""
+    digest = site.push(word="kept")
+    assert site.build().returncode == 0
+    site.mirrors.write_text(json.dumps({"oci": {"registry.example": "http://127.0.0.1:9"}}))
+    site.toy.layer("hello", "echo edited >/hello\n")
+    for folder in (site.toy.output, None):
+        if folder is None:
+            shutil.rmtree(site.toy.output)
+        built = site.build("--force")
+        assert built.returncode == 0, built.stdout + built.stderr
+        assert f"is taken as it was, {digest}: " in built.stdout
+        assert site.toy.execute(engine, "cat", "/word", "/hello") == "keptedited\n"
+
+
+def test_a_registry_that_gives_another_layer(site: Site) -> None:
+    """The digest of the image covers all of it: the engine refuses, and nothing is published."""
+    site.push()
+    blobs = site.registry.blobs
+    largest = max(blobs, key=lambda name: len(blobs[name]))
+    data = bytearray(blobs[largest])
+    data[len(data) // 2] ^= 1
+    blobs[largest] = bytes(data)
+    failed = site.build("--no-cache")  # another test may have left what it would use
+    assert failed.returncode == 6
+    assert not site.toy.sif.exists()
+    assert not (site.toy.output / "pins.json").exists()

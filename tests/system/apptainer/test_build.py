@@ -1,0 +1,124 @@
+"""What a build leaves behind when it works."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from sifwright.images.sif import sif_file
+from tests.conftest import sifwright
+
+if TYPE_CHECKING:
+    from tests.system.apptainer.toys import Toy
+
+HOSTILE = "$(touch /pwned) `touch /pwned` '\"; touch /pwned; echo \\ ${HOME} #{x} ümlaut"
+
+
+def test_a_build_leaves_image_record_and_link(toy: Toy, engine: str) -> None:
+    toy.layer("hello", "echo hello >/hello  # this test's\n", test="[[ $(cat /hello) == hello ]]\n")
+    toy.image("hello")
+    built = toy.build()
+    assert built.returncode == 0, built.stderr
+    needs, check, base, hello, *_ = (line.split() for line in built.stdout.splitlines())
+    assert needs[0] == "needs"
+    assert check[:4] == ["check", "this", "machine", "done"]
+    assert base[0] == "base-local"  # which another test may have left in the cache
+    assert hello[:2] == ["hello", "done"]
+    record = json.loads((toy.output / "record.json").read_text())
+    assert record["sif_fingerprint"] == sif_file.fingerprint(toy.sif)
+    assert toy.sif.readlink().name == record["sif"]
+    assert record["plan"] == json.loads((toy.output / "plan.json").read_text())
+    assert (
+        toy.execute(engine, "cat", "/opt/sifwright/plan.json")
+        == (toy.output / "plan.json").read_text()
+    )
+    assert toy.leftovers() == []
+
+
+def test_labels_come_back_out_of_the_image(toy: Toy) -> None:
+    assert toy.build("--quiet").returncode == 0
+    plan = json.loads((toy.output / "plan.json").read_text())
+    labels = json.loads(sifwright("inspect", "--labels", toy.sif, "--json").stdout)
+    assert labels["org.sifwright.plan"] == plan["id"]
+    assert labels["org.sifwright.site"] == "local"
+
+
+def test_nothing_is_built_twice_unless_forced_or_changed(toy: Toy) -> None:
+    toy.layer("hello", "echo one >/hello\n")
+    toy.image("hello")
+    assert toy.build().returncode == 0
+    first = toy.sif.resolve()
+    before = first.stat().st_mtime_ns
+    assert "up to date" in toy.build().stdout
+    assert toy.sif.stat().st_mtime_ns == before
+    assert "built:" in toy.build("--force").stdout
+    toy.layer("hello", "echo two >/hello\n")
+    changed = toy.build()
+    assert toy.sif.resolve() != first
+    assert first.exists()
+    assert "older images" in changed.stdout
+
+
+def test_a_damaged_image_is_not_up_to_date(toy: Toy) -> None:
+    assert toy.build().returncode == 0
+    with toy.sif.open("r+b") as file:
+        file.seek(toy.sif.stat().st_size // 2)
+        file.write(b"\0\xff\0\xff")
+    rebuilt = toy.build()
+    assert rebuilt.returncode == 0
+    assert "built:" in rebuilt.stdout
+
+
+def test_options_reach_scripts_as_data_only(toy: Toy, engine: str) -> None:
+    option = {"type": "string", "description": "any text", "default": ""}
+    toy.layer(
+        "say",
+        "printf '%s' \"$OPT_WORDS\" >/said\n",
+        test='[[ $(cat /said) == "$OPT_WORDS" ]]\n[[ ! -e /pwned ]]\n',
+        header={"options": {"words": option}},
+    )
+    toy.image("say")
+    built = toy.build("--set", f"say.words={HOSTILE}")
+    assert built.returncode == 0, built.stderr
+    assert toy.execute(engine, "cat", "/said") == HOSTILE
+
+
+def test_env_reaches_later_layers_and_the_image(toy: Toy, engine: str) -> None:
+    rules = {"GREETING": {"set": "a 'b' $c"}, "PATH": {"prepend": "/toy/bin"}}
+    toy.layer("sets", "export LEAK=1\n", header={"env": rules | {"SOFT": {"default": "soft"}}})
+    # The programs of the build come before all, and only there.
+    toy.layer(
+        "sees",
+        "[[ $PATH == /.sifwright/bin:* ]]\nPATH=${PATH#*:}\n"
+        'echo "$GREETING|${LEAK-none}|${PATH%%:*}|$SOFT" >/seen\n',
+    )
+    toy.image("sets", "sees")
+    assert toy.build().returncode == 0
+    expected = "a 'b' $c|none|/toy/bin|soft\n"
+    assert toy.execute(engine, "cat", "/seen") == expected
+    script = 'echo "$GREETING|${LEAK-none}|${PATH%%:*}|$SOFT"'
+    assert toy.execute(engine, "bash", "-c", script) == expected
+
+
+def test_json_and_quiet_output(toy: Toy) -> None:
+    assert toy.build("--quiet").stdout == ""
+    events = [json.loads(line) for line in toy.build("--json", "--force").stdout.splitlines()]
+    finished = [event["step"] for event in events if event["event"] == "finished"]
+    assert finished[:2] == ["check this machine", "base-local"]
+    assert {event.get("state", "done") for event in events} <= {"done", "cached"}
+
+
+def test_the_sif_is_compressed_as_the_site_says(toy: Toy, engine: str) -> None:
+    site = toy.folder / "defs" / "sites" / "local.yaml"
+    for compression in ("zstd", "gzip"):
+        facts = json.loads(site.read_text()) | {"sif": {"compression": compression}}
+        site.write_text(json.dumps(facts))
+        assert toy.build().returncode == 0, engine
+        assert _squashfs_compression(toy.sif.read_bytes()) == compression
+
+
+def _squashfs_compression(sif: bytes) -> str:
+    """The compressor in the squashfs superblock: 16 bits at offset 20 (squashfs format 4.0)."""
+    start = sif.index(b"hsqs")
+    number = int.from_bytes(sif[start + 20 : start + 22], "little")
+    return {1: "gzip", 6: "zstd"}.get(number, str(number))

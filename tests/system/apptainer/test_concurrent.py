@@ -1,0 +1,99 @@
+"""Builds at once, of one image and of images that begin alike: R3."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections import Counter
+from subprocess import PIPE
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.system.apptainer.toys import make_toy
+from tests.system.apptainer.trials import PLACES, Site
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.system.apptainer.toys import Toy
+
+pytestmark = pytest.mark.build
+
+# The first step takes long enough that all builds have come to it. What each makes differs from
+# run to run.
+FIRST = "sleep {}; cat /proc/sys/kernel/random/uuid >/first\n"
+IMAGES = {"toy": ("first", "work"), "other": ("first", "rest")}
+
+
+@pytest.fixture
+def toy(tiny_base: Path, tmp_path: Path) -> Toy:
+    """Two images, of which the second is another one from the third layer on."""
+    toy = make_toy(tmp_path / "project", tiny_base)
+    toy.layer("first", FIRST.format(2))
+    for name in ("work", "rest"):
+        toy.layer(name, f"cat /proc/sys/kernel/random/uuid >/{name}\n")
+    images = toy.folder / "defs" / "images"
+    toy.image(*IMAGES["other"])
+    shutil.copy(images / "toy.yaml", images / "other.yaml")
+    toy.image(*IMAGES["toy"])
+    return toy
+
+
+def start(toy: Toy, folder: Path, number: int, image: str) -> tuple[Path, subprocess.Popen[str]]:
+    """Start a build with the common cache and an output of its own; the image's folder."""
+    site = Site(toy=toy, folder=folder)
+    for place in PLACES:
+        (folder / place).mkdir(parents=True, exist_ok=True)
+    command = site.command("--layout", "layered")
+    command[command.index("toy")] = image
+    output = folder / "output" / f"{number}"
+    command[command.index("--output") + 1] = str(output)
+    process = subprocess.Popen(
+        command, env=site.environment, stdout=PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    return output / "local" / image, process
+
+
+def build(toy: Toy, folder: Path, images: list[str]) -> list[Path]:
+    """Build all of them at once; their folders."""
+    builds = [start(toy, folder, number, image) for number, image in enumerate(images)]
+    outputs = [process.communicate(timeout=300)[0] for _, process in builds]
+    assert [process.returncode for _, process in builds] == [0] * len(images), outputs
+    return [place for place, _ in builds]
+
+
+def assert_shared(toy: Toy, folder: Path, places: list[Path]) -> None:
+    """Every step was run once by all builds together, and images of one name are the same."""
+    logs = "".join((place / "build.log").read_text() for place in places)
+    lines = (line.split()[-1] for line in logs.splitlines() if line.startswith("sifwright: begin "))
+    layers = {layer for place in places for layer in ("base-local", *IMAGES[place.name])}
+    assert Counter(lines) == Counter(layers)
+    records = [json.loads((place / "record.json").read_text()) for place in places]
+    found = (one["sif_fingerprint"] for one in records)
+    digests = set(zip((place.name for place in places), found, strict=True))
+    assert len(digests) == len({place.name for place in places})
+    store = Site(toy=toy, folder=folder).store
+    assert store.verify() == []
+    assert len(store.entries()) == len(layers)
+    assert [path.name for path in store.root.glob("*/.*")] == []
+
+
+@pytest.mark.parametrize("images", [["toy"] * 2, ["toy", "other"], ["toy", "other"] * 2])
+def test_each_step_is_run_once(toy: Toy, tmp_path: Path, images: list[str]) -> None:
+    places = build(toy, tmp_path / "site", images)
+    assert_shared(toy, tmp_path / "site", places)
+
+
+@pytest.mark.slow
+def test_eight_of_one_take_little_longer_than_one(toy: Toy, tmp_path: Path) -> None:
+    toy.layer("first", FIRST.format(60))
+    seconds = []
+    for count in (1, 8):
+        since = time.monotonic()
+        folder = tmp_path / f"{count}"
+        assert_shared(toy, folder, build(toy, folder, ["toy"] * count))
+        seconds.append(time.monotonic() - since)
+    assert seconds[1] <= 1.15 * seconds[0], seconds

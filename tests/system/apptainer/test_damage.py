@@ -1,0 +1,89 @@
+"""Every cached file harmed in every way: what is damaged never gets into an image."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from sifwright.build.cache import manifest
+from sifwright.build.layers.pack import LISTING, SQUASHFS
+from tests.system.apptainer.toys import make_toy
+from tests.system.apptainer.trials import LAYERS, Trial, copied
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.build
+
+HARMS = ("cut", "flip", "empty", "remove", "folder")
+FILES = (SQUASHFS, LISTING, manifest.NAME)
+
+
+class Case(NamedTuple):
+    layer: str
+    file: str
+    harm: str
+
+
+ALL = [Case(*words) for words in itertools.product(LAYERS, FILES, HARMS)]
+# Each file of each step once, and each harm about twice.
+FEW = [ALL[first + first // len(HARMS) % len(HARMS)] for first in range(0, len(ALL), len(HARMS))]
+# Each file once, and each step.
+DEFAULT = FEW[:: len(FILES) + 1]
+
+
+def _marks(case: Case) -> tuple[pytest.MarkDecorator, ...]:
+    if case in DEFAULT:
+        return ()
+    return (pytest.mark.nightly if case in FEW else pytest.mark.slow,)
+
+
+CASES = [pytest.param(case, marks=_marks(case), id="-".join(case)) for case in ALL]
+
+
+@pytest.fixture(scope="module")
+def trial(tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    """Of a site where all steps are cached."""
+    folder = tmp_path_factory.mktemp("damage")
+    trial = Trial.of(make_toy(folder / "project", tiny_base), folder)
+    assert trial.site.build("--layout", "layered").returncode == 0
+    return trial
+
+
+def spoil(path: Path, harm: str) -> None:
+    data = bytearray(path.read_bytes())
+    if harm == "cut":
+        os.truncate(path, len(data) - 1)
+    elif harm == "flip":
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+    elif harm == "empty":
+        path.write_bytes(b"")
+    else:
+        path.unlink()
+        if harm == "folder":
+            path.mkdir()
+
+
+@pytest.mark.parametrize("layout", ["layered", pytest.param("flat", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_damaged_is_made_again(
+    trial: Trial, tmp_path: Path, case: Case, layout: str
+) -> None:
+    site = copied(trial.site, tmp_path)
+    entries = {entry.manifest["layer"]: entry for entry in site.store.entries()}
+    spoil(entries[case.layer].file(case.file), case.harm)
+    assert [bad.key for bad in site.store.verify()] == [entries[case.layer].key]
+    is_needed = case.file != LISTING
+    if case.file == LISTING and case.layer != LAYERS[-1]:
+        # Only steps above it read it.
+        shutil.rmtree(entries[LAYERS[-1]].folder)
+        is_needed = True
+    done = site.build("--force", "--layout", layout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert site.store.verify() == [] or not is_needed
+    trial.assert_right(site)

@@ -1,0 +1,115 @@
+"""`sifwright extend` with the real image: packages on top, their test, and an edit of the file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.host.network import pip_settings
+from tests.conftest import run, sifwright
+from tests.unit.wheels import Index, serve_index
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEPT = "/opt/sifwright/python-packages"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    folder: Path
+    index: Index
+
+    @property
+    def sif(self) -> Path:
+        return self.folder / "local" / "mine" / "image.sif"
+
+    def extend(self, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+        file = self.folder / "r.txt"
+        file.write_text(text)
+        others = pip_settings.settings().get("extra-index-url", "")
+        env = {**os.environ, "PIP_EXTRA_INDEX_URL": f"{others} {self.index.url}".strip()}
+        place = ("--name", "mine", "--output", self.folder, "--requirements", file)
+        return sifwright("extend", "local", *place, *words, env=env)
+
+    def sha256(self, name: str) -> str:
+        (data,) = (body for path, body in self.index.files.items() if path.endswith(f"/{name}"))
+        return hashlib.sha256(data).hexdigest()
+
+    def execute(self, engine: str, *command: str) -> str:
+        done = run([engine, "--quiet", "exec", "--containall", "--no-home", self.sif, *command])
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def bench(image: Path, tmp_path: Path) -> Iterator[Bench]:
+    """On the steps of the image of site local, which are cached by then."""
+    assert image.exists()
+    with serve_index() as index:
+        yield Bench(folder=tmp_path, index=index)
+
+
+@pytest.mark.nightly
+@pytest.mark.build
+@pytest.mark.builds("python-packages", by="make test-rest")
+def test_packages_on_top(bench: Bench, engine: str) -> None:
+    for version in ("1.0", "2.0"):
+        bench.index.add("toy", version, ("part<9",))
+        bench.index.add("part", version)
+    (bench.folder / "held.txt").write_text("part<2\n")
+    built = bench.extend("toy==1.0\n-c held.txt\n")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert "test python-packages     done" in built.stdout
+    versions = "import toy, part, torch; print(toy.version, part.version, torch.__version__)"
+    assert bench.execute(engine, "python", "-c", versions) == "1.0 1.0 2.13.0+cpu\n"
+    record = json.loads(bench.sif.with_name("record.json").read_text())
+    assert record["plan"]["image"] == "mine"
+
+    # A line more runs one step and one test; with a hash, all are compared.
+    # Of an earlier run of this test, all of it would be cached.
+    again = f"--only-binary=never-{secrets.token_hex(8)}\n" + "".join(
+        f"{name}==2.0 --hash=sha256:{bench.sha256(f'{name}-2.0-py3-none-any.whl')}\n"
+        for name in ("toy", "part")
+    )
+    plan = bench.extend(again, "--dry-run").stdout
+    assert "1 of 6 steps will run" in plan
+    assert "files/requirements.txt: " in plan
+    built = bench.extend(again, "--tests", "untested")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert "requirements.txt: - toy==1.0\n" in built.stdout
+    assert "test python-packages     done" in built.stdout
+    assert "test torch-extras" not in built.stdout
+    assert bench.execute(engine, "python", "-c", versions) == "2.0 2.0 2.13.0+cpu\n"
+    assert bench.execute(engine, "cat", f"{KEPT}/requirements.txt") == again
+
+    built = bench.extend(f"toy==2.0 --hash=sha256:{'0' * 64}\n", "--tests", "untested")
+    assert built.returncode == 6
+    assert "DO NOT MATCH THE HASHES" in built.stdout + built.stderr
+    assert bench.execute(engine, "python", "-c", versions) == "2.0 2.0 2.13.0+cpu\n"
+
+
+@pytest.mark.nightly
+@pytest.mark.build
+def test_what_does_not_fit_with_the_others(bench: Bench) -> None:
+    """torch needs a later sympy."""
+    bench.index.add("sympy", "1.0")
+    built = bench.extend("sympy==1.0\n", "--tests", "untested")
+    assert built.returncode == 7, built.stdout + built.stderr
+    assert "has requirement sympy" in built.stderr
+    assert not bench.sif.exists()
+
+
+@pytest.mark.build
+def test_a_package_that_nobody_has(bench: Bench) -> None:
+    built = bench.extend("no-such-package-of-ours==1.0\n")
+    assert built.returncode == 5
+    assert "pip finds no wheel of no-such-package-of-ours==1.0" in built.stderr

@@ -1,0 +1,279 @@
+"""What a build leaves behind when something goes wrong: the old image, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import DEFAULT_SIGNALS, run, sifwright
+
+if TYPE_CHECKING:
+    from tests.system.apptainer.toys import Toy
+
+FAILS = """echo the last thing said
+deeper() {
+  false  # line 5
+}
+deeper
+"""
+
+
+@pytest.fixture
+def built(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Toy, str]:
+    """A toy with a good image, and that image's digest; no other build has its temporary folder."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("APPTAINER_TMPDIR", str(tmp_path / "temporary"))
+    toy.layer("hello", "echo one >/hello\n")
+    toy.image("hello")
+    assert toy.build("--quiet").returncode == 0
+    return toy, _digest(toy.sif)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _temporaries() -> set[str]:
+    root = Path(os.environ["APPTAINER_TMPDIR"])
+    return {path.name for path in root.glob(".sifwright-*")}
+
+
+def _assert_untouched(built: tuple[Toy, str]) -> None:
+    toy, digest = built
+    assert _digest(toy.sif) == digest
+    assert toy.leftovers() == []
+
+
+def test_a_failing_layer_is_named_with_its_line(built: tuple[Toy, str]) -> None:
+    toy, _ = built
+    before = _temporaries()
+    toy.layer("hello", FAILS)
+    failed = toy.build()
+    assert failed.returncode == 6
+    assert "layer 'hello', install.sh:5: false (exit status 1)" in failed.stderr
+    assert "| the last thing said" in failed.stderr
+    assert str(toy.output / "build.log") in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert "failed" in failed.stdout
+    assert "the last thing said" in (toy.output / "build.log").read_text()
+    assert _temporaries() == before
+    _assert_untouched(built)
+
+
+def test_a_failing_test_keeps_the_image_out(built: tuple[Toy, str]) -> None:
+    toy, _ = built
+    toy.layer("hello", "echo two >/hello\n", test="echo it says $(cat /hello)\n[[ a == b ]]\n")
+    failed = toy.build()
+    assert failed.returncode == 7
+    assert "layer 'hello', test.sh:4: [[ a == b ]] (exit status 1)" in failed.stderr
+    assert "| it says two" in failed.stderr
+    _assert_untouched(built)
+
+
+def test_only_what_ended_the_build_is_blamed(built: tuple[Toy, str]) -> None:
+    """Commands may fail and be meant to; words of a layer that look like our marks are words."""
+    toy, _ = built
+    harmless = "false &\nwait $! || true\nx=$(false; echo ok)\n[[ $x == ok ]]\n"
+    spoofs = "echo 'sifwright: line x'\necho 'sifwright: failed y'\necho 'sifwright: begin'\n"
+    toy.layer("before", harmless + spoofs)
+    toy.layer("hello", harmless + "exit 5\n")
+    toy.image("before", "hello")
+    failed = toy.build()
+    assert failed.returncode == 6
+    assert "layer 'hello' (exit status 5)" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_two_builds_at_once_do_not_mix(toy: Toy, engine: str) -> None:
+    option = {"type": "string", "description": "any text", "default": ""}
+    header = {"options": {"word": option}}
+    toy.layer("say", "sleep 1\necho $OPT_WORD >/said\n", header=header)
+    toy.image("say")
+    words = ["one", "two"]
+    builds = []
+    for word in words:
+        command = [sys.executable, "-m", "sifwright", *toy.command("--set", f"say.word={word}")]
+        builds.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    outputs = [build.communicate(timeout=120)[0] for build in builds]
+    assert [build.returncode for build in builds] == [0, 0], outputs
+    said = {}
+    for sif in toy.output.glob("toy-*.sif"):
+        inside = ["--containall", "--no-home", sif, "cat", "/said", "/opt/sifwright/plan.json"]
+        word, plan = run([engine, "--quiet", "exec", *inside]).stdout.split("\n", 1)
+        said[word] = json.loads(plan)["steps"][-1]["options"]["word"]["value"]
+    assert said == {word: word for word in words}
+    assert toy.leftovers() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stopped_build_ends_all_it_started(
+    built: tuple[Toy, str], number: signal.Signals
+) -> None:
+    toy, _ = built
+    before = _temporaries()
+    process = _start_slow_build(toy)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped" in errors
+    assert "Traceback" not in errors
+    assert not _processes_with("sleep 4242")
+    assert _temporaries() == before
+    _assert_untouched(built)
+
+
+def test_a_killed_build_loses_nothing_and_the_next_reclaims(built: tuple[Toy, str]) -> None:
+    toy, digest = built
+    before = _temporaries()
+    process = _start_slow_build(toy)
+    started = _sessions_below(process.pid)
+    drivers = {"squashfuse_ll", "fuse-overlayfs"}
+    assert drivers <= {_name(one) for one in _of_sessions(started)}
+    process.kill()
+    process.communicate(timeout=60)
+    assert _digest(toy.sif) == digest
+    deadline = time.monotonic() + 10
+    while _processes_with("sleep 4242") or _of_sessions(started):
+        assert time.monotonic() < deadline, "what it started lives on"
+        time.sleep(0.1)
+    toy.layer("hello", "echo three >/hello\n")
+    assert toy.build().returncode == 0
+    assert toy.leftovers() == []
+    assert _temporaries() == before
+
+
+def _start_slow_build(toy: Toy) -> subprocess.Popen[str]:
+    """Start a build and wait until its layer sleeps inside the container."""
+    toy.layer("hello", "sleep 4242\n")
+    command = [*DEFAULT_SIGNALS, sys.executable, "-m", "sifwright", *toy.command()]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not _processes_with("sleep 4242"):
+        assert process.poll() is None, process.stderr
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return process
+
+
+def _stat(number: int) -> list[str]:
+    """State, parent, group, session and more of a process; nothing if it has ended."""
+    try:
+        text = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()
+
+
+def _name(number: int) -> str:
+    return Path(f"/proc/{number}/comm").read_text().strip()
+
+
+def _all() -> dict[int, list[str]]:
+    """All that run; who has ended and was not waited for does not."""
+    found = {int(path.name): _stat(int(path.name)) for path in Path("/proc").glob("[0-9]*")}
+    return {number: stat for number, stat in found.items() if stat and stat[0] not in "ZX"}
+
+
+def _sessions_below(parent: int) -> set[str]:
+    """Those that a process's children have begun."""
+    below = [stat for stat in _all().values() if stat[1] == str(parent)]
+    return {stat[3] for stat in below} - {_stat(parent)[3]}
+
+
+def _of_sessions(sessions: set[str]) -> list[int]:
+    return [number for number, stat in _all().items() if stat[3] in sessions]
+
+
+def _processes_with(command: str) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().decode().split("\0")
+        except (OSError, UnicodeDecodeError):
+            continue
+        if " ".join(words).strip() == command:
+            found.append(int(folder.name))
+    return found
+
+
+def test_no_engine_is_said_before_anything_is_written(toy: Toy, tmp_path: Path) -> None:
+    for name in ("python3", "true"):
+        (tmp_path / name).symlink_to(f"/usr/bin/{name}")
+    failed = toy.build(env={"PATH": str(tmp_path), "HOME": str(tmp_path)})
+    missing = "neither 'apptainer' nor 'singularity' is on PATH"
+    _assert_said_first(toy, failed, missing, "tools/install-apptainer")
+
+
+def _assert_said_first(toy: Toy, failed: subprocess.CompletedProcess[str], *texts: str) -> None:
+    """The machine lacks something: all of it is said, and nothing was written."""
+    assert failed.returncode == 5
+    for text in texts:
+        assert text in failed.stderr
+    assert not toy.output.exists()
+
+
+def test_a_missing_program_of_a_layer_is_said_first(toy: Toy) -> None:
+    toy.layer("needs", "true\n", header={"programs": ["no-such-program"]})
+    toy.image("needs")
+    said = "'no-such-program' is missing; layer 'needs' needs it"
+    _assert_said_first(toy, toy.build(), said)
+
+
+def test_too_little_disk_space_is_said_first(toy: Toy) -> None:
+    toy.layer("huge", "true\n", header={"disk_mb": 10**9})
+    toy.image("huge")
+    _assert_said_first(toy, toy.build(), "GB are needed", "TMPDIR", "SIFWRIGHT_CACHE")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_disk_that_is_too_small_keeps_the_old_image(
+    built: tuple[Toy, str], tmp_path: Path
+) -> None:
+    toy, digest = built
+    small = tmp_path / "small"
+    small.mkdir()
+    size = toy.sif.stat().st_size + 8_000_000
+    assert run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", small]).returncode == 0
+    try:
+        place = small / "local" / "toy"
+        place.mkdir(parents=True)
+        run(["cp", "-a", f"{toy.output}/.", place])
+        toy.layer("hello", "echo two >/hello\n")
+        arguments = toy.command()
+        arguments[arguments.index("--output") + 1] = str(small)
+        failed = sifwright(*arguments)
+        assert failed.returncode == 5
+        assert f"sifwright: {small}/local/toy: " in failed.stderr
+        assert " MB are needed (" in failed.stderr
+        assert _digest(place / "image.sif") == digest
+        assert not [path for path in place.iterdir() if path.name.startswith(".")]
+    finally:
+        run(["umount", small])
+
+
+def test_a_wheel_that_does_not_exist_is_said_first(toy: Toy) -> None:
+    download = {"what": "a package", "pip": "pip==0.0.4242"}
+    toy.layer("wants", "true\n", header={"downloads": [download]})
+    toy.image("wants")
+    _assert_said_first(toy, toy.build(), "pip finds no wheel of pip==0.0.4242")
+
+
+def test_a_mirror_out_of_reach_is_said_first(toy: Toy) -> None:
+    option = {"type": "string", "description": "mirror", "default": "http://127.0.0.1:9/debian"}
+    download = {"what": "Debian packages", "option": "mirror", "url": "dists/x/Release"}
+    header = {"options": {"mirror": option}, "downloads": [download]}
+    toy.layer("wants", "true\n", header=header)
+    toy.image("wants")
+    unreachable = "Debian packages cannot be reached at http://127.0.0.1:9/debian/dists/x/Release"
+    _assert_said_first(toy, toy.build(), unreachable, "--set wants.mirror=")

@@ -1,0 +1,315 @@
+"""Builds step by step: what runs and what is cached, and that the image is the same either way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.build.cache.store import Store
+from sifwright.images.sif import sif_file as sif
+from sifwright.system import files
+from tests.conftest import run, sifwright
+from tests.servers import serve_folder
+from tests.system.apptainer.toys import STRICT
+from tests.system.apptainer.trees import differences, unpack, unpack_stack
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.system.apptainer.toys import Toy
+
+pytestmark = pytest.mark.build
+
+LAYERS = ("one", "two", "three")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def toy(tiny: Toy, cache: Path) -> Toy:
+    """Three layers: one makes files, one removes and replaces some, one adds to what is there."""
+    assert not cache.exists()
+    tiny.layer("one", "mkdir -p /data/a; echo 1 >/data/a/x; echo 2 >/data/y; ln /data/y /data/z\n")
+    tiny.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y; chown 33:33 /data/z\n")
+    tiny.layer("three", "mkdir /data/b; echo 4 >>/data/z\n", test="[[ $(cat /data/a) == 3 ]]\n")
+    tiny.image(*LAYERS)
+    return tiny
+
+
+def states(toy: Toy, *arguments: str) -> dict[str, str]:
+    """Build; what became of each step."""
+    done = toy.build("--json", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    wanted = {"base-local", *LAYERS, "four", "other"}
+    return {
+        e["step"]: e["state"] for e in events if e["event"] == "finished" and e["step"] in wanted
+    }
+
+
+def test_only_what_follows_an_edit_runs(toy: Toy) -> None:
+    assert set(states(toy).values()) == {"done"}
+    toy.layer("three", "mkdir /data/b; echo 5 >>/data/z\n")
+    ran = {"base-local": "cached", "one": "cached", "two": "cached", "three": "done"}
+    assert states(toy) == ran
+    toy.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y\n")
+    assert states(toy) == ran | {"two": "done"}
+    assert states(toy, "--force") == dict.fromkeys(ran, "cached")
+
+
+def test_plan_says_what_will_run_and_why(toy: Toy) -> None:
+    states(toy)
+    toy.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y\n")
+    place = ["--project", toy.folder, "plan", "local", "toy", "--output", toy.folder / "build"]
+    lines = {line.split()[0]: line for line in sifwright(*place).stdout.splitlines()[-5:-1]}
+    assert " cached " in lines["one"]
+    assert " will run " in lines["two"]
+    assert "  install.sh: " in lines["two"]
+    assert " -> " in lines["two"]
+    assert lines["three"].endswith("  after two")
+
+
+def test_both_layouts_are_the_tree_that_is_built_by_hand(
+    engine: str, toy: Toy, tmp_path: Path
+) -> None:
+    states(toy, "--layout", "layered")
+    assert len(sif.partitions(toy.sif)) == 5
+    layered = unpack_stack(toy.sif, tmp_path / "layered")
+    states(toy, "--layout", "flat")
+    assert len(sif.partitions(toy.sif)) == 1
+    flat = unpack(engine, toy.sif, tmp_path)
+    assert differences(layered, flat) == []
+    by_hand = tmp_path / "by-hand.sif"
+    done = run([engine, "build", "--fakeroot", "--force", by_hand, toy.output / "toy.def"])
+    assert done.returncode == 0, done.stderr
+    assert differences(flat, unpack(engine, by_hand, tmp_path)) == []
+
+
+def test_the_same_results_are_the_same_image(toy: Toy, tmp_path: Path) -> None:
+    """From the cache: at another time, in another folder, with another umask and fewer cores."""
+    digests = []
+    for number, layout in enumerate(("layered", "flat") * 2):
+        place = ["--project", toy.folder, "build", "local", "toy", "--layout", layout]
+        folder = tmp_path / f"out {number}"
+        words = [sys.executable, "-m", "sifwright", *map(str, place), "--output", str(folder)]
+        shell = 'umask "$0"; exec taskset -c "$1" "${@:2}"'
+        umask, cores = ("022", "0") if number < 2 else ("077", "0-1")
+        done = run(["bash", "-c", shell, umask, cores, *words])
+        assert done.returncode == 0, done.stdout + done.stderr
+        digests.append(files.sha256(folder / "local/toy/image.sif"))
+    assert digests[:2] == digests[2:]
+    assert digests[0] != digests[1]
+
+
+def test_flatten(engine: str, toy: Toy, tmp_path: Path) -> None:
+    states(toy, "--layout", "layered")
+    target = tmp_path / "flat.sif"
+    done = sifwright("flatten", toy.sif, target)
+    assert done.returncode == 0, done.stderr
+    assert "5 partitions into 1" in done.stdout
+    flat = unpack(engine, target, tmp_path)
+    assert differences(unpack_stack(toy.sif, tmp_path / "layered"), flat) == []
+    said = run([engine, "exec", "--containall", "--no-home", target, "cat", "/data/z"]).stdout
+    assert said == "2\n4\n"
+    for words, says in (
+        ((toy.sif, target), "is there already"),
+        ((target, tmp_path / "other.sif"), "is flat already"),
+        ((toy.output / "plan.json", tmp_path / "other.sif"), "cannot be used as a SIF"),
+    ):
+        done = sifwright("flatten", *words)
+        assert done.returncode == 2
+        assert says in done.stderr
+    assert not (tmp_path / "other.sif").exists()
+
+
+def test_what_a_step_leaves_running_ends_with_it(engine: str, toy: Toy) -> None:
+    """Such as an agent that a package starts: it would write into what is packed, and later."""
+    daemon = "nohup bash -c 'while :; do date +%N >/data/now; sleep 0.01; done' >/dev/null 2>&1 &"
+    toy.layer("one", f"mkdir /data\n{daemon}\nuntil [[ -s /data/now ]]; do sleep 0.1; done\n")
+    toy.layer("two", "cat /data/now >/data/then\nsleep 0.5\ncmp /data/now /data/then\n")
+    toy.image("one", "two")
+    assert set(states(toy).values()) == {"done"}
+    assert toy.execute(engine, "cat", "/data/now") == toy.execute(engine, "cat", "/data/then")
+
+
+def test_a_failed_step_is_where_the_next_build_goes_on(toy: Toy) -> None:
+    toy.layer("three", "false\n")
+    assert toy.build().returncode == 6
+    toy.layer("three", "true\n")
+    assert states(toy) == {
+        "base-local": "cached", "one": "cached", "two": "cached", "three": "done"
+    }  # fmt: skip
+
+
+def test_two_images_share_what_they_begin_with(toy: Toy) -> None:
+    states(toy)
+    before = len(Store.open().all_keys())
+    toy.layer("four", "echo 6 >>/data/z\n")
+    toy.image("one", "four")
+    assert states(toy) == {"base-local": "cached", "one": "cached", "four": "done"}
+    assert len(Store.open().all_keys()) == before + 1
+
+
+def test_layers_that_do_the_same_share_a_result_and_keep_their_names(toy: Toy) -> None:
+    """In the SIF and in the record, by which it is known whose test has passed."""
+    script = (toy.folder / "defs/layers/two/install.sh").read_text().removeprefix(STRICT)
+    states(toy)
+    toy.layer("other", script, test="test -e /data\n")
+    toy.image("one", "other")
+    assert set(states(toy, "--layout", "layered").values()) == {"cached"}
+    parts = sif.partitions(toy.sif)
+    assert [part.name for part in parts[1:]] == ["one", "other", "metadata"]
+    assert set(json.loads((toy.output / "record.json").read_text())["proofs"]) == {"other"}
+
+
+def test_without_the_cache_everything_runs_and_nothing_is_kept(toy: Toy, cache: Path) -> None:
+    assert set(states(toy, "--no-cache").values()) == {"done"}
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    ("harm", "layout"), [("flip", "layered"), ("cut", "flat"), ("remove", "layered")]
+)
+def test_a_damaged_result_is_made_again(toy: Toy, layout: str, harm: str) -> None:
+    states(toy, "--layout", layout)
+    whole = {entry.manifest["layer"]: entry for entry in Store.open().entries()}
+    spoil(whole["two"].file("layer.sqfs"), harm)
+    done = toy.build("--force", "--layout", layout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert harm == "remove" or "was dropped" in done.stdout + done.stderr
+    assert Store.open().verify() == []
+
+
+@pytest.mark.parametrize("harm", ["flip", "head"])
+def test_a_step_on_a_damaged_result_counts_for_nothing(toy: Toy, harm: str) -> None:
+    """It runs while that is being checked: whatever it says or leaves, all is made again."""
+    states(toy, "--layout", "layered")
+    (base,) = (one for one in Store.open().entries() if one.manifest["layer"] == "base-local")
+    spoil(base.file("layer.sqfs"), harm)
+    toy.layer("three", "mkdir /data/b; echo 5 >>/data/z\n")
+    found = states(toy, "--layout", "layered")
+    assert (found["base-local"], found["three"]) == ("done", "done")
+    assert Store.open().verify() == []
+    assert toy.execute("apptainer", "tail", "-n1", "/data/z") == "5\n"
+
+
+def spoil(path: Path, harm: str) -> None:
+    if harm == "remove":
+        path.unlink()
+    elif harm == "head":
+        # No program can mount it.
+        with path.open("r+b") as file:
+            file.write(bytes(96))
+    elif harm == "cut":
+        os.truncate(path, path.stat().st_size - 1)
+    else:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+
+
+def test_builds_at_once_do_not_repeat_each_others_steps(toy: Toy) -> None:
+    """Four, two of them of the same image in the same place."""
+    commands = [toy.command("--json") for _ in range(2)]
+    commands += [toy.command("--json", "--layout", layout) for layout in ("layered", "flat")]
+    for number, command in enumerate(commands[2:]):
+        command[command.index("--output") + 1] = str(toy.folder / f"other {number}")
+    words = [sys.executable, "-m", "sifwright"]
+    started = [subprocess.Popen([*words, *c], stdout=subprocess.PIPE, text=True) for c in commands]
+    outputs = [process.communicate(timeout=300)[0] for process in started]
+    assert [process.returncode for process in started] == [0] * 4, outputs
+    logs = [toy.folder / "build", *(toy.folder / f"other {number}" for number in range(2))]
+    text = "".join((folder / "local/toy/build.log").read_text() for folder in logs)
+    entries = Store.open().entries()
+    assert sorted(entry.manifest["layer"] for entry in entries) == sorted(["base-local", *LAYERS])
+    assert Store.open().verify() == []
+    for layer in LAYERS:
+        # On an overlay, what 'two' does with files of several names has to be done over.
+        again = sum(output.count(f"layer '{layer}' runs again") for output in outputs)
+        assert text.count(f"sifwright: begin {layer}\n") <= 1 + again, layer
+
+
+def test_a_shell_before_a_layer(toy: Toy) -> None:
+    """In the state before it, with its options; a step that fails can be looked at."""
+    option = {"type": "string", "description": "any text", "default": "some words"}
+    toy.layer("two", "echo $OPT_WORD; false\n", header={"options": {"word": option}})
+    assert toy.build().returncode == 6
+    words = [*toy.command()[:2], "shell", *toy.command()[3:], "--quiet", "--before"]
+    script = (
+        "cat /data/y; cat /first 2>/dev/null || echo $OPT_WORD; ls; touch /mine; bash install.sh"
+    )
+    done = sifwright(*words, "two", input=script)
+    assert done.returncode == 6
+    assert done.stdout.splitlines() == ["2", "some words", "install.sh", "some words"]
+    assert "exit status 1\n    It is that of the last command on standard input" in done.stderr
+    done = sifwright(*words, "two", input="ls /mine /data")
+    assert done.stdout.split() == ["/data:", "a", "y", "z"]
+    assert "cannot access '/mine'" in done.stderr
+    for layer, says in (("nobody", "has no layer 'nobody'"), ("base-local", "nothing before")):
+        done = sifwright(*words, layer)
+        assert done.returncode == 2
+        assert says in done.stderr
+
+
+def test_what_is_cached_is_not_asked_for(toy: Toy, tmp_path: Path) -> None:
+    """A machine that has lost the network still builds what it has the steps of."""
+    served = tmp_path / "served"
+    served.mkdir()
+    (served / "file").write_text("here")
+    option = {"type": "string", "description": "where", "default": ""}
+    download = {"what": "a file", "option": "mirror", "url": "file"}
+    with serve_folder(served) as url:
+        header = {"options": {"mirror": option | {"default": url}}, "downloads": [download]}
+        toy.layer("one", "mkdir -p /data/a; echo 2 >/data/y; ln /data/y /data/z\n", header=header)
+        states(toy)
+    toy.layer("three", "mkdir /data/b; echo 5 >>/data/z\n")
+    assert states(toy)["one"] == "cached"
+    toy.layer("one", "mkdir -p /data/a; echo 1 >/data/y; ln /data/y /data/z\n", header=header)
+    done = toy.build()
+    assert done.returncode == 5
+    assert "a file cannot be reached" in done.stderr
+
+
+def test_a_test_that_failed_is_run_again(toy: Toy) -> None:
+    """Also where only those of changed layers are wanted, and when only the test was changed."""
+    states(toy)
+    toy.layer("two", "rm -r /data/a; echo 4 >/data/a; rm /data/y\n", test="[[ -e /nowhere ]]\n")
+    for _ in range(2):
+        failed = toy.build("--tests", "untested")
+        assert failed.returncode == 7
+        assert "layer 'two', test.sh" in failed.stderr
+    toy.layer("two", "rm -r /data/a; echo 3 >/data/a; rm /data/y\n", test="echo proved\n")
+    tested = [line.split()[1] for line in toy.build("--tests", "untested").stdout.splitlines()]
+    assert "two" in tested
+    assert toy.build("--tests", "untested").stdout.startswith("up to date")
+    assert toy.build().stdout.count("test three") == 1
+
+
+def test_the_engines_variables_of_this_machine_do_not_reach_a_step(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor the cache by it: site modules set them."""
+    for name in ("APPTAINERENV_CANARY", "SINGULARITYENV_CANARY", "APPTAINERENV_PREPEND_PATH"):
+        monkeypatch.setenv(name, "/canary4711")
+    monkeypatch.setenv("SINGULARITY_BIND", f"{tmp_path}:/canary")
+    monkeypatch.setenv("APPTAINER_BIND", f"{tmp_path}:/canary")
+    look = "[[ -z ${CANARY:-} && $PATH != */canary* && ! -e /canary ]]\n"
+    toy.layer("three", look, test=look)
+    assert set(states(toy).values()) == {"done"}
+
+
+def test_folders_keep_the_modes_that_steps_gave_them(engine: str, toy: Toy) -> None:
+    toy.layer("three", "chmod 2775 /opt; chmod 750 /opt/sifwright; chmod 711 /\n", test="true\n")
+    states(toy, "--layout", "layered")
+    said = toy.execute(engine, "stat", "--format", "%n %a", "/", "/opt", "/opt/sifwright")
+    assert said.splitlines() == ["/ 711", "/opt 2775", "/opt/sifwright 750"]

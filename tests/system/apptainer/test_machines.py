@@ -1,0 +1,147 @@
+"""Builds on machines that are older, or set up in another way."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.system import ids, map_ids, user_namespace
+from sifwright.system.tempdirs import remove
+from tests.conftest import run
+from tests.system.apptainer.machines import OVERLAYS_OFF, old_unshare
+from tests.system.apptainer.steps import inside
+from tests.system.apptainer.trees import unpack
+
+if TYPE_CHECKING:
+    from tests.system.apptainer.toys import Toy
+
+pytestmark = pytest.mark.build
+STEPS = ("base-local", "hello")
+HELLO = "echo hello >/hello; chown 33:34 /hello; chmod 600 /hello\n"
+
+
+@pytest.fixture
+def toy(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    toy.layer("hello", HELLO)
+    toy.image("hello")
+    return toy
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = old_unshare(tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return folder
+
+
+def _states(text: str) -> dict[str, str]:
+    events = [json.loads(line) for line in text.splitlines()]
+    return {
+        e["step"]: e["state"] for e in events if e["event"] == "finished" and e["step"] in STEPS
+    }
+
+
+@pytest.mark.usefixtures("old")
+def test_an_old_unshare(
+    toy: Toy, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps are run one by one, owners are those of the image, and nothing is left behind."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    for state in ("done", "cached"):
+        done = toy.build("--json", "--force")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert _states(done.stdout) == dict.fromkeys(STEPS, state)
+        (tmp_path / state).mkdir()
+        status = (unpack(engine, toy.sif, tmp_path / state) / "hello").stat()
+        assert (status.st_uid, status.st_gid) == (33, 34)
+    assert toy.leftovers() == []
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.usefixtures("old")
+def test_owners_in_its_place(tmp_path: Path) -> None:
+    """They are the same as with unshare; only in the namespace can they be removed by a user."""
+    if not user_namespace.prefix():
+        pytest.skip("a root with all capabilities needs no namespace")
+    assert user_namespace.prefix()[0] == sys.executable
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    inside("touch file; chown 33:34 file; chown 33:34 .", folder)
+    uids, gids, _ = ids.subordinate_ids() or pytest.fail("no subordinate ids")
+    status = (folder / "file").stat()
+    assert (status.st_uid, status.st_gid) == (uids + 32, gids + 33)
+    unshare = ["/usr/bin/unshare", "--map-root-user", "--map-auto"]
+    said = [
+        run([*way, "stat", "-c", "%u %g", folder]).stdout
+        for way in (unshare, user_namespace.prefix())
+    ]
+    assert said == ["33 34\n"] * 2
+    remove(folder)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [((1, 1, 65536), "newuidmap: "), (None, "no subordinate ids")],
+    ids=["not-ours", "none"],
+)
+@pytest.mark.usefixtures("old")
+def test_ids_that_are_not_ours(
+    monkeypatch: pytest.MonkeyPatch, found: tuple[int, int, int] | None, says: str
+) -> None:
+    if not user_namespace.prefix():
+        pytest.skip("a root with all capabilities needs no namespace")
+    monkeypatch.setattr(ids, "subordinate_ids", lambda: found)
+    user_namespace._way.cache_clear()  # noqa: SLF001
+    problem = user_namespace.problem()
+    user_namespace._way.cache_clear()  # noqa: SLF001
+    assert problem is not None
+    assert f"no user namespace with subordinate ids: {says}" in problem.what
+
+
+def test_exit_statuses() -> None:
+    found = ids.subordinate_ids()
+    if found is None:
+        pytest.skip("there are no subordinate ids")
+    way = [sys.executable, map_ids.__file__, *found]
+    assert run([*way, "sh", "-c", "exit 3"]).returncode == 3
+    done = run([*way, "/nonexistent"])
+    assert (done.returncode, done.stderr) == (1, "/nonexistent: No such file or directory\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changing apptainer.conf for a test needs root")
+def test_overlays_switched_off(toy: Toy, engine: str, tmp_path: Path) -> None:
+    if Path(engine).name != "apptainer":
+        pytest.skip("the setting is Apptainer's")
+    words = [*OVERLAYS_OFF, tmp_path / "conf", sys.executable, "-m", "sifwright"]
+    done = run([*words, *toy.command("--layout", "layered")])
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "no layered SIF can be made here: overlays are switched off" in done.stderr
+    assert "--layout flat" in done.stderr
+    assert not toy.sif.exists()
+    shell = [toy.command()[0], toy.command()[1], "shell", *toy.command()[3:], "--before", "hello"]
+    done = run([*words, *shell])
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "no step can be entered here: overlays are switched off" in done.stderr
+    assert "'sifwright build' needs none of it" in done.stderr
+    done = run([*words, *toy.command()])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "nothing is kept: overlays are switched off" in done.stdout
+    assert run([*OVERLAYS_OFF, tmp_path / "conf", engine, "exec", toy.sif, "stat", "/hello"]).stdout
+
+
+def test_the_room_that_a_build_needs_is_said(toy: Toy) -> None:
+    """By what the layer declares; a build with nothing to do says nothing."""
+    toy.layer("hello", HELLO, header={"disk_mb": 5})
+    said = toy.build().stdout.splitlines()[0]
+    assert re.fullmatch(r"needs 6 MB below \S+, 3 MB in the cache, 3 MB at the output", said)
+    assert toy.build().stdout.startswith("up to date")

@@ -1,0 +1,113 @@
+"""`sifwright report` of real SIFs, with and without what the cache knows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import LISTING, SQUASHFS
+from sifwright.build.request.image_folder import ImageFolder
+from sifwright.cli.commands.report import write as write_page
+from sifwright.images.contents import listing
+from sifwright.images.contents.listing import ListedPath
+from sifwright.report.page import report_data
+from tests.conftest import sifwright
+from tests.system.apptainer.test_diff import METADATA, PLAN, squash, tree, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs squashfs-tools")
+
+
+@pytest.fixture
+def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
+    """The folder of a small flat image, with an empty cache."""
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "out"
+    folder.mkdir()
+    whole = tree(tmp_path / "tree")
+    record = METADATA.replace("METADATA", "RECORD")
+    (whole / record).write_text("../same,,\n../../name,,\n../lib/torch-2.dist-info/METADATA,,\n")
+    write(folder / "image.sif", squash(whole))
+    (folder / "record.json").write_text(json.dumps({"plan": PLAN, "seconds": {"base": 2.5}}))
+    return ImageFolder(folder=folder, name="small")
+
+
+def test_without_a_cache(output: ImageFolder) -> None:
+    found = report_data.gather(output)
+    assert not found.by_layer
+    assert [(layer.name, layer.packed > 0) for layer in found.layers] == [("image", True)]
+    parts = {part.name: part.bytes for part in found.layers[0].parts}
+    assert parts["torch"] == 3 + len("Name: torch\nVersion: 2\n")
+    assert {one.name for one in found.packages} == {"bash", "torch"}
+    assert found.definition == "Bootstrap: x\n"
+    assert [one.step for one in found.events] == ["base"]
+    page = write_page(output, "")
+    assert page == output.folder / "report.html"
+    assert "no longer what the steps made" in page.read_text()
+
+
+def test_with_a_cache(output: ImageFolder) -> None:
+    store = Store.open()
+    with store.folder() as made:
+        (made / SQUASHFS).write_bytes(b"x" * 77)
+        known = [
+            ListedPath(path=b"same", kind="file", size=4),
+            ListedPath(path=b"name", kind="file", size=9),
+        ]
+        listing.write(made / LISTING, known)
+        step = {"layer": "base", "step": PLAN["id"], "below": "", "inputs": {}}
+        store.put("a" * 64, made, step)
+    found = report_data.gather(output)
+    assert found.by_layer
+    sizes = [(layer.name, layer.packed) for layer in found.layers]
+    assert sizes == [("base", 77), ("metadata", 0)]
+    # The other one has another size there than in the image.
+    assert (found.layers[0].bytes, found.layers[0].files) == (4, 1)
+
+
+def test_layered(output: ImageFolder, tmp_path: Path) -> None:
+    base = squash(tree(tmp_path / "base"), name="base")
+    (tmp_path / "top").mkdir()
+    (tmp_path / "top" / "big").write_bytes(b"x" * 999)
+    top = squash(tmp_path / "top", name="top", is_system=False)
+    write(output.link, base, top)
+    found = report_data.gather(output)
+    assert found.by_layer
+    assert [layer.name for layer in found.layers] == ["base", "top"]
+    assert found.layers[1].bytes == 999
+
+
+@pytest.mark.parametrize("record", ["", "[]", '{"sources": 5}', '{"timeline": 5}', '{"plan": {}}'])
+def test_a_damaged_record_is_no_obstacle(output: ImageFolder, record: str) -> None:
+    output.record.write_text(record)
+    text = write_page(output, str(output.folder / "page.html")).read_text()
+    assert "small" in text
+
+
+def test_the_command(tmp_path: Path) -> None:
+    done = sifwright("report", "local", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "there is no image yet" in done.stderr
+
+
+@pytest.mark.image
+def test_the_real_image(image: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = sifwright("report", "local", "pytorch", "--output", page)
+    assert (done.returncode, done.stderr) == (0, "")
+    text = page.read_text()
+    for word in ("torch", "libc6", "base-debian", "layer default", "passed", "BSD-3-Clause"):
+        assert word in text, word
+    assert "http-equiv" in text
+    assert page.stat().st_size < 2_000_000
+    record = json.loads((image.parent / "record.json").read_text())
+    assert [one["step"] for one in record.get("timeline", [])][:1] in ([], ["check this machine"])
+    bad = sifwright("report", "local", "pytorch", "--output", tmp_path / "no" / "page.html")
+    assert bad.returncode == 5
+    assert "Name a file with --output." in bad.stderr

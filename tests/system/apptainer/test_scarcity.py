@@ -1,0 +1,169 @@
+"""Too little disk, too few open files, too small files: R4, at every place of a build."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from contextlib import contextmanager, suppress
+from subprocess import PIPE
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import run
+from tests.system.apptainer.toys import make_toy
+from tests.system.apptainer.trials import PLACES, Site, Trial, copied, digest, states
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Attempt = Callable[[Site], subprocess.CompletedProcess[str]]
+
+pytestmark = pytest.mark.build
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+slow = pytest.mark.slow
+LAYOUTS = ("layered", pytest.param("flat", marks=slow))
+# Bytes that are left: nothing, a small file, a step's folder, a layer, an image.
+SPARE = (40_000,)
+MORE = (0, 4096, 12_000, 400_000, 100_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 12_000_000)
+# More than a build of the toy takes, in bytes.
+DISK = 100_000_000
+MOMENTS = ("work", "assemble", "publish")
+LIMITS = ("--nofile=24", "--fsize=100000", "--fsize=1000000")
+MORE_LIMITS = (
+    *("--nofile=16", "--nofile=20", "--nofile=32", "--nofile=48", "--nofile=64"),
+    *("--fsize=0", "--fsize=1000", "--fsize=10000", "--fsize=4000000", "--fsize=9000000"),
+)
+# Each place and each moment once by default.
+FILLED = [
+    pytest.param(place, moment, marks=() if row == column else pytest.mark.nightly)
+    for row, place in enumerate(PLACES)
+    for column, moment in enumerate(MOMENTS)
+]
+# What the system says of it, or the check before the start.
+CAUSES = re.compile(
+    "No space left on device|MB are needed|Too many open files|File too large|File size limit",
+    re.IGNORECASE,
+)
+
+
+@pytest.fixture(scope="module")
+def trial(tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    folder = tmp_path_factory.mktemp("scarce")
+    return Trial.of(make_toy(folder / "project", tiny_base), folder)
+
+
+def check(trial: Trial, folder: Path, layout: str, attempt: Attempt) -> None:
+    """Whatever comes of the attempt: the image stays whole, and the next build is right."""
+    site = copied(trial.site, folder)
+    before = digest(site.sif)
+    done = attempt(site)
+    assert "Traceback" not in done.stdout + done.stderr
+    assert site.leftovers() == []
+    if done.returncode != 0:
+        assert done.returncode in {5, 6, 7}, done.stderr
+        assert CAUSES.search(done.stderr), done.stderr
+        assert digest(site.sif) == before
+        go_on(site, layout)
+    assert site.store.verify() == []
+    trial.assert_right(site)
+
+
+def go_on(site: Site, layout: str) -> None:
+    """Build again; what was finished is not run again."""
+    cached = site.digests().keys()
+    again = site.build("--layout", layout)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert {states(again)[name] for name in cached} == {"cached"}
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[None]:
+    """Mount a small file system of its own; only root can."""
+    folder.mkdir(parents=True)
+    mounted = run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder])
+    assert mounted.returncode == 0, mounted.stderr
+    try:
+        yield
+    finally:
+        run(["umount", "--lazy", folder])
+
+
+@contextmanager
+def filled(folder: Path, spare: int) -> Iterator[None]:
+    """Leave that many bytes of the disk."""
+    filler = folder / "filler"
+    with filler.open("wb") as file:
+        while (free := shutil.disk_usage(folder).free - spare) > 0:
+            # Less may be free by now, where a build writes.
+            with suppress(OSError):
+                os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free)
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
+@needs_root
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("spare", [*SPARE, *(pytest.param(one, marks=slow) for one in MORE)])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_disk_that_is_full(
+    trial: Trial, tmp_path: Path, place: str, spare: int, layout: str
+) -> None:
+    def attempt(site: Site) -> subprocess.CompletedProcess[str]:
+        with filled(site.folder / place, spare):
+            return site.build("--layout", layout)
+
+    with small_disk(tmp_path / place):
+        check(trial, tmp_path, layout, attempt)
+
+
+@needs_root
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("place", "moment"), FILLED)
+def test_a_disk_that_somebody_fills(
+    trial: Trial, tmp_path: Path, place: str, moment: str, layout: str
+) -> None:
+    """While we build: no check before the start can help."""
+
+    def attempt(site: Site) -> subprocess.CompletedProcess[str]:
+        return filled_when(site, place, moment, layout)
+
+    with small_disk(tmp_path / place):
+        check(trial, tmp_path, layout, attempt)
+
+
+def filled_when(
+    site: Site, place: str, moment: str, layout: str
+) -> subprocess.CompletedProcess[str]:
+    """Fill the disk up when a part of the build begins."""
+    command = site.command("--layout", layout)
+    with subprocess.Popen(
+        command, env=site.environment, stdout=PIPE, stderr=PIPE, text=True
+    ) as process:
+        assert process.stdout
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if json.loads(line).items() >= {"event": "started", "step": moment}.items():
+                break
+        with filled(site.folder / place, 0):
+            out, errors = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(command, process.returncode, "".join(lines) + out, errors)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "limit", [*LIMITS, *(pytest.param(one, marks=slow) for one in MORE_LIMITS)]
+)
+def test_limits_of_the_process(trial: Trial, tmp_path: Path, limit: str, layout: str) -> None:
+    def attempt(site: Site) -> subprocess.CompletedProcess[str]:
+        return site.build("--layout", layout, limit=["prlimit", limit])
+
+    check(trial, tmp_path, layout, attempt)

@@ -1,0 +1,77 @@
+"""`sifwright shell`: what is seen before a step is what the step would see."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import SQUASHFS
+from tests.conftest import sifwright
+
+if TYPE_CHECKING:
+    from tests.system.apptainer.toys import Toy
+
+pytestmark = pytest.mark.build
+
+
+def shell(toy: Toy) -> list[str]:
+    """The arguments that open a shell before layer three."""
+    return [*toy.command()[:2], "shell", *toy.command()[3:], "--before", "three"]
+
+
+def test_a_shell_is_what_the_step_would_run_in(tiny: Toy) -> None:
+    """Files with capabilities can be neither removed nor changed on an overlay."""
+    tiny.layer("one", "cp /usr/bin/true /capable; setcap cap_net_raw+ep /capable\n")
+    tiny.layer("three", "rm /capable\n")
+    tiny.image("one", "three")
+    assert tiny.build().returncode == 0
+    done = sifwright(*shell(tiny), input="bash install.sh; ls /")
+    assert done.returncode == 0, done.stderr
+    assert "capable" not in done.stdout.split()
+    assert "layer 'three' runs without an overlay" in done.stderr + done.stdout
+
+
+def test_a_shell_is_not_opened_on_damaged_results(tiny: Toy) -> None:
+    tiny.layer("one", "seq 100000 >/one\n")
+    tiny.layer("three", "true\n")
+    tiny.image("one", "three")
+    assert tiny.build("--layout", "layered").returncode == 0
+    (one,) = (entry for entry in Store.open().entries() if entry.manifest["layer"] == "one")
+    file = one.file(SQUASHFS)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.chmod(0o644)
+    file.write_bytes(data)
+    site = tiny.folder / "defs" / "sites" / "local.yaml"
+    site.write_text(json.dumps({**json.loads(site.read_text()), "sif": {"layout": "layered"}}))
+    done = sifwright(*shell(tiny), "--json", input="true")
+    assert done.returncode == 0, done.stderr
+    assert '"step": "one", "state": "done"' in done.stdout
+
+
+def test_a_shell_on_a_terminal(tiny: Toy) -> None:
+    tiny.layer("three", "true\n")
+    tiny.image("three")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "sifwright", *shell(tiny)]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        os.write(ours, b"echo $((6 * 7))-; exit 3\n")
+        said = b""
+        # At the end of the other side, Linux gives an error.
+        with suppress(OSError):
+            while some := os.read(ours, 4096):
+                said += some
+    os.close(ours)
+    text = said.decode()
+    assert process.returncode == 0, text
+    assert "before layer 'three': bash install.sh runs it" in text
+    assert "42-" in text

@@ -1,0 +1,235 @@
+"""SIFs of ours and the real engine: the same bytes as its own tools write, and all its commands."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.images.sif import layout, sif_file, write_sif
+from sifwright.images.sif.format import LAUNCH, NO_TIME
+from sifwright.images.sif.write_sif import Contents, Partition
+from tests.conftest import run
+from tests.system.apptainer.sifs import keys, layer, system
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEFINITION = b"Bootstrap: scratch\n\n%post\n    echo \xc3\xa4\n"
+LABELS = {"org.example": "a label", "other": "two"}
+METADATA = {"data": {"attributes": {"labels": LABELS, "deffile": DEFINITION.decode()}}}
+TREE = {
+    ".singularity.d/labels.json": json.dumps({"of": "the tree"}),
+    ".singularity.d/Singularity": "Bootstrap: in the tree\n",
+    "says": "one",
+    "goes": "with the third",
+    "stays": "from the first",
+}
+
+
+@pytest.fixture(scope="module")
+def contents(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Contents[Partition]:
+    """A system and three layers; the third changes and hides what the first brought."""
+    folder = tmp_path_factory.mktemp(f"for-{engine.rpartition('/')[2]}")
+    parts = [
+        system(folder),
+        layer(folder / "first", TREE),
+        layer(folder / "second", {"says": "two", "folder/file": "x"}),
+        layer(folder / "third", {"says": "three"}, removed=("goes", "folder")),
+    ]
+    return Contents(
+        partitions=parts,
+        definition=DEFINITION,
+        metadata=json.dumps(METADATA).encode(),
+        arch="amd64" if os.uname().machine == "x86_64" else "arm64",
+    )
+
+
+@pytest.fixture(scope="module")
+def sif(contents: Contents[Partition], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("sif") / "layered image.sif"
+    write_sif.write(target, contents)
+    return target
+
+
+def _said(*command: object) -> str:
+    done = run(command)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _execute(engine: str, sif: Path, script: str) -> list[str]:
+    flags = ["--userns", "--containall", "--no-home"]
+    return _said(engine, "--quiet", "exec", *flags, sif, "/bin/sh", "-c", script).split()
+
+
+def _normalised(sif: Path) -> bytes:
+    """The file without what depends on the time, and with the line that `sif new` leaves out.
+
+    By offset, so that nothing but these fields goes through code of ours.
+    """
+    data = bytearray(sif.read_bytes())
+    times = struct.pack("<qq", NO_TIME, NO_TIME)
+    data[:32] = b"#!/usr/bin/env run-singularity\n\0"
+    data[48:80] = bytes(16) + times
+    for place in range(4096, 4096 + 48 * 585, 585):
+        if data[place + 4]:
+            data[place + 41 : place + 57] = times
+    return bytes(data)
+
+
+def test_bytes_are_those_of_the_engines_own_tools(
+    engine: str, contents: Contents[Partition], sif: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.sif"
+    add = [engine, "sif", "add", "--groupid", "1"]
+    (tmp_path / "def").write_bytes(contents.definition)
+    (tmp_path / "json").write_bytes(contents.metadata or b"")
+    _said(engine, "sif", "new", other)
+    _said(*add, "--datatype", "1", other, tmp_path / "def")
+    _said(*add, "--datatype", "6", "--filename", "inspect-metadata.json", other, tmp_path / "json")
+    arch = {"amd64": "2", "arm64": "4"}[contents.arch]
+    for one in contents.partitions:
+        kind = ["--parttype", "2" if one.is_system else "4", "--partfs", "1", "--partarch", arch]
+        _said(*add, "--datatype", "4", *kind, "--filename", one.name, other, one.path)
+    assert _normalised(other) == sif.read_bytes()
+
+
+def test_it_runs_as_the_stack_of_its_layers(engine: str, sif: Path) -> None:
+    assert _execute(engine, sif, "cat /says; echo; cat /stays; ls -d /goes /folder || true") == [
+        *("three", "from", "the", "first"),
+    ]
+    assert _execute(engine, sif, "ls -a /")[:4] == [".", "..", ".singularity.d", "bin"]
+
+
+def test_a_flat_one_runs(engine: str, contents: Contents[Partition], tmp_path: Path) -> None:
+    flat = replace(contents, partitions=contents.partitions[:1])
+    write_sif.write(tmp_path / "flat.sif", flat)
+    assert _execute(engine, tmp_path / "flat.sif", "echo it runs") == ["it", "runs"]
+
+
+def test_more_objects_than_usual_run(
+    engine: str, contents: Contents[Partition], tmp_path: Path
+) -> None:
+    """As many layers as we allow, which is more than the 48 places of an ordinary SIF."""
+    many = [
+        layer(tmp_path / f"layer-{number}", {f"of-{number}": str(number), "says": str(number)})
+        for number in range(layout.MAXIMUM_OVERLAYS)
+    ]
+    parts = [contents.partitions[0], *many]
+    write_sif.write(tmp_path / "x.sif", replace(contents, partitions=parts))
+    assert _execute(engine, tmp_path / "x.sif", "cat /of-0 /of-31 /says") == ["03163"]
+    _sign(engine, tmp_path / "x.sif", tmp_path)
+
+
+def test_it_is_listed(engine: str, sif: Path, contents: Contents[Partition]) -> None:
+    listing = _said(engine, "sif", "list", sif)
+    kinds = ["Def.FILE", "JSON.Generic", f"FS (Squashfs/*System/{contents.arch})"]
+    kinds += [f"FS (Squashfs/Overlay/{contents.arch})"] * 3
+    lines = [line.split("|") for line in listing.splitlines() if line[:1].isdigit()]
+    assert [line[-1].strip() for line in lines] == kinds
+    assert [line[1].strip() for line in lines] == ["1"] * 6
+    found = sif_file.read(sif).descriptors
+    assert [line[3].strip() for line in lines] == [f"{one.offset}-{one.end}" for one in found]
+    assert "Name:             second" in _said(engine, "sif", "info", "5", sif)
+    header = _said(engine, "sif", "header", sif)
+    assert f"Primary Architecture: {contents.arch}" in header
+    assert "Created At" not in header
+
+
+def test_it_is_inspected(engine: str, sif: Path) -> None:
+    assert _said(engine, "inspect", "--deffile", sif).strip() == DEFINITION.decode().strip()
+    labels = _said(engine, "inspect", "--labels", sif).splitlines()
+    assert labels == [f"{name}: {value}" for name, value in LABELS.items()]
+
+
+def test_it_is_inspected_without_metadata(
+    engine: str, contents: Contents[Partition], tmp_path: Path
+) -> None:
+    """The engine looks into the container then, through all of its layers."""
+    write_sif.write(tmp_path / "x.sif", replace(contents, metadata=None))
+    deffile = _said(engine, "inspect", "--deffile", tmp_path / "x.sif")
+    assert deffile.strip() == DEFINITION.decode().strip()
+    assert _said(engine, "inspect", "--labels", tmp_path / "x.sif").split() == [
+        "of:",
+        "the",
+        "tree",
+    ]
+
+
+def _sign(engine: str, sif: Path, folder: Path) -> list[object]:
+    """Sign an image; return the command that verifies it."""
+    private, public = keys(folder)
+    _said(engine, "sign", "--key", private, sif)
+    verify = [engine, "verify", "--key", public, sif]
+    _said(*verify)
+    return verify
+
+
+def test_it_is_signed_and_every_part_is_covered(
+    engine: str, contents: Contents[Partition], tmp_path: Path
+) -> None:
+    sif = tmp_path / "x.sif"
+    write_sif.write(sif, contents)
+    verify = _sign(engine, sif, tmp_path)
+    good = sif.read_bytes()
+    signed = sif_file.read(sif).descriptors[:-1]
+    assert len(signed) == 6
+    for at in (one.offset + one.size // 2 for one in signed):
+        sif.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+        assert run(verify).returncode != 0, at
+    sif.write_bytes(good)
+    _said(*verify)
+    assert [one.name for one in sif_file.partitions(sif)] == ["system", "first", "second", "third"]
+    assert _execute(engine, sif, "cat /says") == ["three"]
+
+
+def test_signatures_do_not_depend_on_the_time(
+    engine: str, contents: Contents[Partition], tmp_path: Path
+) -> None:
+    found = set()
+    for folder in (tmp_path / "one", tmp_path / "other"):
+        folder.mkdir()
+        write_sif.write(folder / "x.sif", contents)
+        _sign(engine, folder / "x.sif", folder)
+        found.add(hashlib.sha256((folder / "x.sif").read_bytes()).hexdigest())
+        time.sleep(1.1)
+    assert len(found) == 1
+
+
+def test_what_the_engine_builds_is_read(
+    engine: str, contents: Contents[Partition], tmp_path: Path
+) -> None:
+    """`apptainer build` from a SIF: its system partition alone, as it was packed anew."""
+    write_sif.write(tmp_path / "x.sif", replace(contents, partitions=contents.partitions[:1]))
+    fakeroot = [] if os.geteuid() else ["--fakeroot"]
+    _said(engine, "build", *fakeroot, tmp_path / "built.sif", tmp_path / "x.sif")
+    found = sif_file.read(tmp_path / "built.sif")
+    assert found.header.launch == LAUNCH
+    assert found.partitions == found.descriptors[-1:]
+    (tmp_path / "built.sqfs").unlink(missing_ok=True)
+    sif_file.extract(found.path, found.partitions[0], tmp_path / "built.sqfs")
+    assert "bin/dash" in _said("unsquashfs", "-l", tmp_path / "built.sqfs")
+
+
+def test_objects_beyond_4_gb_are_where_the_engine_finds_them(
+    engine: str, contents: Contents[Partition], tmp_path: Path
+) -> None:
+    sizes = (5 << 30, 4096, 6 << 30, 4096)
+    parts = [
+        layout.partition(size, f"part-{number}", contents.arch, is_system=number == 0)
+        for number, size in enumerate(sizes)
+    ]
+    plan = layout.layout([layout.definition(0), *parts], contents.arch)
+    (tmp_path / "x.sif").write_bytes(plan.head)
+    os.truncate(tmp_path / "x.sif", plan.descriptors[-1].end)
+    listing = _said(engine, "sif", "list", tmp_path / "x.sif")
+    assert sif_file.read(tmp_path / "x.sif").descriptors == plan.descriptors
+    for one in plan.descriptors:
+        assert f"|{one.offset}-{one.end} " in listing

@@ -1,0 +1,264 @@
+"""Sources are fetched in real builds at their pins, through one mirrors file, and recorded."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.host.network import apt_mirror
+from tests.conftest import ROOT, run, sifwright
+from tests.servers import archive, git, repository, send, serve, sha256
+from tests.system.apptainer.toys import Toy, make_toy
+from tests.system.apptainer.trees import unpack
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from http.server import BaseHTTPRequestHandler
+    from pathlib import Path
+
+GIT = "https://git.example/group/toy.git"
+ARCHIVE = "https://files.example/pub/toy-{version}.tar.gz"
+CANARY = "canary4711"
+INSTALL = """fetch-source the-repository repository
+fetch-source the-archive archive
+cat repository/file archive/readme >/fetched
+[[ $(mirrored https://wheels.example/whl/cpu) == file:///mnt/*/cpu ]]
+"""
+VERSION = {"type": "string", "description": "Version of the toy", "default": "1.0"}
+# What the base has, and the address in its own apt sources, which only a mirrors file leads to.
+BASE = (
+    "packages=git curl",
+    "image-mirror=http://packages.example/debian",
+    "updates=false",
+)
+
+
+@pytest.fixture(scope="session")
+def tools_base(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SIF of layer base-debian with git and curl."""
+    folder = tmp_path_factory.mktemp("tools")
+    for name in ("defs", "runscripts"):
+        shutil.copytree(ROOT / name, folder / name)
+    base = {"description": "base only", "layers": [{"layer": "base-debian"}]}
+    (folder / "defs" / "images" / "base.yaml").write_text(json.dumps(base))
+    place = ["--project", folder, "build", "local", "base", "--output", folder / "build"]
+    settings = [word for text in BASE for word in ("--set", f"base-debian.{text}")]
+    built = sifwright(*place, *settings)
+    assert built.returncode == 0, f"{engine}: {built.stdout}{built.stderr}"
+    return folder / "build" / "local" / "base" / "image.sif"
+
+
+@dataclass(kw_only=True)
+class Site:
+    """A toy with sources that only a mirrors file leads to. `served` is what the mirror gives."""
+
+    toy: Toy
+    folder: Path
+    url: str
+    commit: str
+    served: bytes
+    asked: list[str]
+
+    def pins(self, **pins: dict[str, str]) -> None:
+        """Write pins.yaml; by default both sources are pinned to what is there."""
+        one = pins.get("repository", {"commit": self.commit})
+        other = pins.get("archive", {"sha256": sha256(archive(readme="of the archive\n"))})
+        document = {
+            "the-repository": {"git": GIT, "tag": "v{version}", "versions": {"1.0": one}},
+            "the-archive": {"archive": ARCHIVE, "versions": {"1.0": other}},
+        }
+        place = self.toy.folder / "defs" / "layers" / "fetches" / "pins.yaml"
+        place.write_text(json.dumps(document))
+
+    def build(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "SIFWRIGHT_MIRRORS": str(self.folder / "mirrors.yaml")}
+        return self.toy.build(*arguments, env=env)
+
+    def found(self, name: str) -> dict[str, object]:
+        document: dict[str, object] = json.loads((self.toy.output / name).read_text())
+        return document
+
+
+@pytest.fixture
+def site(tools_base: Path, tmp_path: Path) -> Iterator[Site]:
+    toy = make_toy(tmp_path / "project", tools_base)
+    toy.layer("fetches", INSTALL, header={"options": {"version": VERSION}})
+    toy.image("fetches")
+    folder = tmp_path / "mirrors"
+    commit = repository(folder / "git" / "group" / "toy.git")
+    (folder / "wheels" / "cpu").mkdir(parents=True)
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        made.asked.append(handler.path)
+        known = handler.path == "/mirror/pub/toy-1.0.tar.gz"
+        expected = base64.b64encode(f"user:{CANARY}".encode()).decode()
+        allowed = handler.headers.get("Authorization") == f"Basic {expected}"
+        send(handler, 200 if known and allowed else 404, made.served)
+
+    with serve(answer) as url:
+        made = Site(
+            toy=toy,
+            folder=folder,
+            url=url,
+            commit=commit,
+            served=archive(readme="of the archive\n"),
+            asked=[],
+        )
+        made.pins()
+        rules = {
+            "git": {"https://git.example/": "./git/"},
+            "archives": {
+                "https://files.example": url.replace("//", f"//user:{CANARY}@") + "/mirror"
+            },
+            "wheels": {"https://wheels.example/whl/": str(folder / "wheels")},
+            "apt": {"http://packages.example/debian": apt_mirror.mirror(apt_mirror.DEBIAN)},
+        }
+        (folder / "mirrors.yaml").write_text(json.dumps(rules))
+        yield made
+
+
+def test_all_through_the_mirrors_file(site: Site, engine: str, tmp_path: Path) -> None:
+    built = site.build("--verbose")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert site.toy.execute(engine, "cat", "/fetched") == "one\nof the archive\n"
+    digest = sha256(site.served)
+    assert site.found("record.json")["sources"] == [
+        {"layer": "fetches", "source": "the-repository", "ref": "v1.0", "digest": site.commit},
+        {"layer": "fetches", "source": "the-archive", "ref": "1.0", "digest": digest},
+    ]
+    # Nothing of the mirrors is in the image, and their passwords are nowhere.
+    tree = unpack(engine, site.toy.sif, tmp_path)
+    assert not (tree / ".sifwright").exists()
+    assert list((tree / "mnt").iterdir()) == []
+    words = (CANARY, site.url, str(site.folder))
+    assert [path for path in tree.rglob("*") if _holds(path, words)] == []
+    for path in site.toy.output.iterdir():
+        assert not _holds(path, (CANARY,)), path
+    assert not _holds(site.toy.output / "toy.def", words)
+    assert CANARY not in built.stdout + built.stderr
+
+
+def _holds(path: Path, words: tuple[str, ...]) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    data = path.read_bytes()
+    return any(word.encode() in data for word in words)
+
+
+@pytest.mark.nightly
+def test_packages_come_from_the_mirror_and_sources_stay(site: Site, engine: str) -> None:
+    site.toy.layer("packages", "apt-install patch\n", test="patch --version\n")
+    site.toy.image("packages")
+    built = site.build()
+    assert built.returncode == 0, built.stdout + built.stderr
+    sources = site.toy.execute(engine, "cat", "/etc/apt/sources.list")
+    assert sources == "deb http://packages.example/debian bookworm main\n"
+    assert site.toy.execute(engine, "find", "/var/lib/apt/lists", "-type", "f") == ""
+
+
+@pytest.mark.nightly
+def test_by_hand_with_the_folder_that_sifwright_writes(
+    site: Site, engine: str, tmp_path: Path
+) -> None:
+    """The definition file, the folder and the command that was printed: no sifwright at work."""
+    project = ["--project", str(site.toy.folder)]
+    env = {**os.environ, "SIFWRIGHT_MIRRORS": str(site.folder / "mirrors.yaml")}
+    (tmp_path / "toy.def").write_text(sifwright(*project, "render", "local", "toy", env=env).stdout)
+    done = sifwright(*project, "host-settings", tmp_path / "settings", env=env)
+    assert done.returncode == 0, done.stderr
+    assert CANARY not in done.stdout
+    command = (
+        done.stdout.splitlines()[0].removeprefix("build with it:  ").replace("apptainer", engine)
+    )
+    command = command.replace("IMAGE.sif", "toy.sif").replace("IMAGE.def", "toy.def")
+    assert run(["bash", "-c", command], cwd=tmp_path).returncode == 0
+    shown = run([engine, "--quiet", "exec", tmp_path / "toy.sif", "cat", "/fetched"]).stdout
+    assert shown == "one\nof the archive\n"
+    # Settings can hold passwords, and an existing folder is nobody's to fill.
+    assert (tmp_path / "settings").stat().st_mode & 0o077 == 0
+    assert sifwright(*project, "host-settings", tmp_path / "settings", env=env).returncode == 2
+
+
+@pytest.mark.nightly
+def test_a_mirror_with_another_file_builds_nothing(site: Site) -> None:
+    assert site.build("--quiet").returncode == 0
+    before = site.toy.sif.resolve(), sha256(site.toy.sif.read_bytes()), site.found("pins.json")
+    expected = sha256(site.served)
+    site.served = archive(readme="of somebody else\n")
+    failed = site.build("--no-cache", "--force")
+    assert failed.returncode == 6
+    assert "layer 'fetches', install.sh:4: fetch-source the-archive archive" in failed.stderr
+    for word in (
+        "https://files.example/pub/toy-1.0.tar.gz",
+        f"expected: {expected}, its pin in pins.yaml",
+        f"found:    {sha256(site.served)}",
+    ):
+        assert word in failed.stderr
+    assert CANARY not in failed.stdout + failed.stderr
+    after = site.toy.sif.resolve(), sha256(site.toy.sif.read_bytes()), site.found("pins.json")
+    assert after == before
+    assert site.toy.leftovers() == []
+
+
+@pytest.mark.nightly
+def test_what_has_no_pin_is_held_to_its_first_use(site: Site) -> None:
+    unchecked = {"unchecked": "the repository could not be reached"}
+    site.pins(repository=unchecked, archive=unchecked)
+    assert site.build("--quiet").returncode == 0
+    assert site.found("pins.json") == {
+        "fetches the-archive 1.0": sha256(site.served),
+        "fetches the-repository v1.0": site.commit,
+    }
+    moved = repository(site.folder / "git" / "group" / "toy.git", "moved\n")
+    assert site.build("--force").returncode == 0  # from the cache: nothing is fetched
+    refused = site.build("--no-cache", "--force")
+    assert refused.returncode == 6
+    assert f"expected: {site.commit}, what it was when it was first used here" in refused.stderr
+    assert f"found:    {moved}" in refused.stderr
+    # Meant: the entry is taken out.
+    record = site.found("pins.json")
+    del record["fetches the-repository v1.0"]
+    (site.toy.output / "pins.json").write_text(json.dumps(record))
+    assert site.build("--quiet", "--no-cache", "--force").returncode == 0
+    assert site.found("pins.json")["fetches the-repository v1.0"] == moved
+    # What the cache has was made from another commit than this image is held to now.
+    assert site.build("--quiet", "--force").returncode == 0
+    assert site.found("pins.json")["fetches the-repository v1.0"] == moved
+
+
+def test_what_cannot_be_had_is_said_at_once_and_before(site: Site) -> None:
+    shutil.rmtree(site.folder / "git" / "group" / "toy.git")
+    (site.folder / "git" / "group" / "other.git").mkdir()
+    rules = json.loads((site.folder / "mirrors.yaml").read_text())
+    rules["archives"] = {"https://files.example": f"{site.url}/elsewhere"}
+    (site.folder / "mirrors.yaml").write_text(json.dumps(rules))
+    failed = site.build()
+    assert failed.returncode == 5
+    assert f"the source the-repository cannot be had from {GIT} (asked: file://" in failed.stderr
+    assert "there is no such file" in failed.stderr
+    assert f"(asked: {site.url}/elsewhere/pub/toy-1.0.tar.gz): HTTP 404" in failed.stderr
+    assert not site.toy.output.exists()
+
+
+def test_a_record_that_cannot_be_read_is_no_reason_to_trust(site: Site) -> None:
+    site.toy.output.mkdir(parents=True)
+    (site.toy.output / "pins.json").write_text("{")
+    failed = site.build()
+    assert failed.returncode == 6
+    assert "pins.json: the record" in failed.stderr
+
+
+@pytest.mark.nightly
+def test_a_newer_commit_of_the_repository_changes_nothing(site: Site, engine: str) -> None:
+    """A pin names a commit, whatever its tag has become."""
+    repository(site.folder / "git" / "group" / "toy.git", "moved\n")
+    assert site.build("--quiet").returncode == 0
+    assert site.toy.execute(engine, "cat", "/fetched") == "one\nof the archive\n"
+    assert git(site.folder / "git" / "group" / "toy.git", "rev-parse", "v1.0^{}") != site.commit

@@ -1,0 +1,107 @@
+"""What steps do in /tmp and /var/tmp, they do in folders of their own: the machine's stay."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import run, sifwright
+from tests.system.apptainer.machines import OVERLAYS_OFF
+from tests.system.apptainer.toys import STRICT
+from tests.system.apptainer.trees import unpack
+from tests.system.apptainer.trials import states
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.system.apptainer.toys import Toy
+
+pytestmark = pytest.mark.build
+PLACES = ("/tmp", "/var/tmp")  # what this is about
+
+
+@pytest.fixture
+def files() -> Iterator[list[Path]]:
+    """Files of the machine with a name that nobody else has: only those may a test remove."""
+    name = f"sifwright-test-{secrets.token_hex(8)}"
+    found = [Path(place, name) for place in PLACES]
+    for file in found:
+        file.write_text("of the machine\n")
+    yield found
+    for file in found:
+        file.unlink(missing_ok=True)
+
+
+def tidy(files: list[Path], *, name: str) -> str:
+    """What many recipes do, but for those files alone; it leaves some in its place."""
+    lines = [f"rm -f {' '.join(map(str, files))}"]
+    for place in PLACES:
+        lines += [f"[[ -z $(ls -A {place}) && $(stat -c %a {place}) == 1777 ]]"]
+        lines += [f"echo 1 >{place}/left; chown 33:33 {place}/left"]
+    return "\n".join([*lines, f"echo {name} >/{name}", ""])
+
+
+def assert_untouched(files: list[Path]) -> None:
+    assert [file.exists() for file in files] == [True, True]
+    assert [file.with_name("left").exists() for file in files] == [False, False]
+
+
+def left_in(engine: str, toy: Toy, folder: Path) -> list[str]:
+    """What the image itself has there; the engine shows something else."""
+    folder.mkdir()
+    tree = unpack(engine, toy.sif, folder)
+    return [path.name for place in PLACES for path in (tree / place.lstrip("/")).iterdir()]
+
+
+def test_in_a_tree_and_on_an_overlay(
+    engine: str, tiny: Toy, files: list[Path], tmp_path: Path
+) -> None:
+    """The first step as well, which the engine's `build` runs."""
+    install = tiny.folder / "defs" / "layers" / "base-local" / "install.sh"
+    install.write_text(STRICT + tidy(files, name="base"))
+    for name in ("one", "two", "three"):
+        tiny.layer(name, tidy(files, name=name))
+    tiny.image("one", "two")
+    done = tiny.build()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_untouched(files)
+    assert left_in(engine, tiny, tmp_path / "tree") == []
+    tiny.image("one", "two", "three")
+    done = tiny.build("--json")
+    assert states(done)["two"] == "cached", done.stdout + done.stderr
+    assert_untouched(files)
+    assert left_in(engine, tiny, tmp_path / "overlay") == []
+    assert tiny.execute(engine, "cat", "/base", "/three").split() == ["base", "three"]
+
+
+def test_in_a_shell(tiny: Toy, files: list[Path]) -> None:
+    tiny.layer("one", tidy(files, name="one"))
+    tiny.layer("two", tidy(files, name="two"))
+    tiny.image("one", "two")
+    words = [*tiny.command()[:2], "shell", *tiny.command()[3:], "--before", "two"]
+    done = sifwright(*words, input="bash install.sh && cat /tmp/left")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "1"
+    assert_untouched(files)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changing apptainer.conf for a test needs root")
+def test_where_the_engine_builds_it_all(
+    engine: str, tiny: Toy, files: list[Path], tmp_path: Path
+) -> None:
+    """What it leaves is there for later steps: %post is one script."""
+    if Path(engine).name != "apptainer":
+        pytest.skip("the setting is Apptainer's")
+    tiny.layer("one", tidy(files, name="one"))
+    tiny.image("one")
+    words = [*OVERLAYS_OFF, tmp_path / "conf", sys.executable, "-m", "sifwright"]
+    done = run([*words, *tiny.command()])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "nothing is kept: overlays are switched off" in done.stdout
+    assert_untouched(files)
+    assert left_in(engine, tiny, tmp_path / "tree") == []

@@ -1,0 +1,112 @@
+"""The whole way as an ordinary user: a checkout of one's own, its .venv, a build, a run."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import SQUASHFS
+from sifwright.system import cache_folder
+from tests.conftest import ROOT, run
+from tests.system.apptainer.toys import make_toy
+from tests.system.apptainer.trees import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.build.cache.store import CacheEntry
+    from tests.system.apptainer.toys import Toy
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="making a user needs root; as a user, every other test is this one"
+)
+NAME = f"sifwright-{os.getpid()}"
+HELLO = "echo hello >/hello; mkdir /made\nchown 33:33 /hello; touch -d @1400000000 /hello /made\n"
+
+
+@pytest.fixture
+def home(engine: str) -> Iterator[Path]:
+    """The home of a user made for this test; useradd gives subordinate ids as well."""
+    done = run(["useradd", "--create-home", "--shell", "/bin/bash", NAME])
+    assert done.returncode == 0, f"{engine}: {done.stderr}"
+    try:
+        yield Path(pwd.getpwnam(NAME).pw_dir)
+    finally:
+        run(["userdel", "--remove", NAME])
+
+
+def _copy_checkout(folder: Path) -> None:
+    listing = run(["git", "ls-files", "--cached", "--others", "--exclude-standard"]).stdout
+    for name in listing.splitlines():
+        if (ROOT / name).is_file():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target)
+
+
+def _own(folder: Path) -> None:
+    """Hand a tree over to the user."""
+    for path in (folder, *folder.rglob("*")):
+        os.lchown(path, *_ids())
+
+
+def _ids() -> tuple[int, int]:
+    account = pwd.getpwnam(NAME)
+    return account.pw_uid, account.pw_gid
+
+
+def _as_user(home: Path, command: str) -> str:
+    """Run a shell command as the user: pip's settings of this run, nothing else of root's."""
+    kept = {key: value for key, value in os.environ.items() if key.startswith(("PIP_", "SSL_"))}
+    env = {**kept, "HOME": str(home), "USER": NAME, "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    settings = {"user": NAME, "group": NAME, "extra_groups": [], "umask": 0o077}
+    done = run(["bash", "-c", command], env=env, cwd=home, **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_an_ordinary_user_builds_and_runs(
+    small_base: Path, home: Path, engine: str, tmp_path: Path
+) -> None:
+    base = home / "base.sif"
+    shutil.copy(small_base, base)
+    _copy_checkout(home / "check out")
+    toy = make_toy(home / "project", base)
+    toy.layer("hello", HELLO, test="[[ $(id -un) != root ]]\n")
+    toy.image("hello")
+    _own(home)
+    words = " ".join(f"'{word}'" for word in toy.command())
+    _as_user(home, f"cd 'check out' && make plan && .venv/bin/sifwright {words}")
+    inside = f"{engine} --quiet exec --containall {toy.sif}"
+    expected = ["hello", str(_ids()[0])]
+    assert _as_user(home, f"{inside} sh -c 'cat /hello; id -u'").split() == expected
+    # Owners are those of the image, not the subordinate ids that stood for them.
+    assert (unpack(engine, toy.sif, tmp_path) / "hello").stat().st_uid == 33
+    assert toy.leftovers() == []
+    assert toy.sif.stat().st_uid == _ids()[0]
+    _assert_as_roots(toy, home, tmp_path)
+
+
+def _assert_as_roots(toy: Toy, home: Path, tmp_path: Path) -> None:
+    """What the user's step made, whose umask is another, is what root's makes, to the byte."""
+    theirs = Store(root=home / ".cache" / "sifwright" / cache_folder.root().name)
+    ours = Store(root=tmp_path / "cache" / cache_folder.root().name)
+    # On the same base layer: one has the time of its build.
+    base = _entry(theirs, "base-local")
+    shutil.copytree(base.folder, ours.root / "entries" / base.key)
+    cache = {"SIFWRIGHT_CACHE": str(tmp_path / "cache")}
+    toy.layer("hello", HELLO, test="true\n")
+    built = toy.build("--force", env={**os.environ, **cache})
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert _entry(ours, "hello").digest(SQUASHFS) == _entry(theirs, "hello").digest(SQUASHFS)
+
+
+def _entry(store: Store, layer: str) -> CacheEntry:
+    (entry,) = (one for one in store.entries() if one.manifest["layer"] == layer)
+    return entry

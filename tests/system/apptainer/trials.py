@@ -1,0 +1,144 @@
+"""A small image and what an undisturbed build makes of it, for tests that disturb builds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import SQUASHFS
+from sifwright.images.sif import sif_file
+from sifwright.system import cache_folder
+from tests.conftest import run
+from tests.system.apptainer.wholes import whole
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tests.system.apptainer.steps import Tree
+    from tests.system.apptainer.toys import Toy
+
+LAYERS = ("base-local", "first", "work")
+PLACES = ("cache", "temporary", "output")
+# The bytes are the same whenever it is run.
+WORK = """mkdir /data
+seq 300000 >/data/numbers; seq 1 7 2000000 >/data/more; echo {} >/data/edit
+find /data -exec touch -hd @1400000000 {{}} +
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """Where one build of the toy has its folders; `folder` has those of `PLACES` and no other."""
+
+    toy: Toy
+    folder: Path
+
+    @property
+    def sif(self) -> Path:
+        return self.folder / "output" / "local" / "toy" / "image.sif"
+
+    @property
+    def store(self) -> Store:
+        return Store(root=self.folder / "cache" / cache_folder.root().name)
+
+    def command(self, *arguments: str) -> list[str]:
+        words = self.toy.command("--json", *arguments)
+        words[words.index("--output") + 1] = str(self.folder / "output")
+        return [sys.executable, "-m", "sifwright", *words]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        names = {"SIFWRIGHT_CACHE": "cache", "TMPDIR": "temporary", "APPTAINER_TMPDIR": "temporary"}
+        return {**os.environ, **{name: str(self.folder / at) for name, at in names.items()}}
+
+    def build(self, *arguments: str, limit: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        """Build the toy; `limit` is a command that runs another one with less of something."""
+        return run([*limit, *self.command(*arguments)], env=self.environment)
+
+    def digests(self) -> dict[str, str]:
+        """What each layer's result is, the one that was used last."""
+        entries = reversed(self.store.entries())
+        return {entry.manifest["layer"]: entry.digest(SQUASHFS) for entry in entries}
+
+    def leftovers(self) -> list[Path]:
+        """What is neither a result nor a log."""
+        folders = (self.folder / "temporary", self.sif.parent, *self.store.root.glob("*"))
+        return [path for folder in folders for path in folder.glob(".*")]
+
+
+def edit(toy: Toy, number: int) -> None:
+    toy.layer("work", WORK.format(number))
+
+
+def prepared(toy: Toy, folder: Path) -> Site:
+    """A site where the image before an edit stands; of its steps, the edited one is not cached."""
+    toy.layer("first", "seq 100000 >/first; touch -d @1400000000 /first\n")
+    toy.image("first", "work")
+    edit(toy, 1)
+    for place in PLACES:
+        (folder / place).mkdir(parents=True)
+    site = Site(toy=toy, folder=folder)
+    for layout in ("flat", "layered"):
+        assert site.build("--layout", layout).returncode == 0
+    (work,) = (one for one in site.store.entries() if one.manifest["layer"] == "work")
+    shutil.rmtree(work.folder)
+    edit(toy, 2)
+    return site
+
+
+def copied(site: Site, folder: Path) -> Site:
+    """Another site as this one is."""
+    shutil.copytree(site.folder, folder, symlinks=True, dirs_exist_ok=True)
+    return Site(toy=site.toy, folder=folder)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A site to begin with, and what an undisturbed build leaves there.
+
+    `digests` are those of the steps' results, `tree` is the image's.
+    """
+
+    site: Site
+    digests: Mapping[str, str]
+    tree: Tree
+
+    @classmethod
+    def of(cls, toy: Toy, folder: Path) -> Trial:
+        site = prepared(toy, folder / "site")
+        other = copied(site, folder / "undisturbed")
+        assert other.build("--layout", "flat").returncode == 0
+        tree = whole(other.sif, folder / "tree", "data")
+        return cls(site=site, digests=other.digests(), tree=tree)
+
+    def assert_right(self, site: Site) -> None:
+        """The image that stands at the site has whole results in it, and is the undisturbed one."""
+        found = site.digests()
+        # A base layer has the time of its build, and so has the root folder of those above it.
+        if found["base-local"] == self.digests["base-local"]:
+            assert found == self.digests
+        assert site.leftovers() == []
+        record = json.loads((site.sif.parent / "record.json").read_text())
+        assert sif_file.fingerprint(site.sif) == record["sif_fingerprint"]
+        if record["layout"] == "layered":
+            parts = [sif_file.digest(site.sif, one) for one in sif_file.partitions(site.sif)]
+            assert parts[:-1] == [found[name] for name in LAYERS]
+        assert whole(site.sif, site.folder / "tree", "data") == self.tree
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def states(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """What became of each part of a build."""
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    return {event["step"]: event["state"] for event in events if event["event"] == "finished"}

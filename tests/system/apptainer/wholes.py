@@ -1,0 +1,75 @@
+"""The whole tree of a SIF, with all that a squashfs knows of it, so that two can be compared."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from sifwright.build.layers.merge_layers import merge
+from sifwright.build.layers.pack import PackOptions
+from sifwright.images.sif import sif_file
+from tests.conftest import run
+from tests.system.apptainer.steps import DESCRIBE, PYTHON, Tree, inside
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Prints the names of each file that has several.
+LINKS = """
+import json, os
+groups = {}
+for folder, _, files in os.walk("."):
+    for path in (os.path.join(folder, name) for name in files):
+        status = os.lstat(path)
+        if status.st_nlink > 1:
+            groups.setdefault(status.st_ino, []).append(path)
+print(json.dumps(sorted(map(sorted, groups.values()))))
+"""
+# Holds the date of the build.
+LABELS = ".singularity.d/labels.json"
+_MODE, _SIZE, _TIME, _CONTENT = 0, 3, 4, 5
+
+
+def whole(sif: Path, folder: Path, timed: str) -> Tree:
+    """Everything in the SIF, unpacked in the new folder `folder`, which is empty again then.
+
+    Times count only of files below the folder `timed` of the image: the rest of two builds is not
+    of the same time.
+    """
+    folder.mkdir()
+    root = _unpacked(sif, folder)
+    links = json.loads(inside('"$0" -c "$1"', root, str(PYTHON), LINKS))
+    tree: Tree = json.loads(inside('"$0" -c "$1" .', root, str(PYTHON), DESCRIBE))
+    inside('rm -rf "$0"', folder, root.name)
+    _forget_times(tree, timed)
+    tree[LABELS][_SIZE] = tree[LABELS][_CONTENT] = 0
+    return {**tree, "hard links": links}
+
+
+def _forget_times(tree: Tree, timed: str) -> None:
+    """Also of symlinks: fuse-overlayfs gives them the time of their being copied up."""
+    for path, node in tree.items():
+        if not path.startswith(f"{timed}/") or node[_MODE].startswith("0o12"):
+            node[_TIME] = 0
+
+
+def _unpacked(sif: Path, folder: Path) -> Path:
+    layers = []
+    for number, part in enumerate(sif_file.partitions(sif)):
+        layers.append(folder / f"{number}.sqfs")
+        sif_file.extract(sif, part, layers[-1])
+    if len(layers) == 1:
+        inside('unsquashfs -quiet -no-progress -dest tree "$0"', folder, str(layers[0]))
+        return folder / "tree"
+    how = PackOptions(compression="zstd", log=folder / "log")
+    return merge(layers, folder, how)
+
+
+def seen(engine: str, sif: Path, below: str) -> Tree:
+    """What somebody sees below a folder who runs the SIF; it has Python."""
+    flags = ("--quiet", "exec", "--fakeroot", "--containall", "--no-home")
+    done = run([engine, *flags, sif, "python3", "-c", DESCRIBE, f"/{below}"])
+    assert done.returncode == 0, done.stderr
+    tree: Tree = {f"{below}/{path}": node for path, node in json.loads(done.stdout).items()}
+    _forget_times(tree, below)
+    return tree

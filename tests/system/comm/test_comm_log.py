@@ -1,0 +1,156 @@
+"""What is read out of NCCL's and RCCL's own words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sifwright.launch.comm.nccl_log import NetworkEvidence, Process, parse
+from tests.system.comm.conftest import LOGS, log, ranks
+
+
+def names(said: NetworkEvidence) -> tuple[list[str], list[str]]:
+    return list(said.networks), list(said.providers)
+
+
+def test_every_log_names_its_source() -> None:
+    assert len(list(LOGS.glob("*.log"))) > 10
+    for path in LOGS.glob("*.log"):
+        assert log(path.stem)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "good-efa-two-nodes",
+            {
+                Process("test-nccl-efa-worker-0", 21): (["AWS Libfabric"], ["efa"]),
+                Process("test-nccl-efa-worker-1", 21): (["AWS Libfabric"], ["efa"]),
+            },
+        ),
+        (
+            "good-cxi-old-and-new",
+            {
+                Process("nid005001", 4101): (["AWS Libfabric"], ["cxi"]),
+                Process("nid005002", 5101): (["Libfabric"], ["cxi"]),
+            },
+        ),
+        (
+            "fallback-crusher-rccl",
+            {
+                Process("crusher002", 81767): (["Socket"], []),
+                Process("crusher003", 24359): (["Socket"], []),
+            },
+        ),
+        ("fallback-plugin-failed", {Process("ip-10-36-29-253", 86): (["Socket"], [])}),
+        (
+            "fallback-two-of-eight",
+            {
+                Process("algo-1", 17774): (["Socket"], []),
+                Process("algo-1", 17780): (["Socket"], []),
+                Process("algo-1", 17773): ([], []),
+                Process("algo-1", 18562): (["AWS Libfabric"], []),
+            },
+        ),
+        (
+            "cxi-provider-lines",
+            {Process("nid000019", pid): ([], ["cxi"]) for pid in (51404, 51338)},
+        ),
+        ("plugin-fails-polaris", {Process("x3002c0s31b0n0", 3333526): ([], [])}),
+        (
+            "infiniband-two-nodes",
+            {
+                Process("dgxh100-4", 460770): (["IB"], []),
+                Process("dgxh100-3", 2152176): (["IB"], []),
+            },
+        ),
+        (
+            "other-plugin-ibext",
+            {
+                Process("qh100-gpu19", 49355): (["IBext"], []),
+                Process("qh100-gpu19", 49357): (["IBext"], []),
+                Process("qh100-gpu20", 39629): ([], []),
+            },
+        ),
+        (
+            "internal-network",
+            {Process("gpu2", pid): (["Socket"], []) for pid in (46654, 46655)},
+        ),
+        (
+            "no-plugin-nccl-2.27",
+            {Process("2e5hmh4t0q1th5f", pid): ([], []) for pid in (205631, 205632)},
+        ),
+        (
+            "tcp-provider",
+            {
+                Process("x3005c0s13b0n0", 12345): (["AWS Libfabric"], ["tcp"]),
+                Process("x3006c0s1b0n0", 777): (["AWS Libfabric"], ["cxi"]),
+            },
+        ),
+    ],
+)
+def test_networks_and_providers(
+    name: str, expected: dict[Process, tuple[list[str], list[str]]]
+) -> None:
+    assert {process: names(said) for process, said in parse(log(name)).items()} == expected
+
+
+def test_a_line_glued_to_another_belongs_to_its_own_process() -> None:
+    known = ranks("nid002432:7338", "nid002661:27599", "nid002336:75702", "nid002156:81033")
+    found = parse(log("glued-perlmutter"), known)
+    assert set(found) == set(known)
+    assert {names(said)[0][0] for said in found.values()} == {"AWS Libfabric"}
+
+
+def test_reasons_are_kept() -> None:
+    (said,) = parse(log("fallback-plugin-failed")).values()
+    assert said.hints[0] == "NET/OFI aws-ofi-nccl initialization failed"
+    (said,) = (said for said in parse(log("no-plugin-nccl-2.27")).values() if said.hints)
+    assert said.hints == ["NET/Plugin: Could not find: libnccl-net.so."]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nid1:1:2 [0] NCCL INFO Using network AWS Libnid2:3:4 [0] NCCL INFO cudaDriverVersion 12",
+        "nid1:1:2 [0] NCCL INFO NET/OFI Selected Provider is cnid2:3:4 [0] NCCL INFO x",
+    ],
+)
+def test_what_is_cut_off_is_no_evidence(line: str) -> None:
+    found = parse(line, ranks("nid1:1", "nid2:3"))
+    assert set(found) == set(ranks("nid1:1", "nid2:3"))
+    assert all(names(said) == ([], []) for said in found.values())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n\n",
+        "Using network AWS Libfabric",
+        "nid1:1 [0] NCCL INFO Using network OFI",
+        "\x00\xff",
+    ],
+)
+def test_what_is_not_nccls_says_nothing(text: str) -> None:
+    assert parse(text) == {}
+
+
+@given(st.text())
+def test_no_text_breaks_it(text: str) -> None:
+    parse(text)
+    parse(f"nid1:1:2 [0] NCCL INFO {text}")
+
+
+@given(st.data())
+def test_the_order_of_processes_does_not_matter(data: st.DataObject) -> None:
+    text = log("good-efa-two-nodes") + log("fallback-crusher-rccl") + log("tcp-provider")
+    queues: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        queues.setdefault(line.rsplit("] NCCL", 1)[0].rsplit(":", 1)[0], []).append(line)
+    mixed = []
+    while left := [queue for queue in queues.values() if queue]:
+        mixed.append(data.draw(st.sampled_from(left)).pop(0))
+    assert parse("\n".join(mixed)) == parse(text)

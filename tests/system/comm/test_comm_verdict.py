@@ -1,0 +1,178 @@
+"""The verdict: proven on every rank, or failed; never passed for want of a line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sifwright.launch.comm.nccl_log import Process, parse
+from sifwright.launch.comm.verdict import Verdict, judge
+from tests.system.comm.conftest import log, ranks
+
+CXI = ("NET/OFI", "cxi")
+EFA = ranks("test-nccl-efa-worker-0:21", "test-nccl-efa-worker-1:21")
+SLINGSHOT = ranks("nid005001:4101", "nid005002:5101")
+CRUSHER = ranks("crusher002:81767", "crusher003:24359")
+
+
+def verdict(expect: tuple[str, ...], processes: list[Process], text: str) -> Verdict:
+    return judge(expect, processes, parse(text, processes))
+
+
+@pytest.mark.parametrize(
+    ("expect", "processes", "name"),
+    [
+        (("NET/OFI", "efa"), EFA, "good-efa-two-nodes"),
+        (("NET/OFI",), EFA, "good-efa-two-nodes"),
+        (("AWS Libfabric",), EFA, "good-efa-two-nodes"),
+        (("efa",), EFA, "good-efa-two-nodes"),
+        (CXI, SLINGSHOT, "good-cxi-old-and-new"),
+        (("NET/IB",), ranks("dgxh100-4:460770", "dgxh100-3:2152176"), "infiniband-two-nodes"),
+        (("NET/Socket",), CRUSHER, "fallback-crusher-rccl"),
+    ],
+)
+def test_proven(expect: tuple[str, ...], processes: list[Process], name: str) -> None:
+    found = verdict(expect, processes, log(name))
+    assert (found.state, found.problems) == ("proven", ())
+    assert "2 ranks of 2 nodes" in found.text
+
+
+def test_sockets_are_told_with_ranks_hosts_and_the_line() -> None:
+    found = verdict(CXI, CRUSHER, log("fallback-crusher-rccl"))
+    assert found.state == "failed"
+    (problem,) = found.problems
+    assert problem.where == "rank 0-1 on crusher002, crusher003"
+    assert problem.what == (
+        "fell back to TCP sockets: 'Using network Socket' after 'NET/Plugin : No plugin found"
+        " (librccl-net.so), using internal implementation'"
+    )
+    for word in ("libnccl-net.so", "librccl-net.so", "NCCL_NET_PLUGIN", "LD_LIBRARY_PATH"):
+        assert word in problem.fix
+    assert "fi_info -p cxi" in problem.fix
+    assert "libcxi.so.1" in problem.fix
+
+
+def test_advice_on_cxi_is_for_cxi() -> None:
+    (problem,) = verdict(("NET/OFI", "efa"), CRUSHER, log("fallback-crusher-rccl")).problems
+    assert "cxi" not in problem.fix
+    assert "fi_info -p efa" in problem.fix
+
+
+def test_one_host_of_many_that_falls_back_is_found() -> None:
+    processes = [*SLINGSHOT, CRUSHER[1]]
+    text = log("good-cxi-old-and-new") + log("fallback-crusher-rccl")
+    found = verdict(CXI, processes, text)
+    assert found.state == "failed"
+    assert found.text == "1 of 3 ranks did not prove NET/OFI and cxi"
+    assert [problem.where for problem in found.problems] == ["rank 2 on crusher003"]
+
+
+def test_two_ranks_of_one_host_that_fall_back_are_found() -> None:
+    """Another host is there, so that a network is needed at all."""
+    processes = [*ranks("algo-1:18562", "algo-1:17774", "algo-1:17780"), EFA[0]]
+    text = log("fallback-two-of-eight") + log("good-efa-two-nodes")
+    found = verdict(("NET/OFI",), processes, text)
+    (problem,) = found.problems
+    assert problem.where == "rank 1-2 on algo-1"
+    assert "after 'NET/OFI aws-ofi-nccl initialization failed'" in problem.what
+
+
+def test_libfabric_over_tcp_is_found_though_nccl_calls_it_libfabric() -> None:
+    processes = ranks("x3005c0s13b0n0:12345", "x3006c0s1b0n0:777")
+    found = verdict(CXI, processes, log("tcp-provider"))
+    (problem,) = found.problems
+    assert problem.where == "rank 0 on x3005c0s13b0n0"
+    assert problem.what.startswith(
+        "cxi expected, but it is tcp: 'NET/OFI Selected provider is tcp,"
+    )
+
+
+def test_another_plugin_is_not_the_expected_one() -> None:
+    processes = ranks("qh100-gpu19:49355", "qh100-gpu20:39629")
+    first, second = verdict(CXI, processes, log("other-plugin-ibext")).problems
+    assert first.what == "NET/OFI expected, but it is IBext: 'Using network IBext'"
+    assert second.what == "not proven, its log says nothing of a network"
+
+
+@pytest.mark.parametrize(
+    ("name", "processes"),
+    [
+        ("plugin-fails-polaris", ranks("x3002c0s31b0n0:3333526", "x3002c0s31b0n1:1")),
+        ("no-plugin-nccl-2.27", ranks("2e5hmh4t0q1th5f:205631", "other:1")),
+        ("cxi-provider-lines", ranks("nid000019:51404", "nid000020:1")),
+    ],
+)
+def test_words_about_a_network_are_no_proof(name: str, processes: list[Process]) -> None:
+    """The plugin's name, interfaces that could be used, a provider without a network."""
+    assert verdict(CXI, processes, log(name)).state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("name", "processes", "what"),
+    [
+        (
+            "glued-perlmutter",
+            ranks("nid002432:7338", "nid002156:81033"),
+            "cxi not proven",
+        ),
+        (
+            "cxi-provider-lines",
+            ranks("nid000019:51404", "nid000019:51338", "nid000020:1"),
+            "NET/OFI not proven",
+        ),
+    ],
+)
+def test_one_of_two_is_not_enough(name: str, processes: list[Process], what: str) -> None:
+    assert verdict(CXI, processes, log(name)).problems[0].what == what
+
+
+def test_no_log_is_not_proven() -> None:
+    found = verdict(CXI, SLINGSHOT, "")
+    assert found.state == "failed"
+    assert found.problems[0].what == "not proven, its log says nothing of a network"
+    assert found.problems[0].where == "rank 0-1 on nid005001, nid005002"
+
+
+def test_another_process_of_the_host_proves_nothing_for_a_rank() -> None:
+    processes = [SLINGSHOT[0], Process("nid005002", 9999)]
+    found = verdict(CXI, processes, log("good-cxi-old-and-new"))
+    assert [problem.where for problem in found.problems] == ["rank 1 on nid005002"]
+
+
+def test_one_node_proves_nothing() -> None:
+    found = verdict(CXI, SLINGSHOT[:1] * 2, log("good-cxi-old-and-new"))
+    assert (found.state, found.problems) == ("not checked", ())
+    assert "one node" in found.text
+
+
+def test_a_site_that_expects_nothing_still_refuses_sockets() -> None:
+    assert verdict((), CRUSHER, log("fallback-crusher-rccl")).state == "failed"
+    found = verdict((), SLINGSHOT, log("good-cxi-old-and-new"))
+    assert found.state == "not checked"
+    assert found.text.startswith("network AWS Libfabric, Libfabric;")
+
+
+def test_many_hosts_are_not_all_listed() -> None:
+    processes = [Process(f"nid{number:06}", 1) for number in range(100)]
+    (problem,) = verdict(CXI, processes, "").problems
+    assert problem.where.startswith("rank 0-99 on nid000000, ")
+    assert problem.where.endswith(" and 92 more")
+
+
+BAD = [log("fallback-crusher-rccl"), log("tcp-provider"), log("fallback-two-of-eight")]
+
+
+@given(st.data(), st.sampled_from(BAD))
+def test_no_damage_makes_a_fallback_a_proof(data: st.DataObject, bad: str) -> None:
+    """Lines lost, cut at either end, glued together, in any order, among good ones."""
+    good = log("good-cxi-old-and-new")
+    processes = [*SLINGSHOT, *(rank for rank in parse(bad) if rank.host != "x3006c0s1b0n0")]
+    lines = data.draw(st.permutations((good + bad).splitlines()))
+    damaged = "".join(
+        line[slice(*sorted(data.draw(st.tuples(st.integers(0, 300), st.integers(0, 300)))))]
+        + data.draw(st.sampled_from(["\n", "\r\n", "", " "]))
+        for line in lines
+    )
+    assert verdict(CXI, processes, damaged).state == "failed"
+    assert verdict(CXI, processes, "\n".join(lines)).state == "failed"

@@ -1,0 +1,159 @@
+"""Somebody else's images: a small tree with a Python, as any tool of such images would hold it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import tarfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.conftest import run
+from tests.system.apptainer.steps import make_root
+from tests.system.docker.daemons import LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_LIBRARY = Path("/usr/lib/python3.11")
+# What nothing here imports, which is most of it.
+_UNUSED = shutil.ignore_patterns(
+    *("test", "idlelib", "dist-packages", "__pycache__", "ensurepip", "lib2to3", "tkinter"),
+    *("pydoc_data", "unittest", "email", "distutils", "asyncio", "xml*", "config-*", "wsgiref"),
+)
+_CONFIG = "application/vnd.oci.image.config.v1+json"
+_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+_LAYER = "application/vnd.oci.image.layer.v1.tar"
+# As much of torch as layer base-image's test asks for: the real one has 900 MB.
+_TORCH = """
+from . import distributed, linalg, version
+from .version import __version__
+class tensor(list):
+    requires_grad = False
+    def __init__(self, rows, requires_grad=False):
+        super().__init__(rows)
+allclose = list.__eq__
+"""
+_LINALG = """
+class det:
+    def __init__(self, m):
+        self.m = m
+    def backward(self):
+        (a, b), (c, d) = self.m
+        self.m.grad = [[d, -c], [-b, a]]
+"""
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def make_tree(folder: Path) -> Path:
+    """A small system with Python 3.11 and most of its library, and Debian's os-release."""
+    make_root(folder)
+    for name in ("sed", "dirname", "rmdir"):
+        shutil.copy(Path(shutil.which(name) or name).resolve(), folder / "usr" / "bin" / name)
+    library = folder / _LIBRARY.relative_to("/")
+    shutil.copytree(_LIBRARY, library, dirs_exist_ok=True, ignore=_UNUSED)
+    (folder / "opt").mkdir()
+    (folder / "tmp").mkdir(exist_ok=True)
+    (folder / "tmp").chmod(0o1777)
+    (folder / "etc" / "os-release").write_text('ID=rocky\nVERSION_ID="9.4"\n')
+    return folder
+
+
+def add_torch(tree: Path, version: str = "2.8.0+cpu", **kinds: str) -> None:
+    """Put a torch into the tree's Python; `kinds`: cuda, hip."""
+    torch = tree / _LIBRARY.relative_to("/").parent / "python3" / "dist-packages" / "torch"
+    (torch / "distributed").mkdir(parents=True)
+    (torch / "distributed" / "__init__.py").write_text("def is_available(): return True\n")
+    (torch / "__init__.py").write_text(_TORCH)
+    (torch / "linalg.py").write_text(_LINALG)
+    known = {"cuda": None, "hip": None} | kinds
+    lines = [f"{name} = {value!r}\n" for name, value in {"__version__": version, **known}.items()]
+    (torch / "version.py").write_text("".join(lines))
+
+
+def layer(*trees: Path) -> bytes:
+    """A layer of an image; what is in the last of the trees hides what is in the others."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for tree in trees:
+            tar.add(tree, arcname=".")
+    return data.getvalue()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """An image in a folder (OCI image layout), which skopeo copies elsewhere."""
+
+    folder: Path
+    processor: str = "amd64"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    # What made its layers, which may be left out.
+    history: Sequence[Mapping[str, object]] = ()
+
+    def write(self, *trees: Path) -> Layout:
+        """A layer of each tree or tar file, not packed: packing is not what is tested."""
+        blobs = self.folder / "blobs" / "sha256"
+        blobs.mkdir(parents=True)
+        layers = [self._layer(tree) for tree in trees]
+        rootfs = {"type": "layers", "diff_ids": [one["digest"] for one in layers]}
+        env = [f"{name}={value}" for name, value in self.environment.items()]
+        config: dict[str, object] = {
+            "architecture": self.processor,
+            "os": "linux",
+            "config": {"Env": env},
+        }
+        if self.history:
+            config["history"] = list(self.history)
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": _MANIFEST,
+            "config": self._json(_CONFIG, {**config, "rootfs": rootfs}),
+            "layers": layers,
+        }
+        entry = self._json(_MANIFEST, manifest)
+        (self.folder / "index.json").write_text(
+            json.dumps({"schemaVersion": 2, "manifests": [entry]})
+        )
+        (self.folder / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
+        return self
+
+    def _layer(self, tree: Path) -> dict[str, object]:
+        place = self.folder / "layer.tar"
+        if tree.is_file():
+            return self._blob(_LAYER, tree.rename(place))
+        with tarfile.open(place, "w") as tar:
+            tar.add(tree, arcname=".")
+        return self._blob(_LAYER, place)
+
+    def _json(self, media: str, document: object) -> dict[str, object]:
+        place = self.folder / "document.json"
+        place.write_text(json.dumps(document))
+        return self._blob(media, place)
+
+    def _blob(self, media: str, place: Path) -> dict[str, object]:
+        name, size = _digest(place), place.stat().st_size
+        place.rename(self.folder / "blobs" / "sha256" / name)
+        return {"mediaType": media, "digest": f"sha256:{name}", "size": size}
+
+    @property
+    def name(self) -> str:
+        return f"oci:{self.folder}"
+
+    def copy(self, target: str, *options: str) -> str:
+        """Copy it with skopeo; returns how the copy is named."""
+        settings = self.folder.parent / "containers.conf"
+        settings.write_text(LIMITS)
+        words = ["skopeo", "copy", "--quiet", "--dest-tls-verify=false", *options]
+        done = run(
+            [*words, self.name, target], env={**os.environ, "CONTAINERS_CONF": str(settings)}
+        )
+        assert done.returncode == 0, done.stderr
+        return target

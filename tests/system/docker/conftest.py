@@ -1,0 +1,131 @@
+"""Engines and a registry for all tests of this folder, and a toy image."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.system.apptainer.steps import make_root
+from tests.system.docker import bases
+from tests.system.docker.base_sites import ENVIRONMENT, NOWHERE, Site
+from tests.system.docker.bases import Layout
+from tests.system.docker.built_toys import BASE_ENV, DockerToy, make_docker_toy
+from tests.system.docker.daemons import docker_engine, podman_service, registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+INSECURE = '[[registry]]\nlocation = "{}"\ninsecure = true\n'
+
+
+def require(*programs: str) -> None:
+    """Skip where they are not installed, or not ours to start; CI must have them."""
+    missing = [name for name in programs if shutil.which(name) is None]
+    if not missing and os.geteuid() == 0:
+        return
+    if os.environ.get("CI"):
+        pytest.fail(f"CI installs these and runs as root, but: {missing}")
+    pytest.skip(f"needs root, and {programs}: tools/install-containers")
+
+
+@pytest.fixture(scope="session")
+def loopback_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Host and port of a registry without TLS."""
+    require("docker-registry")
+    with registry(tmp_path_factory.mktemp("registry")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def engines(
+    loopback_registry: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], str]]:
+    """The address of the engine of a name, which is started when it is asked for first."""
+    starts: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
+        "docker": docker_engine,
+        "podman": podman_service,
+    }
+    settings = tmp_path_factory.mktemp("settings") / "registries.conf"
+    settings.write_text(INSECURE.format(loopback_registry))
+    found: dict[str, str] = {}
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONTAINERS_REGISTRIES_CONF", str(settings))
+
+        def address(name: str) -> str:
+            if name not in found:
+                require("dockerd" if name == "docker" else name)
+                folder = tmp_path_factory.mktemp(name)
+                found[name] = stack.enter_context(starts[name](folder))
+            return found[name]
+
+        yield address
+
+
+@pytest.fixture(scope="session")
+def tiny_image(loopback_registry: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of an image of a few programs in the registry; it sets a variable, and a label."""
+    require("skopeo", "buildah")
+    folder, name = tmp_path_factory.mktemp("tiny"), f"{loopback_registry}/tiny:1"
+    root = make_root(folder / "root")
+    storage = ["--root", folder / "storage", "--runroot", folder / "run", "--storage-driver=vfs"]
+
+    def buildah(*words: object) -> str:
+        command = [str(word) for word in ("buildah", *storage, *words)]
+        return subprocess.check_output(command, text=True).strip()
+
+    made = buildah("from", "scratch")
+    buildah("add", "--quiet", made, root, "/")
+    env = (word for name, value in BASE_ENV.items() for word in ("--env", f"{name}={value}"))
+    buildah("config", *env, "--label", "base=tiny", "--cmd", "bash", made)
+    buildah("commit", "--quiet", made, "tiny")
+    buildah("push", "--quiet", "--tls-verify=false", "tiny", f"docker://{name}")
+    return name
+
+
+@pytest.fixture
+def docker_toy(
+    tiny_image: str,
+    loopback_registry: str,
+    engines: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> DockerToy:
+    """A toy on the tiny image, with a cache of its own, built by Docker Engine."""
+    (tmp_path / "mirrors.yaml").write_text(
+        f"oci:\n  {loopback_registry}: http://{loopback_registry}\n"
+    )
+    monkeypatch.setenv("SIFWRIGHT_MIRRORS", str(tmp_path / "mirrors.yaml"))
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("DOCKER_HOST", engines("docker"))
+    return make_docker_toy(tmp_path / "project", tiny_image)
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A system with a Python and something like a torch."""
+    require("skopeo", "dockerd", "docker-registry")
+    made = bases.make_tree(tmp_path_factory.mktemp("bases") / "tree")
+    bases.add_torch(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def layout(tree: Path) -> Layout:
+    return Layout(folder=tree.parent / "oci", environment=ENVIRONMENT).write(tree)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    places = {"SIFWRIGHT_CACHE": "steps", "APPTAINER_CACHEDIR": "layers"}
+    env = {name: str(tmp_path / place) for name, place in places.items()}
+    env["SIFWRIGHT_MIRRORS"] = str(tmp_path / "mirrors.yaml")
+    made = Site(folder=tmp_path, env={**os.environ, **env})
+    made.mirror(NOWHERE)
+    return made

@@ -1,0 +1,112 @@
+"""Docker Engine, podman's service and the OCI registry of Debian, started on loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tests.system.slurm.slurm import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+START_SECONDS = 60
+# Podman raises limits by default, which needs a capability (CAP_SYS_RESOURCE) that root may lack.
+LIMITS = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
+COPIES = "tmp"
+REGISTRY = """version: 0.1
+storage:
+  filesystem:
+    rootdirectory: {folder}/data
+  delete:
+    enabled: true
+http:
+  addr: 127.0.0.1:{port}
+"""
+
+
+@contextmanager
+def _running(command: Sequence[str], log: Path, ready: Path | int, **env: str) -> Iterator[None]:
+    """Run a server until the end of the block; it is asked to end, by its id."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=os.environ | env
+        )
+    try:
+        up = wait_for(lambda: process.poll() is not None or _answers(ready), START_SECONDS)
+        assert up
+        assert process.poll() is None, log.read_text(errors="replace")
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=START_SECONDS)
+
+
+def _answers(place: Path | int) -> bool:
+    family = socket.AF_UNIX if isinstance(place, Path) else socket.AF_INET
+    target = str(place) if isinstance(place, Path) else ("127.0.0.1", place)
+    with socket.socket(family) as client:
+        return client.connect_ex(target) == 0
+
+
+@contextmanager
+def docker_engine(folder: Path, *options: str) -> Iterator[str]:
+    """Docker Engine without networks of its own; yields the address of its socket.
+
+    Builds and containers take `--network host`.
+    """
+    # A socket's path has at most 107 letters, and folders of tests are deep.
+    with TemporaryDirectory(prefix="run-", dir="/tmp", ignore_cleanup_errors=True) as run:
+        place = Path(run, "docker.sock")
+        command = ["dockerd", "--iptables=false", "--bridge=none", "--host", f"unix://{place}"]
+        command += ["--data-root", str(folder / "data"), "--exec-root", f"{run}/exec"]
+        command += ["--pidfile", str(folder / "pid"), *options]
+        with _running(command, folder / "log", place):
+            yield f"unix://{place}"
+        _unmounted(Path(run, "exec/netns/default"))
+        # Of one that was ended while a container ran.
+        _unmounted(folder / "data")
+
+
+@contextmanager
+def podman_service(folder: Path) -> Iterator[str]:
+    """Podman's Docker-compatible service; yields the address of its socket.
+
+    What it writes for a while is in the folder `COPIES` beside that.
+    """
+    place, settings = folder / "podman.sock", folder / "containers.conf"
+    (folder / COPIES).mkdir()
+    settings.write_text(LIMITS)
+    # Podman takes 50 letters, and folders of tests have more.
+    with TemporaryDirectory(prefix="run-", dir="/tmp", ignore_cleanup_errors=True) as run:
+        command = ["podman", "--root", str(folder / "root"), "--runroot", run]
+        command += ["system", "service", "--time=0", f"unix://{place}"]
+        env = {"CONTAINERS_CONF": str(settings), "TMPDIR": str(folder / COPIES)}
+        with _running(command, folder / "log", place, **env):
+            yield f"unix://{place}"
+    _unmounted(folder / "root/overlay")
+
+
+def _unmounted(place: Path) -> None:
+    """What an engine leaves mounted at its end, and nobody could remove."""
+    subprocess.run(["/bin/umount", place], check=False, capture_output=True)
+
+
+@contextmanager
+def registry(folder: Path, more: str = "") -> Iterator[str]:
+    """The registry of Debian's docker-registry, without TLS; yields its host and port.
+
+    `more` are settings of its own.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    settings = folder / "registry.yaml"
+    settings.write_text(REGISTRY.format(folder=folder, port=port) + more)
+    with _running(["docker-registry", "serve", str(settings)], folder / "log", port):
+        yield f"127.0.0.1:{port}"

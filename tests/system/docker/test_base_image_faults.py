@@ -1,0 +1,151 @@
+"""Images on somebody else's that are refused, or stopped half-way: what was built stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, run, sifwright
+from tests.system.docker import bases
+from tests.system.docker.base_sites import ENVIRONMENT, Site
+from tests.system.docker.bases import Layout
+from tests.system.slurm.slurm import command_of, wait_for
+
+pytestmark = pytest.mark.build
+
+# Until a build runs its first step.
+SECONDS = 60
+# Bytes that pack to nothing. Where there is no room for them, or for what is packed.
+ZEROS = 600_000_000
+FULL = {
+    "TMPDIR": ("300m", "no space left on device"),
+    "SIFWRIGHT_CACHE": ("8m", "mb are needed"),
+}
+
+
+# ---- refused before anything is built -------------------------------------------------------
+
+
+def _write(top: Path, *names: str) -> Path:
+    for name in names:
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("")
+    return top
+
+
+PYTHON = ("usr/bin/python3.11", "usr/bin/python3", "usr/lib/python3.11/os.py")
+REFUSED = {
+    "musl": ((*PYTHON, "lib/ld-musl-x86_64.so.1"), "amd64", "local", "its C library is musl"),
+    "another processor": (PYTHON, "arm64", "local", "linux/arm64"),
+    "no Python": (("usr/bin/perl",), "amd64", "local", "it has no Python"),
+    "CPU": (PYTHON, "amd64", "frontier", "torch 2.8.0+cpu is for no GPU"),
+    "CUDA": (PYTHON, "amd64", "frontier", "torch 2.8.0+cu126 is for CUDA"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_with_the_reason(site: Site, tmp_path: Path, name: str) -> None:
+    files, processor, where, reason = REFUSED[name]
+    top = _write(tmp_path / "tree", *files)
+    if where == "frontier":
+        cuda = {"cuda": "12.6"} if name == "CUDA" else {}
+        bases.add_torch(top, "2.8.0+cu126" if cuda else "2.8.0+cpu", **cuda)
+    source = Layout(folder=tmp_path / "oci", processor=processor).write(top).name
+    words = ["build", where, "base-image", "--output", str(site.folder / "build")]
+    refused = sifwright(*words, "--set", f"base-image.from={source}", env=site.env)
+    assert refused.returncode == 4, refused.stderr
+    assert f"base-image.from={source} (--set): " in refused.stderr
+    assert reason in refused.stderr
+    assert not (site.folder / "build").exists()
+
+
+def test_a_refused_base_is_a_finding_of_lint(site: Site, tmp_path: Path) -> None:
+    """Beside what else is to be said of the site; `inspect` calls it refused as well."""
+    top = _write(tmp_path / "tree", "usr/bin/perl")
+    source = Layout(folder=tmp_path / "oci").write(top).name
+    words = ["lint", "slurm-generic", "base-image", "--set", f"base-image.from={source}"]
+    found = sifwright(*words, env=site.env)
+    assert found.returncode == 4, found.stderr
+    assert f"base-image.from={source} (--set): error: it has no Python [plan]" in found.stdout
+    assert "note: Everything that differs between clusters" in found.stdout
+    last = sifwright("inspect", source, env=site.env).stdout.splitlines()[-1]
+    assert last == "as a base    refused: it has no Python"
+
+
+def test_what_is_not_there_is_said(site: Site) -> None:
+    for source in ("oci-archive:none.tar", "docker-archive:none.tar", "oci:none"):
+        refused = site.plan(source)
+        assert refused.returncode == 4
+        assert "none" in refused.stderr
+        assert "Traceback" not in refused.stderr
+    refused = site.plan("oci-archive:many.tar:one")
+    assert refused.returncode == 2
+    assert "each of one image" in refused.stderr
+
+
+# ---- stopped half-way -----------------------------------------------------------------------
+
+
+# Python runs this before anything else: it goes on as a process that a test can tell from others.
+HOLD = """import os, sys
+os.execv(sys.executable, ["{name}", "-S", "-c", "import time; time.sleep(600)"])
+"""
+
+
+def _running(name: str) -> bool:
+    """Whether a program of that name runs, in a container or not."""
+    commands = (command_of(int(path.name)) for path in Path("/proc").glob("[0-9]*"))
+    return any(command.startswith(name) for command in commands)
+
+
+def test_a_build_that_is_killed_leaves_the_image_from_before(
+    site: Site, layout: Layout, tree: Path, tmp_path: Path
+) -> None:
+    assert site.build(layout.name, "--quiet").returncode == 0
+    before = site.sif.read_bytes()
+    more, name = tmp_path / "more", f"held-{os.getpid()}"
+    place = more / "usr" / "lib" / "python3.11" / "sitecustomize.py"
+    place.parent.mkdir(parents=True)
+    place.write_text(HOLD.format(name=name))
+    source = Layout(folder=tmp_path / "second", environment=ENVIRONMENT).write(tree, more).name
+    words = [sys.executable, "-m", "sifwright", *site.words("build", source)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(words, cwd=ROOT, env=site.env, **quiet) as process:  # type: ignore[call-overload]
+        assert wait_for(lambda: _running(name), SECONDS)
+        process.send_signal(signal.SIGKILL)
+    assert wait_for(lambda: not _running(name), SECONDS)
+    assert site.sif.read_bytes() == before
+    assert f"up to date: {site.sif}" in site.build(layout.name).stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+@pytest.mark.parametrize("full", FULL)
+def test_a_disk_that_gets_full(
+    site: Site, layout: Layout, tree: Path, tmp_path: Path, full: str
+) -> None:
+    """While it is built, by an image that unpacks to far more than its size foretells."""
+    size, reason = FULL[full]
+    assert site.build(layout.name, "--quiet").returncode == 0
+    before = site.sif.read_bytes()
+    more, small = tmp_path / "more", tmp_path / "small"
+    for folder in (more, small):
+        folder.mkdir()
+    with (more / "zeros").open("wb") as file:
+        file.truncate(ZEROS)
+    written = Layout(folder=tmp_path / "second", environment=ENVIRONMENT).write(tree, more)
+    source = written.copy(f"oci-archive:{tmp_path}/second.tar")
+    assert run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", small]).returncode == 0
+    try:
+        done = sifwright(*site.words("build", source), env={**site.env, full: str(small)})
+    finally:
+        run(["umount", "--lazy", small])
+    assert done.returncode in {5, 6, 7}, done.stdout + done.stderr
+    assert reason in done.stderr.lower(), done.stderr
+    assert site.sif.read_bytes() == before
+    assert [path.name for path in site.output.iterdir() if path.name.startswith(".")] == []
+    assert f"up to date: {site.sif}" in site.build(layout.name).stdout

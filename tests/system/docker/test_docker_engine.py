@@ -1,0 +1,202 @@
+"""Docker Engine and podman build what Apptainer builds: the tree, the metadata, the record."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import run
+from tests.system.apptainer.steps import DESCRIBE, TIME, Tree, differences
+from tests.system.apptainer.wholes import whole
+from tests.system.docker.built_toys import SECOND, SEEN
+from tests.system.docker.daemons import COPIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.system.docker.built_toys import DockerToy
+
+pytestmark = pytest.mark.build
+
+SECRET = "planted-4711"  # noqa: S105
+BELOW = "data"
+OF_A_BUILD = {"built", "engine", "seconds", "own_seconds", "timeline", "sif_bytes", "files"}
+OF_A_BUILD |= {"sif_fingerprint"}
+
+
+def inspected(engine: str, sif: Path) -> Any:
+    """All that Apptainer says of a SIF, but for when it was built."""
+    text = run([engine, "inspect", "--all", sif]).stdout
+    found = json.loads(text)
+    assert found["data"]["attributes"]["labels"].pop("org.label-schema.build-date")
+    return found
+
+
+def recorded(toy: DockerToy) -> dict[str, Any]:
+    """The record of a SIF, but for what two builds differ in; of proofs, which there are."""
+    found: dict[str, Any] = json.loads((toy.output / "record.json").read_text())
+    found.pop("steps", "")
+    found["proofs"] = list(found["proofs"])
+    return {name: "" if name in OF_A_BUILD else value for name, value in found.items()}
+
+
+def in_container(toy: DockerToy, *command: str, user: str = "0") -> str:
+    """What a command prints in the image."""
+    made = toy.api.create_container(
+        toy.name,
+        list(command),
+        user=user,
+        host_config=toy.api.create_host_config(network_mode="host"),
+    )
+    try:
+        toy.api.start(made)
+        status = toy.api.wait(made)["StatusCode"]
+        said: bytes = toy.api.logs(made)
+    finally:
+        toy.api.remove_container(made, v=True, force=True)
+    assert status == 0, said
+    return said.decode()
+
+
+def below(tree: Tree) -> Tree:
+    """The part of a tree that is the image's own, without times."""
+    return {
+        path: [*node[:TIME], *node[TIME + 1 :]]
+        for path, node in tree.items()
+        if path.startswith(f"{BELOW}/")
+    }
+
+
+@pytest.fixture(params=["docker", "podman"])
+def either_toy(
+    docker_toy: DockerToy,
+    engines: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> DockerToy:
+    monkeypatch.setenv("DOCKER_HOST", engines(request.param))
+    return docker_toy
+
+
+def test_engines_build_the_same(engine: str, either_toy: DockerToy, tmp_path: Path) -> None:
+    toy = either_toy
+    made = toy.docker("--format", "sif")
+    assert made.returncode == 0, made.stdout + made.stderr
+    by_docker, says = whole(toy.sif, tmp_path / "one", ""), inspected(engine, toy.sif)
+    record = recorded(toy)
+    made = toy.build("--force")
+    assert made.returncode == 0, made.stdout + made.stderr
+    by_apptainer = whole(toy.sif, tmp_path / "two", "")
+    assert by_docker["hard links"] == [["./data/again", "./data/one"]]
+    assert "security.capability" in by_docker["data/capable"][-1]
+    assert differences(by_apptainer, by_docker) == {}
+    assert inspected(engine, toy.sif) == says
+    assert recorded(toy) == record
+    assert toy.states()["second"] == "cached"
+    assert in_container(toy, "cat", f"/{BELOW}/seen") == SEEN
+    seen = json.loads(in_container(toy, "python3", "-c", DESCRIBE, f"/{BELOW}"))
+    seen.pop(".")
+    image = {f"{BELOW}/{path}": node for path, node in seen.items()}
+    assert differences(below(by_apptainer), below(image)) == {}
+    assert toy.containers() == []
+
+
+def test_the_image_is_configured_for_its_users(either_toy: DockerToy) -> None:
+    toy = either_toy
+    toy.states()
+    config = toy.config()
+    env = dict(line.split("=", 1) for line in config["Env"])
+    assert env == {
+        "BASE": "of the base",
+        "TOY": "a 'b' \"c\" $d \\e",
+        "PATH": "/data/bin:/odd:/usr/sbin:/usr/bin",
+        "HOME": "/tmp",
+    }
+    assert (config["User"], config["Cmd"]) == ("1000:1000", ["bash"])
+    assert not config["Entrypoint"]
+    assert config["Labels"]["org.sifwright.site"] == toy.site
+    assert in_container(toy, "id", "-u", user="") == "1000\n"
+
+
+def test_the_history_names_the_layers(docker_toy: DockerToy) -> None:
+    docker_toy.states()
+    history = [one["Comment"] for one in docker_toy.history()]
+    assert re.fullmatch("sifwright: layer second, step [0-9a-f]{64}", history[2])
+
+
+@pytest.mark.parametrize("either_toy", ["podman"], indirect=True)
+def test_podman_keeps_no_copies(either_toy: DockerToy) -> None:
+    copies = Path(os.environ["DOCKER_HOST"].removeprefix("unix://")).parent / COPIES
+    made = either_toy.docker("--format", "sif")
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert list(copies.iterdir()) == []
+
+
+def test_an_edit_runs_what_comes_after_it(docker_toy: DockerToy) -> None:
+    first = docker_toy.states()
+    assert {first[name] for name in ("base-local", "first", "second")} == {"done"}
+    assert docker_toy.states() == {}
+    before = docker_toy.record
+    assert before["image_id"] == docker_toy.id()
+    assert before["engine"].startswith("Docker Engine ")
+    assert docker_toy.states("--force")["second"] == "cached"
+    docker_toy.layer("second", f"{SECOND}printf 2 >/data/edit\n")
+    again = docker_toy.states()
+    assert (again["first"], again["second"]) == ("cached", "done")
+    assert docker_toy.record["image_id"] == docker_toy.id() != before["image_id"]
+
+
+def test_without_the_cache_nothing_is_kept(docker_toy: DockerToy) -> None:
+    named = len(docker_toy.api.images("sifwright/step"))
+    docker_toy.states("--no-cache")
+    assert docker_toy.id()
+    assert len(docker_toy.api.images("sifwright/step")) == named
+
+
+def test_what_is_lost_from_the_engine_is_made_again(docker_toy: DockerToy) -> None:
+    docker_toy.states()
+    docker_toy.api.remove_image(docker_toy.name)
+    assert docker_toy.states()["publish"] == "done"
+    assert docker_toy.id()
+
+
+def test_the_steps_have_the_machine_and_the_image_has_nothing_of_it(
+    docker_toy: DockerToy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "wheels" / SECRET).touch()
+    bundle = tmp_path / "ca.crt"
+    bundle.write_text(f"# {SECRET}\n")
+    for name, value in {
+        "PIP_INDEX_URL": f"http://user:{SECRET}@127.0.0.1:9/simple",
+        "PIP_FIND_LINKS": str(tmp_path / "wheels"),
+        "SSL_CERT_FILE": str(bundle),
+        "https_proxy": f"http://user:{SECRET}@127.0.0.1:9",
+        "no_proxy": "127.0.0.1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    docker_toy.layer(
+        "second",
+        f"""{SECOND}[[ $https_proxy == *{SECRET[:-1]}* ]]
+[[ $PIP_INDEX_URL == http://127.0.0.1:9/simple ]] # its login is in the file for logins
+grep -q {SECRET[:-1]} "$NETRC"
+ls "${{PIP_FIND_LINKS#file://}}" | grep -q {SECRET[:-1]}
+grep -q {SECRET[:-1]} "$SSL_CERT_FILE"
+cp "$SIFWRIGHT_BUILD/machine/environment" "$SIFWRIGHT_BUILD/kept/secret"
+""",
+    )
+    docker_toy.layer("third", f'grep -q {SECRET[:-1]} "$SIFWRIGHT_BUILD/kept/secret"\n')
+    docker_toy.image("first", "second", "third")
+    docker_toy.states()
+    api, secret = docker_toy.api, SECRET.encode()
+    assert secret not in b"".join(api.get_image(docker_toy.name))
+    assert SECRET not in json.dumps([docker_toy.config(), docker_toy.history()])
+    written = [path for path in docker_toy.output.rglob("*") if path.is_file()]
+    assert len(written) >= 4
+    assert [path for path in written if secret in path.read_bytes()] == []
+    assert docker_toy.containers() == []

@@ -1,0 +1,250 @@
+"""Images that do something by themselves, for another processor, or say what only we should."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sifwright.build.docker.containers import container
+from sifwright.host.engines import docker
+from sifwright.host.engines.docker import Container
+from tests.spread import spread
+from tests.system.apptainer.steps import make_root
+from tests.system.docker.bases import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.system.docker.built_toys import DockerToy
+
+pytestmark = pytest.mark.build
+
+LIVELY = [
+    "VOLUME /data /srv",
+    'HEALTHCHECK --interval=1s CMD ["touch", "/health"]',
+    'ONBUILD RUN ["touch", "/onbuild"]',
+]
+NAMED = "user:hidden-4711"
+
+
+def derived(toy: DockerToy, tiny_image: str, name: str, changes: list[str]) -> str:
+    """The tiny image with more in its configuration, in the engine; its id."""
+    repository, _, tag = tiny_image.rpartition(":")
+    toy.api.pull(repository, tag=tag)
+    made = toy.api.create_container(tiny_image, command=["true"])
+    try:
+        answer = toy.api.commit(made["Id"], repository=name, tag="1", changes=changes)
+    finally:
+        toy.api.remove_container(made["Id"])
+    return str(answer["Id"])
+
+
+def archive_of(toy: DockerToy, name: str) -> bytes:
+    repository, _, tag = name.rpartition(":")
+    toy.api.pull(repository, tag=tag)
+    return b"".join(toy.api.get_image(name))
+
+
+def inside(toy: DockerToy, *words: str) -> str:
+    made = toy.api.create_container(toy.name, command=list(words), network_disabled=True)
+    try:
+        toy.api.start(made["Id"])
+        assert toy.api.wait(made["Id"])["StatusCode"] == 0
+        return str(toy.api.logs(made["Id"]).decode())
+    finally:
+        toy.api.remove_container(made["Id"], v=True)
+
+
+# Podman's commit knows of volumes only.
+PODMAN = ("podman", LIVELY[:1])
+
+
+@pytest.fixture(
+    params=spread([("docker", LIVELY), PODMAN], [("docker", LIVELY)]), ids=["docker", "podman"]
+)
+def lively_toy(
+    request: pytest.FixtureRequest,
+    docker_toy: DockerToy,
+    tiny_image: str,
+    engines: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> DockerToy:
+    """One that starts from an image which does something by itself, in either engine."""
+    name, changes = request.param
+    monkeypatch.setenv("DOCKER_HOST", engines(name))
+    docker_toy.start_from("docker-daemon", derived(docker_toy, tiny_image, "group/lively", changes))
+    return docker_toy
+
+
+def test_what_is_written_into_a_volume_stays(lively_toy: DockerToy) -> None:
+    """As with Apptainer. No health check runs beside the steps, and none is in the image."""
+    lively_toy.layer("first", "mkdir -p /data /srv\necho one >/data/one\nsleep 3\n")
+    lively_toy.layer("second", 'test "$(cat /data/one)" = one\necho two >/srv/two\n', test="true\n")
+    assert lively_toy.states()["first"] == "done"
+    assert inside(lively_toy, "cat", "/data/one", "/srv/two") == "one\ntwo\n"
+    assert "health" not in inside(lively_toy, "ls", "/")
+    config = lively_toy.config()
+    assert not any(config.get(name) for name in ("Volumes", "Healthcheck", "OnBuild"))
+    assert "BASE=of the base" in config["Env"]
+    assert lively_toy.states("--force")["first"] == "cached"
+    assert lively_toy.docker("--format", "sif").returncode == 0
+    sif = ["apptainer", "exec", "--containall", str(lively_toy.sif), "cat", "/data/one"]
+    assert subprocess.check_output(sif, text=True) == "one\n"
+
+
+def test_another_processor(docker_toy: DockerToy, tiny_image: str) -> None:
+    """The image is not built on; what was built before stays."""
+    assert docker_toy.docker().returncode == 0
+    before = docker_toy.id()
+    arm = changed(archive_of(docker_toy, tiny_image), "group/arm:1", architecture="arm64")
+    docker_toy.api.load_image(arm)  # type: ignore[no-untyped-call]
+    docker_toy.start_from("docker-daemon", "group/arm:1")
+    done = docker_toy.docker()
+    assert done.returncode == 4
+    assert "docker-daemon:group/arm:1: it is for arm64, and site" in done.stderr
+    assert "has x86_64 (amd64)" in done.stderr
+    assert docker_toy.id() == before
+
+
+HEALTH = {"Test": ["CMD", "touch", "/health"], "Interval": 10**9}
+
+
+def test_podman_checks_no_health(podman_toy: DockerToy, tiny_image: str) -> None:
+    """It does not say by Docker's interface that an image has a check; its own says so."""
+    toy, podman = podman_toy, ["podman", "--remote", "--url", os.environ["DOCKER_HOST"]]
+
+    def check(kind: str, name: str, attribute: str) -> str:
+        asked = [*podman, kind, "inspect", "--format", f"{{{{json {attribute}}}}}", name]
+        return subprocess.check_output(asked, text=True)
+
+    config = {"Env": ["BASE=of the base", "PATH=/usr/bin"], "Healthcheck": HEALTH}
+    health = changed(archive_of(toy, tiny_image), "localhost/health:1", config=config)
+    toy.api.load_image(health)  # type: ignore[no-untyped-call]
+    assert "touch" in check("image", "localhost/health:1", ".HealthCheck")
+    engine, name = docker.find(), "sifwright-test-health"
+    wanted = Container(image="localhost/health:1", name=name, entrypoint=(), command=("true",))
+    with container(engine, wanted) as made:
+        assert json.loads(check("container", made, ".Config.Healthcheck"))["Test"] == ["NONE"]
+    toy.start_from("docker-daemon", "localhost/health:1")
+    toy.layer("second", "true\n", test="true\n")
+    assert toy.states()["second"] == "done"
+    assert "touch" not in check("image", toy.name, ".HealthCheck")
+
+
+MADE = {"created": "2024-01-01T00:00:00Z", "created_by": "somebody"}
+HISTORIES = {
+    "none": [],
+    "of one layer of two": [MADE, {**MADE, "empty_layer": True}],
+    "of four layers": [MADE] * 4,
+}
+
+
+@pytest.fixture
+def podman_toy(
+    docker_toy: DockerToy, engines: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> DockerToy:
+    monkeypatch.setenv("DOCKER_HOST", engines("podman"))
+    return docker_toy
+
+
+@pytest.mark.parametrize("history", spread(HISTORIES.values(), [[]]), ids=HISTORIES)
+def test_podman_builds_on_an_image_without_its_history(
+    history: list[dict[str, object]],
+    podman_toy: DockerToy,
+    loopback_registry: str,
+    tmp_path: Path,
+) -> None:
+    """It may be left out, and podman commits nothing on what has another one than its layers."""
+    (tmp_path / "more").mkdir()
+    layout = Layout(folder=tmp_path / "oci", environment={"A": "b"}, history=history)
+    layout.write(make_root(tmp_path / "root"), tmp_path / "more")
+    name = f"{loopback_registry}/short:{len(history)}"
+    layout.copy(f"docker://{name}")
+    podman_toy.start_from("docker", name)
+    podman_toy.layer("first", "test $A = b\necho one >/one\n")
+    podman_toy.layer("second", "true\n", test="true\n")
+    done = podman_toy.docker()
+    assert done.returncode == 0, done.stderr
+    assert "A=b" in podman_toy.config()["Env"]
+    assert inside(podman_toy, "cat", "/one") == "one\n"
+    assert podman_toy.history()
+
+
+def changed(data: bytes, name: str, **values: object) -> bytes:
+    """An archive whose image has another name, and more in its configuration."""
+    found = io.BytesIO()
+    with (
+        tarfile.open(fileobj=io.BytesIO(data)) as old,
+        tarfile.open(fileobj=found, mode="w") as new,
+    ):
+        (manifest,) = json.loads(content(old, "manifest.json"))
+        for entry in old:
+            text = content(old, entry.name) if entry.isreg() else b""
+            if entry.name == manifest["Config"]:
+                text = json.dumps(json.loads(text) | values).encode()
+            if entry.name == "manifest.json":
+                text = json.dumps([manifest | {"RepoTags": [name]}]).encode()
+            entry.size = len(text)
+            if entry.name != "repositories":
+                new.addfile(entry, io.BytesIO(text))
+    return found.getvalue()
+
+
+def content(archive: tarfile.TarFile, name: str) -> bytes:
+    file: Any = archive.extractfile(name)
+    return bytes(file.read())
+
+
+def test_what_a_step_says_writes_no_file_of_this_machine(
+    docker_toy: DockerToy, tmp_path: Path
+) -> None:
+    """Any program of an image can print what the end of a step prints."""
+    place = tmp_path / "written"
+    forged = [f"{place} cHduZWQK", f"../../../..{place} cHduZWQK", ".. cHduZWQK", "x A", "x A="]
+    lines = "".join(f"echo 'sifwright: kept {words}'\n" for words in forged)
+    docker_toy.layer("first", f'{lines}echo kept >"$SIFWRIGHT_BUILD/kept/note"\n')
+    second = 'ls "$SIFWRIGHT_BUILD/kept" >/kept\n'
+    docker_toy.layer("second", second, test='test "$(echo $(cat /kept))" = "apt.conf note"\n')
+    done = docker_toy.docker()
+    assert done.returncode == 0, done.stderr
+    assert not place.exists()
+    log = (docker_toy.output / "docker-image/build.log").read_text()
+    assert f"sifwright: kept {place} cHduZWQK" in log
+
+
+@pytest.fixture
+def proxied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The configuration of the command docker names a proxy with a password."""
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    proxy = {"httpsProxy": f"http://{NAMED}@127.0.0.1:9", "noProxy": "127.0.0.1"}
+    (tmp_path / "config.json").write_text(json.dumps({"proxies": {"default": proxy}}))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+
+
+@pytest.mark.usefixtures("proxied")
+@pytest.mark.parametrize("name", spread(["docker", "podman"], ["docker"]))
+def test_the_users_proxies_reach_steps_only(
+    docker_toy: DockerToy,
+    engines: Callable[[str], str],
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", engines(name))
+    docker_toy.layer("first", f'case "$https_proxy" in *{NAMED}@*) ;; *) exit 1 ;; esac\n')
+    docker_toy.layer("second", "true\n", test="true\n")
+    done = docker_toy.docker()
+    assert done.returncode == 0, done.stderr
+    images = [docker_toy.name]
+    images += [tag for one in docker_toy.api.images("sifwright/step") for tag in one["RepoTags"]]
+    for image in images:
+        assert NAMED not in str(docker_toy.api.inspect_image(image))  # type: ignore[no-untyped-call]
+        assert NAMED not in str(docker_toy.api.history(image))  # type: ignore[no-untyped-call]

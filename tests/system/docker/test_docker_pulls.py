@@ -1,0 +1,263 @@
+"""What a registry does to an engine that pulls is said of the image, with what to do then."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import platform
+import re
+import secrets
+import warnings
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.build.docker import pull
+from sifwright.errors import MachineError, Problem
+from sifwright.host.engines import docker
+from sifwright.host.engines.docker import pull_errors
+from sifwright.host.network import registry
+from tests.conftest import run
+from tests.registries import Registry, running
+from tests.spread import spread
+from tests.system.docker import daemons
+from tests.system.docker.conftest import INSECURE
+from tests.system.docker.daemons import docker_engine, podman_service
+from tests.system.docker.toys import LOWER, tar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.system.docker.built_toys import DockerToy
+
+pytestmark = pytest.mark.build
+
+NAME = "group/toy"
+LOGIN = "user:canary4711"
+# What htpasswd -B makes of it.
+HASH = "user:$2b$05$abcdefghijklmnopqrstuum.jpt/amuPgrSTRxfLSouzXnUY6RQG2\n"
+SUBUID = (
+    'adding layer with blob "sha256:1": Error processing tar file(exit status 1): potentially'
+    " insufficient UIDs or GIDs available in user namespace (requested 0:42 for /etc/gshadow):"
+    " Check /etc/subuid and /etc/subgid if configured locally and run podman-system-migrate"
+)
+AUTH = "auth:\n  htpasswd:\n    realm: toy\n    path: {}\n"
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Registry]:
+    """One for all tests: podman reads once that it has no TLS."""
+    with running(Registry()) as one:
+        yield one
+
+
+@pytest.fixture(scope="module", params=spread(["docker", "podman"], ["docker"]))
+def hasty(
+    request: pytest.FixtureRequest,
+    engines: Callable[[str], str],
+    shared: Registry,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[str]:
+    """An engine that asks once where it can be told so: others try for minutes."""
+    assert engines(request.param)
+    folder = tmp_path_factory.mktemp("hasty")
+    (folder / "registries.conf").write_text(INSECURE.format(shared.host))
+    with ExitStack() as stack:
+        if request.param == "docker":
+            yield stack.enter_context(docker_engine(folder, "--max-download-attempts=1"))
+        else:
+            patch = stack.enter_context(pytest.MonkeyPatch.context())
+            patch.setenv("CONTAINERS_REGISTRIES_CONF", str(folder / "registries.conf"))
+            yield stack.enter_context(podman_service(folder))
+
+
+@pytest.fixture
+def found(
+    hasty: str, shared: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Registry:
+    monkeypatch.setenv("DOCKER_HOST", hasty)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("DOCKER_CONFIG", raising=False)
+    monkeypatch.delenv("APPTAINER_DOCKER_USERNAME", raising=False)
+    vars(shared).update(vars(Registry(url=shared.url)))
+    return shared
+
+
+def _busy(found: Registry) -> None:
+    found.failures = [(429, {"Retry_After": "0"})] * 100
+
+
+def _away(found: Registry) -> None:
+    found.failures = [(500, {})] * 100
+
+
+def _dropped(found: Registry) -> None:
+    found.drop = 40
+
+
+def _closed(found: Registry) -> None:
+    found.login = LOGIN
+
+
+def _other_config(found: Registry) -> None:
+    name = next(one for one, data in found.blobs.items() if b'"linux"' in data)
+    found.blobs[name] = found.blobs[name].replace(b"amd64", b"amd46")
+
+
+def _other_manifest(found: Registry) -> None:
+    known = found.manifests[NAME]
+    known.update({name: (kind, data + b" ") for name, (kind, data) in known.items()})
+
+
+def _gone(found: Registry) -> None:
+    found.manifests.clear()
+
+
+def refusal(name: str) -> Problem:
+    """What is said of a pull."""
+    engine = docker.find()
+    with closing(engine.api), pytest.raises(MachineError) as caught:
+        engine.pull(name, None, lambda _: None)
+    (problem,) = caught.value.problems
+    assert problem.where == name
+    assert problem.what.startswith(f"{engine} cannot pull it: ")
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("harm", "said", "fix"),
+    [
+        (_busy, "429|too many requests", "Wait and try again"),
+        (_away, "500", "Check the network and proxies, or name a mirror"),
+        (_dropped, "EOF", "Check the network and proxies, or name a mirror"),
+        (_closed, "unauthorized", "'docker login {host}'"),
+        (_other_config, "digest", "What came is not the image that was named"),
+        (_other_manifest, "digest", "What came is not the image that was named"),
+        (_gone, "manifest unknown", "Name an image that is there"),
+    ],
+)
+def test_a_registrys_doing(
+    found: Registry, harm: Callable[[Registry], None], said: str, fix: str
+) -> None:
+    # The engine keeps what it could get.
+    layer = tar({**LOWER, "etc/own": secrets.token_hex()})
+    name = f"{found.host}/{NAME}@{found.push(NAME, '1', layer)}"
+    harm(found)
+    problem = refusal(name)
+    assert re.search(said, problem.what)
+    assert fix.format(host=found.host) in problem.fix
+
+
+def test_an_index_for_other_processors(found: Registry) -> None:
+    """Which is known before any of it comes, so it is no fault of the network."""
+    layer = tar({**LOWER, "etc/own": secrets.token_hex()})
+    name = f"{found.host}/{NAME}@{found.push(NAME, '1', layer, processor='s390x')}"
+    problem = refusal(name)
+    assert re.search("no matching manifest|no image found in", problem.what)
+    assert problem.fix.startswith(f"Name an image for {platform.machine()}: ")
+
+
+def test_a_layer_that_cannot_be_stored(found: Registry) -> None:
+    name = f"{found.host}/{NAME}@{found.push(NAME, '1', secrets.token_bytes(4096))}"
+    assert "the log of the engine may say more" in refusal(name).fix
+
+
+@pytest.mark.parametrize(
+    ("why", "fix"),
+    [
+        ("toomanyrequests: You have reached your pull rate limit.", "Wait and try again"),
+        ("manifest unknown: OCI index found, but accept header does not support it", "skopeo copy"),
+        ('Get "https://a.example/v2/": x509: certificate signed by unknown authority', "certs.d"),
+        ("pull access denied for a/b, repository does not exist", "'docker login a.example'"),
+        ("failed to register layer: mkdir /x: permission denied", "the log of the engine may say"),
+        ("open /x: permission denied", "Check the network"),
+        ("Digest did not match, expected sha256:1, got sha256:2", "What came is not the image"),
+        ('Get "https://a.example/v2/": Proxy Authentication Required', "See to the proxy"),
+        ("proxyconnect tcp: Proxy Authentication Required", "See to the proxy"),
+        ("proxyconnect tcp: dial tcp: lookup p: no such host", "See to the proxy"),
+        ('exec: "docker-credential-x": executable file not found in $PATH', "Install that program"),
+        ("err: docker-credential-x resolves to executable in current directory", "Install that"),
+        (SUBUID, "podman system migrate"),
+    ],
+)
+def test_what_engines_say(why: str, fix: str) -> None:
+    assert fix in pull_errors.advice_for(why, "a.example/a/b:1", "x86_64")
+
+
+@pytest.mark.parametrize(
+    ("name", "helper"),
+    [("missing", ""), ("failing", "exit 1"), ("odd", "echo '{}'"), ("none", "echo 3")],
+)
+def test_a_helper_that_fails(
+    found: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, helper: str
+) -> None:
+    """What anybody may have is pulled all the same, as the command docker does."""
+    if helper:
+        (tmp_path / f"docker-credential-{name}").write_text(
+            f"#!/bin/sh\ncat >/dev/null\n{helper}\n"
+        )
+        (tmp_path / f"docker-credential-{name}").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / ".docker").mkdir()
+    (tmp_path / ".docker/config.json").write_text(json.dumps({"credsStore": name}))
+    layer = tar({**LOWER, "etc/own": secrets.token_hex()})
+    image = registry.parse(f"{found.host}/{NAME}@{found.push(NAME, '1', layer)}")
+    engine = docker.find()
+    with closing(engine.api), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        engine.pull(str(image), pull.login(image), lambda _: None)
+        assert engine.identity(str(image))
+
+
+def test_a_token(found: Registry, tmp_path: Path) -> None:
+    """What we do not ask with, the engine may."""
+    image = registry.parse(f"{found.host}/{NAME}")
+    assert pull.login(image) is None
+    (tmp_path / ".docker").mkdir()
+    tokens = {"auths": {found.host: {"identitytoken": "x"}}}
+    (tmp_path / ".docker/config.json").write_text(json.dumps(tokens))
+    assert pull.login(image) == {"IdentityToken": "x"}
+
+
+@pytest.fixture
+def closed(
+    docker_toy: DockerToy, tiny_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The host of a registry that wants a password, with the toy's base image."""
+    (tmp_path / "htpasswd").write_text(HASH)
+    (tmp_path / "registry").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("APPTAINER_DOCKER_USERNAME", "DOCKER_CONFIG", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with daemons.registry(tmp_path / "registry", AUTH.format(tmp_path / "htpasswd")) as host:
+        words = ["skopeo", "copy", "-q", "--src-tls-verify=false", "--dest-tls-verify=false"]
+        words += ["--dest-creds", LOGIN, f"docker://{tiny_image}", f"docker://{host}/closed:1"]
+        done = run(words)
+        assert done.returncode == 0, done.stderr
+        (tmp_path / "mirrors.yaml").write_text(f"oci:\n  {host}: http://{host}\n")
+        header = {"bootstrap": {"Bootstrap": "docker", "From": f"{host}/closed:1"}}
+        docker_toy.layer("base-local", "true\n", header={**header, "provides": ["base"]})
+        yield host
+
+
+@pytest.mark.parametrize(
+    "place",
+    [".apptainer/docker-config.json", ".docker/config.json", ".config/containers/auth.json"],
+)
+def test_a_login_that_is_kept(
+    docker_toy: DockerToy, closed: str, tmp_path: Path, place: str
+) -> None:
+    """Whoever may ask may pull: the engine gets the login that the registry was asked with."""
+    file = tmp_path / place
+    file.parent.mkdir(parents=True)
+    for login, status in ((LOGIN[:-1], MachineError.exit_code), (LOGIN, 0)):
+        auth = {"auth": base64.b64encode(login.encode()).decode()}
+        file.write_text(json.dumps({"auths": {closed: auth}}))
+        done = docker_toy.docker()
+        assert done.returncode == status, done.stderr
+        assert ("HTTP 401" in done.stderr) == (status != 0)
+        assert (f"'docker login {closed}'" in done.stderr) == (status != 0)
+    assert "pull" in (docker_toy.output / "docker-image/build.log").read_text()

@@ -1,0 +1,295 @@
+"""The folder of a rendered Dockerfile, built by the classic builder, by podman and by buildah."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import docker
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from sifwright.build.docker import build_folder
+from sifwright.catalog import load
+from sifwright.catalog.script_rules import refuse_text
+from sifwright.plan import resolve
+from sifwright.render import oci_config
+from sifwright.render.dockerfile import context
+from tests.conftest import run, sifwright
+from tests.spread import spread
+from tests.system.apptainer.steps import differences, make_root
+from tests.system.apptainer.toys import Toy, make_toy
+from tests.system.docker.builders import DESCRIBED, Builder, Docker, Podman, tree
+from tests.system.docker.daemons import docker_engine, registry
+from tests.system.docker.nasty import FILES, NASTY, PATTERNS, SPECIAL, nasty, with_files
+from tests.unit import hostile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tests.system.apptainer.steps import Tree
+
+pytestmark = pytest.mark.build
+
+NAMES = ("docker", "podman", "buildah")
+PLANTED = "planted-4711"
+PROXY = f"http://user:{PLANTED}@127.0.0.1:9"
+TEXT = """it's "$HOME" \\ `id` # $(id) ${x:-y} end\\"""
+# The base image's own environment reaches the steps and stays, as with Apptainer.
+BASE_ENV = {"BASE": "of the base", "PATH": "/odd:/usr/sbin:/usr/bin"}
+CHANGES = [*(f'ENV {name}="{value}"' for name, value in BASE_ENV.items()), "USER 5:5"]
+CHANGES += ['ENTRYPOINT ["/bin/false"]', "WORKDIR /usr"]
+ONE = """
+[[ $http_proxy == http://user:*@127.* ]]
+mkdir -p /opt/one/bin
+cp files/data /opt/one/data
+printf '%s' "$OPT_TEXT" >/opt/one/text
+printf '%s\n' "${BASE-unset}" "$PATH" "$HOME" "$PWD" "$(umask)" "$(id -u)" >/opt/one/seen
+"""
+TWO = """
+printf '%s\n' "$TOY" "$MODE" "$PATH" >/opt/two
+printf more >>/opt/one/data
+mkdir -m 2750 /opt/folder
+chown 33:34 /opt/folder
+ln -s ../two /opt/folder/link
+ln /opt/two /opt/folder/two
+rm /usr/bin/seq
+"""
+# One a line: what engines pass on of a program's output is cut at 16 KiB without line ends.
+SHOW = """
+import json
+for name in "OPT_", "SET_":
+    with open("/opt/seen/" + name, encoding="utf-8", newline="") as file:
+        for item in filter(None, file.read().split(chr(0))):
+            print(json.dumps(item))
+"""
+SHOW_FILES = """
+import json, os
+os.chdir("/opt/files")
+files = [os.path.join(top, name)[2:] for top, _, names in os.walk(".") for name in names]
+print(json.dumps({name: open(name, encoding="utf-8").read() for name in files}))
+"""
+TEXTS = st.lists(st.sampled_from(SPECIAL), max_size=12).map("".join)
+HEADER = {
+    "options": {"text": {"type": "string", "description": "any text", "default": TEXT}},
+    "env": {
+        "TOY": {"set": "a $b 'c' \"d\" \\"},
+        "MODE": {"default": "$soft}"},
+        "PATH": {"prepend": "/opt/one/bin"},
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """What builds here: by name, in stores that have the image `base` or can pull it."""
+
+    builders: Mapping[str, Builder]
+    registry: str
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
+    folder = tmp_path_factory.mktemp("containers")
+    for name in ("engine", "registry", "storage"):
+        (folder / name).mkdir()
+    root = make_root(folder / "root")
+    (root / "tmp").chmod(0o1777)
+    (root / "home").mkdir()
+    made = run(["tar", "-C", root, "-cf", folder / "root.tar", "."])
+    assert made.returncode == 0, made.stderr
+    with (
+        docker_engine(folder / "engine") as url,
+        registry(folder / "registry") as host,
+        closing(docker.DockerClient(base_url=url)) as client,
+        # Podman takes at most 50 characters.
+        tempfile.TemporaryDirectory() as state,
+    ):
+        _push(client, folder / "root.tar", f"{host}/tiny")
+        builders: dict[str, Builder] = {
+            name: Podman(folder / "storage", Path(state), name) for name in ("podman", "buildah")
+        }
+        yield Places(builders={"docker": Docker(client), **builders}, registry=host)
+
+
+def _push(client: docker.DockerClient, archive: Path, name: str) -> None:
+    client.api.import_image_from_data(
+        archive.read_bytes(), repository=name, tag="1", changes=CHANGES
+    )
+    said = client.images.push(name, tag="1")
+    assert "error" not in said, said
+
+
+@pytest.fixture(scope="module")
+def toy(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    """Two layers on an image of a registry, which a mirrors file leads to."""
+    folder = tmp_path_factory.mktemp("toy")
+    made = make_toy(folder / "project", folder)
+    base = {"Bootstrap": "docker", "From": "registry.example/tiny:1"}
+    made.layer("base-local", "true\n", header={"bootstrap": base, "provides": ["base"]})
+    made.layer("one", ONE, header=HEADER)
+    (made.folder / "defs/layers/one/files").mkdir()
+    (made.folder / "defs/layers/one/files/data").write_bytes(bytes(range(256)))
+    made.layer("two", TWO, test="test -s /opt/two\n")
+    made.image("one", "two")
+    rules = {"oci": {"registry.example": f"http://{places.registry}"}}
+    (folder / "mirrors.yaml").write_text(json.dumps(rules))
+    return made
+
+
+def _render(toy: Toy, *words: object) -> str:
+    mirrors = str(toy.folder.parent / "mirrors.yaml")
+    command = ("--project", toy.folder, "render", "local", "toy", *words)
+    done = sifwright(*command, cwd=toy.folder, env={**os.environ, "SIFWRIGHT_MIRRORS": mirrors})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This machine's settings, with a proxy that nobody may see later."""
+    folder = tmp_path_factory.mktemp("machine") / "settings"
+    done = sifwright("host-settings", folder, env={**os.environ, "http_proxy": PROXY})
+    assert done.returncode == 0, done.stderr
+    assert f"-v {folder}/mnt:/mnt:ro -v {folder}/machine:/mnt/machine:ro" in done.stdout
+    return folder
+
+
+@pytest.fixture(scope="module")
+def build(places: Places, toy: Toy, machine: Path) -> Callable[[str], Builder]:
+    """Build the toy with one of them, once; beside its files lies what must not travel."""
+    context = toy.folder / "context"
+    assert "@sha256:" not in _render(toy, "--format", "dockerfile", "--output", "-")
+    _render(toy, "--format", "dockerfile", "--output", context)
+    assert f"FROM {places.registry}/tiny@sha256:" in (context / "Dockerfile").read_text()
+    (context / "secret").write_text(PLANTED)
+    (context / "layers/one/secret").write_text(PLANTED)
+    (context / "layers/one/outside").symlink_to("/etc/passwd")
+    (context / "runner/outside").symlink_to("/")
+    built: set[str] = set()
+
+    def build_once(name: str) -> Builder:
+        if name not in built:
+            settings = ("", machine) if name != "docker" else (PROXY, None)
+            places.builders[name].build(context, f"toy:{name}", *settings)
+            built.add(name)
+        return places.builders[name]
+
+    return build_once
+
+
+@pytest.fixture(scope="module")
+def apptainer_tree(engine: str, toy: Toy, places: Places) -> Tree:
+    """What `apptainer build` makes of the definition file of the same plan."""
+    definition, sif = toy.folder / "toy.def", toy.folder / "toy.sif"
+    definition.write_text(_render(toy))
+    assert f"From: {places.registry}/tiny:1" in definition.read_text()
+    env = {**os.environ, "APPTAINER_NOHTTPS": "true", "http_proxy": PROXY}
+    done = run([engine, "build", "--fakeroot", sif, definition], env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = run([engine, "exec", "--fakeroot", "--containall", "--no-home", sif, *DESCRIBED])
+    assert done.returncode == 0, done.stderr
+    return tree(done.stdout)
+
+
+@pytest.mark.parametrize("name", spread(NAMES, ["docker", "podman"]))
+def test_tree_is_that_of_the_definition_file(
+    build: Callable[[str], Builder], apptainer_tree: Tree, name: str
+) -> None:
+    found = tree(build(name).output(f"toy:{name}", DESCRIBED))
+    assert differences(found, apptainer_tree) == {}
+    assert {"opt/one/text", "opt/folder/link", "opt/sifwright/tests/two/test.sh"} <= found.keys()
+    assert ".sifwright" not in found
+
+
+@pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
+def test_configuration_is_the_one_of_the_plan(
+    build: Callable[[str], Builder], toy: Toy, name: str
+) -> None:
+    config = build(name).config(f"toy:{name}")
+    known = load.load_catalog(toy.folder / "defs", toy.folder)
+    wanted = oci_config.image_config(resolve.resolve(known, "local", "toy", []), BASE_ENV)
+    assert dict(line.split("=", 1) for line in config["Env"]) == wanted.env
+    labels = {key: value for key, value in config["Labels"].items() if "buildah" not in key}
+    assert labels == wanted.labels
+    assert (config["User"], config["WorkingDir"]) == (wanted.user, wanted.working_dir)
+    assert (config.get("Entrypoint") or [], config["Cmd"]) == ([], list(wanted.cmd))
+
+
+@pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
+def test_nothing_of_the_machine_is_in_layers_or_history(
+    build: Callable[[str], Builder], tmp_path: Path, name: str
+) -> None:
+    """Nor what lay beside the context's own files, nor links that lead out of it."""
+    builder = build(name)
+    history = builder.history(f"toy:{name}")
+    assert "/.sifwright/run" in history
+    saved = builder.saved(f"toy:{name}", tmp_path / "saved")
+    assert b"opt/one/text" in saved
+    for word in (PLANTED, "layers/one/outside", "runner/outside"):
+        assert word not in history
+        assert word.encode() not in saved
+
+
+def test_a_stranger_can_run_it(build: Callable[[str], Builder]) -> None:
+    """The default user has no account there, and a home that can be written."""
+    client = build("docker").client  # type: ignore[attr-defined]
+    said = client.containers.run(
+        "toy:docker", ["sh", "-c", "id -u; touch ~/x && echo $HOME $PWD"], network_mode="host"
+    )
+    assert said.decode().split() == ["1000", "/tmp", "/tmp"]
+
+
+@pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
+def test_values_are_data(places: Places, tmp_path: Path, name: str) -> None:
+    values = [*NASTY, *(text for text in hostile.texts(hostile.SEED, 60) if not refuse_text(text))]
+    _arrives(places, name, values, tmp_path)
+
+
+@pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
+def test_files_have_any_name(places: Places, tmp_path: Path, name: str) -> None:
+    """Engines trim the lines of .dockerignore: a name may end in what they take away."""
+    base, builder = f"{places.registry}/tiny:1", places.builders[name]
+    names = FILES if name == "docker" else (*FILES, *PATTERNS)
+    build_folder.replace(tmp_path / "context", context(with_files(names, base), base))
+    (tmp_path / "context/layers/one/files/trail").write_text(PLANTED)
+    builder.build(tmp_path / "context", f"names:{name}", "", None)
+    said = builder.output(f"names:{name}", ["python3", "-c", SHOW_FILES])
+    assert json.loads(said) == {one: one for one in names}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["docker", "buildah"])
+@settings(
+    max_examples=2,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(values=st.lists(TEXTS, min_size=40, max_size=60, unique=True))
+def test_any_value_is_data(places: Places, name: str, values: list[str]) -> None:
+    assume(not any(map(refuse_text, values)))
+    with tempfile.TemporaryDirectory() as folder:
+        _arrives(places, name, values, Path(folder))
+
+
+def _arrives(places: Places, name: str, values: list[str], folder: Path) -> None:
+    """What the script, those of later layers and the image see is what the plan says."""
+    base, builder = f"{places.registry}/tiny:1", places.builders[name]
+    made = nasty(values, base)
+    build_folder.replace(folder / "context", context(made.plan, base))
+    builder.build(folder / "context", f"nasty:{name}", "", None)
+    config = builder.config(f"nasty:{name}")
+    wanted = oci_config.image_config(made.plan, BASE_ENV)
+    assert dict(line.split("=", 1) for line in config["Env"]) == wanted.env
+    assert wanted.labels.items() <= config["Labels"].items()
+    said = builder.output(f"nasty:{name}", ["python3", "-c", SHOW])
+    seen = dict(json.loads(line).split("=", 1) for line in said.splitlines())
+    declared = oci_config.image_config(made.plan, {}).env
+    assert seen == {**made.given, **{key: declared[key] for key in made.declared}}

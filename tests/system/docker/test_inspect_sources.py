@@ -1,0 +1,204 @@
+"""One image, wherever it is: real programs put it there, and it is always found to be the same."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.errors import MachineError, SifwrightError
+from sifwright.images.sources import docker_engine as daemon
+from sifwright.images.sources.inspect_image import facts_of
+from sifwright.system.progress import QuietProgress
+from tests.conftest import ROOT, run, sifwright
+from tests.system.docker.daemons import LIMITS, docker_engine, podman_service, registry
+from tests.system.docker.toys import ENVIRONMENT, FACTS, LOWER, UPPER, lay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.images.contents.image_facts import ImageFacts
+
+# Names that anybody would give, and the commands that put the image there.
+COPIES = {
+    "oci:{}/layout:toy": (),
+    "oci-archive:{}/oci.tar:toy": (),
+    "docker-archive:{}/docker.tar:toy:1": (),
+    "docker://{host}/a/gzip:1": ("--dest-compress-format=gzip",),
+    "docker://{host}/a/zstd:1": ("--dest-compress-format=zstd", "--dest-compress-level=1"),
+    "docker://{host}/a/docker:1": ("--format=v2s2",),
+}
+
+
+class Place:
+    """A folder with the image in it, and where it was copied to."""
+
+    def __init__(self, folder: Path, host: str) -> None:
+        self.folder, self.host = folder, host
+        self.settings = os.environ | {"CONTAINERS_CONF": str(folder / "containers.conf")}
+        (folder / "containers.conf").write_text(LIMITS)
+
+    def run(self, *command: object) -> str:
+        done = run(command, env=self.settings)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        return done.stdout.strip()
+
+    def buildah(self, *words: object) -> str:
+        roots = ("--root", self.folder / "root", "--runroot", self.folder / "run")
+        return self.run("buildah", *roots, *words)
+
+    def name(self, template: str) -> str:
+        return template.format(self.folder, host=self.host)
+
+    def seen(self, template: str) -> str:
+        """As sifwright is told it: this registry has no TLS."""
+        return self.name(template).replace("docker://", "http://")
+
+
+def _build(place: Place) -> None:
+    """Two layers by buildah, the upper one with whiteouts, as an OCI layout."""
+    lay(place.folder / "lower", LOWER)
+    lower = place.buildah("from", "scratch")
+    place.buildah("add", "-q", lower, place.folder / "lower", "/")
+    place.buildah("commit", "-q", lower, "toy:lower")
+    upper = place.buildah("from", "toy:lower")
+    mounted = place.buildah("mount", upper)
+    lay(Path(mounted), UPPER)
+    place.buildah("umount", upper)
+    env = [word for name, text in ENVIRONMENT.items() for word in ("--env", f"{name}={text}")]
+    label = next(f"{name}={text}" for name, text in FACTS.labels.items())
+    place.buildah("config", *env, "--user", "1000", "--label", label, upper)
+    place.buildah("commit", "-q", upper, "toy:1")
+    place.buildah("push", "-q", "toy:1", f"oci:{place.folder}/layout:toy")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("inspect")
+    with registry(tmp_path_factory.mktemp("registry")) as host:
+        found = Place(folder, host)
+        _build(found)
+        source = f"oci:{folder}/layout:toy"
+        for template, options in COPIES.items():
+            if template != "oci:{}/layout:toy":
+                target = found.name(template)
+                found.run("skopeo", "copy", "--dest-tls-verify=false", *options, source, target)
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+
+
+def facts(name: str, processor: str = "x86_64") -> ImageFacts:
+    return facts_of(name, processor=processor, progress=QuietProgress())
+
+
+def bare(found: ImageFacts) -> ImageFacts:
+    """Without what depends on where it is."""
+    assert found.bytes > 0
+    assert found.digest.startswith("sha256:")
+    labels = {name: text for name, text in found.labels.items() if "buildah" not in name}
+    return replace(found, source="", digest="", bytes=0, labels=labels)
+
+
+@pytest.mark.parametrize("template", COPIES)
+def test_the_same_image_everywhere(place: Place, template: str) -> None:
+    found = facts(place.seen(template))
+    assert bare(found) == FACTS
+    assert found.source == place.seen(template)
+
+
+def test_the_digest_is_the_manifest_s(place: Place) -> None:
+    name = place.name("docker://{host}/a/gzip:1")
+    told = place.run("skopeo", "inspect", "--tls-verify=false", "--format={{.Digest}}", name)
+    found = facts(place.seen("docker://{host}/a/gzip:1"))
+    assert found.digest == told
+    assert facts(f"{place.seen('docker://{host}/a/gzip')}@{told}").digest == told
+
+
+@pytest.mark.parametrize("start", [docker_engine, podman_service])
+def test_an_engine(
+    place: Place,
+    start: object,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with ExitStack() as stack:
+        address = stack.enter_context(start(tmp_path_factory.mktemp("engine")))  # type: ignore[operator]
+        monkeypatch.setenv("DOCKER_HOST", address)
+        with daemon.connected("toy:1") as client:
+            list(client.load_image((place.folder / "docker.tar").read_bytes()))
+            tagged = next(one["Id"] for one in client.images())
+        assert bare(facts("docker-daemon:toy:1")) == FACTS
+        assert facts("docker-daemon:toy:1").digest.removeprefix("sha256:") == tagged.removeprefix(
+            "sha256:"
+        )
+        with pytest.raises(SifwrightError, match="the engine has no such image"):
+            facts("docker-daemon:toy:2")
+        with pytest.raises(SifwrightError, match="not for aarch64"):
+            facts("docker-daemon:toy:1", "aarch64")
+
+
+def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with pytest.raises(MachineError, match="there is no such socket"):
+        facts("docker-daemon:toy:1")
+
+
+def test_a_sif_made_of_it(place: Place, engine: str, tmp_path: Path) -> None:
+    sif, tree = tmp_path / "toy.sif", place.name("docker-archive:{}/docker.tar")
+    place.run(engine, "build", "--fakeroot", sif, tree)
+    found = bare(facts(str(sif)))
+    assert found.environment.items() >= ENVIRONMENT.items()
+    assert found.labels.items() >= FACTS.labels.items()
+    # A SIF has no user.
+    assert replace(found, environment=ENVIRONMENT, labels=FACTS.labels, user="1000") == FACTS
+
+
+def test_a_mirror(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = {"oci": {"docker.io/someone": f"http://{place.host}/a"}}
+    (tmp_path / "mirrors.yaml").write_text(json.dumps(rules))
+    monkeypatch.setenv("SIFWRIGHT_MIRRORS", str(tmp_path / "mirrors.yaml"))
+    assert bare(facts("docker://someone/gzip:1")) == FACTS
+
+
+@pytest.mark.image
+def test_our_own_image_says_the_same_when_it_runs(image: Path, engine: str) -> None:
+    found = facts(str(image))
+    script = (
+        "import json,os,platform,sys,torch; print(json.dumps([sys.prefix, os.environ['PATH'],"
+        " '.'.join(map(str, sys.version_info[:2])), torch.__version__, torch.version.cuda,"
+        " platform.freedesktop_os_release()['VERSION_ID'], ' '.join(platform.libc_ver())]))"
+    )
+    done = run([engine, "exec", "--cleanenv", image, "python", "-c", script])
+    first = found.pythons[0]
+    assert first.torch is not None
+    said: list[object] = [
+        first.prefix,
+        found.environment["PATH"],
+        first.version,
+        first.torch.version,
+    ]
+    said += [first.torch.cuda or None, found.os_version, found.libc]
+    assert said == json.loads(done.stdout), done.stderr
+
+
+def test_the_command(place: Place) -> None:
+    name = place.name("docker-archive:{}/docker.tar")
+    shown = sifwright("inspect", name)
+    assert shown.returncode == 0, shown.stderr
+    last = "as a base    a plan on it uses /opt/conda/bin/python 3.12 and its torch 2.8.0+cu126"
+    assert shown.stdout.splitlines()[-1] == last
+    told = sifwright("inspect", name, "--json")
+    assert told.stderr == ""
+    assert json.loads(told.stdout) == json.loads(json.dumps(asdict(facts(name))))
+    other = sifwright("inspect", name, "--processor", "aarch64", cwd=ROOT)
+    assert other.returncode == 2
+    assert "not for aarch64 (linux/arm64)" in other.stderr

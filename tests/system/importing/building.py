@@ -1,0 +1,161 @@
+"""Builds a recipe twice, as its author meant it and from our layers, and compares what comes out.
+
+A Dockerfile is built by buildah, a definition file by Apptainer itself. Bases are a few programs of
+this machine in a registry on loopback, so nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.recipes.dockerfile import spython_metadata
+from tests.conftest import run, sifwright
+from tests.system.apptainer.steps import DESCRIBE, PYTHON, TIME, Tree, differences
+from tests.system.apptainer.toys import make_toy
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+# What either engine adds, and where what runs leaves things that no image is used for.
+FOLDERS = ("dev", "proc", "sys", "tmp", "var/tmp", ".singularity.d", "opt/sifwright", "mnt", "run")
+FILES = ("etc/hostname", "etc/hosts", "etc/resolv.conf", ".exec", ".run", ".shell", ".test")
+LEFT_OUT = {
+    *FOLDERS,
+    *FILES,
+    "environment",
+    "singularity",
+    *("home", "etc/group", "etc/passwd", "etc/localtime"),
+}
+BASE = "tiny:1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """The files of an image, without times, and the environment that it starts programs in."""
+
+    tree: Tree
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workshop:
+    """`address` is the registry's, `sif` the base as a SIF."""
+
+    folder: Path
+    engine: str
+    address: str
+    limits: Path
+    sif: Path
+
+    def buildah(self, *words: object) -> str:
+        place = ["--root", self.folder / "storage", "--runroot", self.folder / "run"]
+        command = ["buildah", *place, "--storage-driver", "vfs", *words]
+        env = os.environ | {"CONTAINERS_CONF": str(self.limits)}
+        done = run(command, env=env)
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout.strip()
+
+    def copy(self, recipe: Path, name: str) -> Path:
+        """A recipe with its context, that starts from where the base really is."""
+        target = self.folder / name / "recipe"
+        shutil.copytree(recipe.parent, target, symlinks=True)
+        text = recipe.read_text().replace(BASE, f"{self.address}/{BASE}")
+        (target / recipe.name).write_text(text.replace("/tiny.sif", str(self.sif)))
+        return target / recipe.name
+
+    def original(self, recipe: Path) -> Built:
+        """As its author would build it."""
+        if recipe.suffix == ".def":
+            return self.by_apptainer(recipe)
+        tag = f"original-{recipe.parent.parent.name}"
+        options = ["--isolation", "chroot", "--network", "host", "--tls-verify=false"]
+        context = recipe.parent
+        self.buildah("bud", *options, "--file", recipe, "--tag", tag, context)
+        container = self.buildah("from", tag)
+        mounted = self.buildah("mount", container)
+        said = json.loads(self.buildah("inspect", "--type", "image", tag))
+        lines = said["OCIv1"]["config"].get("Env", [])
+        words = (str(PYTHON), "-c", DESCRIBE, mounted, *FOLDERS)
+        tree = json.loads(run(words).stdout)
+        return Built(tree=_timeless(tree), environment=dict(x.split("=", 1) for x in lines))
+
+    def by_apptainer(self, recipe: Path) -> Built:
+        sif = recipe.parent.parent / "original.sif"
+        done = self._apptainer("build", "--fakeroot", sif, recipe, cwd=recipe.parent)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+        return self.described(sif)
+
+    def by_spython(self, recipe: Path) -> Built | str:
+        """What spython's own translation makes of it, or why that cannot be built."""
+        text = spython_metadata.converted(recipe)
+        definition = recipe.with_name("spython.def")
+        definition.write_text(text)
+        sif = recipe.parent.parent / "spython.sif"
+        done = self._apptainer("build", "--fakeroot", sif, definition, cwd=recipe.parent)
+        return done.stderr[-300:] if done.returncode else self.described(sif)
+
+    def ours(self, recipe: Path, *options: str) -> Built:
+        """Imported and built with the engine, as a user would."""
+        folder = recipe.parent.parent
+        make_toy(folder / "project", self.sif)
+        mirrors = folder / "mirrors.json"
+        host, _, _ = self.address.partition("/")
+        mirrors.write_text(json.dumps({"oci": {host: f"http://{host}"}}))
+        place = ["--project", folder / "project"]
+        env = os.environ | {"SIFWRIGHT_MIRRORS": str(mirrors)}
+        done = sifwright(*place, "import", recipe, "--name", "case", env=env)
+        assert done.returncode == 0, done.stderr
+        output = ["--output", folder / "build", *options]
+        done = sifwright(*place, "build", "local", "case", *output, env=env)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+        return self.described(folder / "build" / "local" / "case" / "image.sif")
+
+    def described(self, sif: Path) -> Built:
+        exec_ = ["exec", "--fakeroot", "--containall", "--no-home", "--cleanenv"]
+        words = ["/usr/bin/python3", "-c", DESCRIBE, "/", *FOLDERS]
+        tree = self._apptainer(*exec_, sif, *words)
+        assert tree.returncode == 0, tree.stderr
+        said = self._apptainer(*exec_, sif, "/usr/bin/env", "-0")
+        pairs = (line.split("=", 1) for line in said.stdout.split("\0") if "=" in line)
+        return Built(tree=_timeless(json.loads(tree.stdout)), environment=dict(pairs))
+
+    def _apptainer(
+        self, *words: object, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        env = os.environ | {"APPTAINER_NOHTTPS": "true"}
+        place = cwd or self.folder
+        return run([self.engine, "--quiet", *words], env=env, cwd=place, umask=0o022)
+
+
+def _timeless(tree: Tree) -> Tree:
+    """Without times, and without the size of folders and of the root folder's own mode."""
+    return {
+        path: [value for place, value in enumerate(node) if place != TIME]
+        for path, node in tree.items()
+        if path != "." and path not in LEFT_OUT
+    }
+
+
+def unlike(one: Built, other: Built) -> dict[str, object]:
+    """What is not the same: files, and the variables that the first one sets."""
+    found = differences(one.tree, other.tree)
+    for name, value in one.environment.items():
+        there = other.environment.get(name, "")
+        if not _same(name, value, there) and not name.startswith(("APPTAINER_", "SINGULARITY_")):
+            found[f"${name}"] = (value, there)
+    for name in {"HERE_ONLY"} & other.environment.keys() - one.environment.keys():
+        found[f"${name}"] = (None, other.environment[name])
+    return found
+
+
+def _same(name: str, one: str, other: str) -> bool:
+    """Apptainer adds the usual folders to PATH; a list without its other half has no colon here."""
+    if name != "PATH":
+        return one.rstrip(":") == other
+    wanted = one.split(":")
+    return [folder for folder in other.split(":") if folder in wanted] == wanted

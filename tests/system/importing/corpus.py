@@ -1,0 +1,71 @@
+"""Recipes in the style of public ones, and what is to be said of each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from sifwright.cli.commands.import_ import imported
+from sifwright.errors import UsageError
+from sifwright.recipes import write_layers
+from sifwright.recipes.dockerfile import spython_metadata
+
+CORPUS = Path(__file__).parent / "corpus"
+GOLDENS = Path(__file__).parents[2] / "unit" / "goldens"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """`refused` maps lines to reasons; `spython` is what spython does with the same recipe."""
+
+    name: str
+    expected: dict[int, str]
+    refused: dict[int, str]
+    spython: str
+
+    @property
+    def is_right(self) -> bool:
+        return self.expected.keys() == self.refused.keys() and all(
+            word in self.refused[line] for line, word in self.expected.items()
+        )
+
+
+def verdicts() -> list[Verdict]:
+    listed = yaml.safe_load((CORPUS / "expected.yaml").read_text())
+    return [_verdict(name, expected) for name, expected in listed.items()]
+
+
+def _verdict(name: str, expected: dict[str, str]) -> Verdict:
+    return Verdict(
+        name=name,
+        expected={int(line): word for line, word in expected.items()},
+        refused=refused(CORPUS / name),
+        spython=by_spython(CORPUS / name),
+    )
+
+
+def refused(recipe: Path) -> dict[int, str]:
+    """The lines that are refused, and why; nothing if the recipe is imported."""
+    try:
+        write_layers.files(imported(recipe, "case", str(CORPUS / "context")))
+    except UsageError as error:
+        found: dict[int, str] = {}
+        for problem in error.problems:
+            line = int(re.fullmatch(rf"{re.escape(str(recipe))}:(\d+)", problem.where)[1])  # type: ignore[index]
+            found[line] = f"{found.get(line, '')} {problem.what}".strip()
+        return found
+    return {}
+
+
+def by_spython(recipe: Path) -> str:
+    """Whether spython alone makes something of a Dockerfile without a word."""
+    if recipe.suffix == ".def":
+        return ""
+    try:
+        spython_metadata.converted(recipe)
+    except UsageError as error:
+        return error.problems[0].what
+    return "converted"

@@ -1,0 +1,110 @@
+"""What is built from our layers is what the recipe's own builder makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.render.build_files import package_text
+from tests.conftest import run
+from tests.spread import spread
+from tests.system.apptainer.steps import differences
+from tests.system.importing.building import unlike
+
+if TYPE_CHECKING:
+    from tests.system.importing.building import Workshop
+
+RECIPES = Path(__file__).parent / "recipes"
+REPLACES = """FROM tiny:1
+RUN mkdir -p /t/real /t/link/in /t/file/in /x/file/in && ln -s real /t/folder
+RUN ln -s nowhere /t/dangling; ln -s ../t/real /x/bits; echo old >/t/over-file; mkdir /x/link
+COPY tree /t
+COPY tree/file tree/bits /x/
+"""
+pytestmark = pytest.mark.build
+
+
+# A Dockerfile with most of what there is, what COPY does, and a definition file.
+DEFAULT = ("copies", "definition", "seen")
+
+
+@pytest.mark.parametrize("name", spread(sorted(path.name for path in RECIPES.iterdir()), DEFAULT))
+def test_equivalent(workshop: Workshop, name: str) -> None:
+    found = [*(RECIPES / name).glob("Dockerfile"), *(RECIPES / name).glob("*.def")]
+    recipe = workshop.copy(found[0], name)
+    different = unlike(workshop.original(recipe), workshop.ours(recipe))
+    assert not different, "\n".join(f"{key}: {value}" for key, value in different.items())
+
+
+def test_a_value_that_the_base_decides(workshop: Workshop, tmp_path: Path) -> None:
+    """What ENV was given when the recipe was read is not what Docker would give it."""
+    text = "FROM tiny:1\nARG BASE_WORD=ours\nENV USED=$BASE_WORD\nRUN true\n"
+    (tmp_path / "context").mkdir()
+    (tmp_path / "context" / "Dockerfile").write_text(text)
+    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "decided")
+    with pytest.raises(AssertionError, match="but the base image has"):
+        workshop.ours(recipe)
+
+
+@pytest.mark.nightly
+def test_names_that_apptainer_keeps(workshop: Workshop, tmp_path: Path) -> None:
+    """RUN sees what the recipe says; a container would be told of an error at each start."""
+    text = (
+        "FROM tiny:1\nENV UID=5 EUID=6 GID=7\nRUN echo $UID >/one\nRUN echo $UID $EUID $GID >/two\n"
+    )
+    (tmp_path / "context").mkdir()
+    (tmp_path / "context" / "Dockerfile").write_text(text)
+    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "apptainers")
+    original, ours = workshop.original(recipe), workshop.ours(recipe)
+    assert not differences(original.tree, ours.tree)
+    assert not {"EUID", "GID"} & ours.environment.keys()
+
+
+def test_what_copy_puts_in_the_place_of_another_kind(workshop: Workshop, tmp_path: Path) -> None:
+    tree = tmp_path / "context" / "tree"
+    for place in (
+        "folder/new",
+        "folder/sub/new",
+        "dangling/file",
+        "over-file/file",
+        "file",
+        "bits",
+    ):
+        (tree / place).parent.mkdir(parents=True, exist_ok=True)
+        (tree / place).write_text(place)
+    (tree / "link").symlink_to("file")
+    (tree / "bits").chmod(0o6755)
+    (tree / "shared").mkdir()
+    (tree / "shared").chmod(0o1777)
+    (tmp_path / "context" / "Dockerfile").write_text(REPLACES)
+    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "replaces")
+    original, ours = workshop.original(recipe), workshop.ours(recipe)
+    assert not differences(original.tree, ours.tree)
+
+
+def test_a_folder_in_the_place_of_a_link_of_the_system(workshop: Workshop, tmp_path: Path) -> None:
+    (tmp_path / "context" / "tree" / "lib").mkdir(parents=True)
+    (tmp_path / "context" / "tree" / "lib" / "new").write_text("new")
+    (tmp_path / "context" / "Dockerfile").write_text("FROM tiny:1\nCOPY tree /\n")
+    recipe = workshop.copy(tmp_path / "context" / "Dockerfile", "systems")
+    with pytest.raises(
+        AssertionError, match=r"line 2 of the recipe: COPY brings /lib as .*: call it /usr/lib"
+    ):
+        workshop.ours(recipe)
+
+
+def test_what_is_mounted_does_not_give_way(tmp_path: Path) -> None:
+    """The machine's /tmp is mounted in steps; here it is a folder of the test's."""
+    for place in ("machine", "image/with blank/tmp"):
+        (tmp_path / place).mkdir(parents=True)
+    (tmp_path / "machine" / "file").write_text("of the machine")
+    (tmp_path / "recipe.sh").write_text(package_text("recipes/templates/recipe.sh"))
+    mount = 'export SIFWRIGHT_BUILD=$PWD; mount --bind machine "image/with blank/tmp"'
+    for path in ("image/with blank", "image/with blank/tmp"):
+        script = f"{mount}; exec bash -euc \". ./recipe.sh; make_way '{path}'\""
+        done = run(["unshare", "--map-root-user", "--mount", "sh", "-c", script], cwd=tmp_path)
+        assert done.returncode == 1, done.stdout
+        assert f"COPY would replace {path}, where the build has " in done.stderr
+        assert (tmp_path / "machine" / "file").exists()

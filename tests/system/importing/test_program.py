@@ -1,0 +1,237 @@
+"""An imported image starts what its recipe starts, as a SIF and as a Docker image."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sifwright.cli.commands.import_ import imported
+from sifwright.cli.main import main
+from sifwright.errors import CatalogError
+from sifwright.images.sources.model import SourceError, Start
+from sifwright.recipes import write_layers
+from sifwright.render.runscript import runscript
+from tests.conftest import run, sifwright
+from tests.system.apptainer.toys import make_toy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from sifwright.recipes.write_layers import ImportedImage
+    from tests.system.importing.building import Workshop
+
+DEF = "Bootstrap: docker\nFrom: debian:12\n"
+SHELL = "#!/bin/sh\n"
+
+
+def read(place: Path, text: str, name: str = "Dockerfile", **said: Any) -> ImportedImage:
+    """A recipe that starts from an image that says this of itself."""
+    (place / name).write_text(text if name != "Dockerfile" else f"FROM tiny:1\n{text}")
+    return imported(place / name, "case", look=lambda _: Start(**said))
+
+
+def script(writing: ImportedImage) -> str:
+    return runscript(writing.draft.start) if writing.draft.start else ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('CMD ["a b"]\n', "[ \"$#\" -gt 0 ] || set -- 'a b'\nexec start it \"$@\"\n"),
+        ('ENTRYPOINT ["own"]\n', 'exec own "$@"\n'),
+        ('ENTRYPOINT []\nCMD ["bash"]\n', '[ "$#" -gt 0 ] || set -- bash\nexec "$@"\n'),
+        ('CMD ["a"]\nENTRYPOINT []\n', '[ "$#" -gt 0 ] || set -- a\nexec "$@"\n'),
+        ("RUN true\n", '[ "$#" -gt 0 ] || set -- base words\nexec start it "$@"\n'),
+        ("ENTRYPOINT []\n", ""),
+        ("ENTRYPOINT echo $0\n", "exec /bin/sh -c 'echo $0' \"$@\"\n"),
+        ('ENTRYPOINT ["a"]\nCMD b\n', '[ "$#" -gt 0 ] || set -- /bin/sh -c b\nexec a "$@"\n'),
+    ],
+    ids=["command", "own", "reset", "reset-behind", "neither", "nothing", "text", "command-text"],
+)  # fmt: skip
+def test_dockers_rules(tmp_path: Path, text: str, expected: str) -> None:
+    writing = read(tmp_path, text, entry=("start", "it"), cmd=("base", "words"))
+    assert script(writing) == (f"{SHELL}{expected}" if expected else "")
+
+
+def test_it_starts_in_the_last_workdir(tmp_path: Path) -> None:
+    writing = read(tmp_path, 'WORKDIR /a b\nCMD ["c"]\n')
+    assert script(writing).startswith(f"{SHELL}cd '/a b' || exit\n")
+    writing = read(tmp_path, "WORKDIR /tmp/x\n", cmd=("c",))
+    assert "cd" not in script(writing)
+
+
+@pytest.mark.parametrize("cmd", [("bash",), ("/bin/bash",), ()])
+def test_a_shell_is_what_starts_anyway(tmp_path: Path, cmd: tuple[str, ...]) -> None:
+    assert script(read(tmp_path, "RUN true\n", cmd=cmd)) == ""
+    assert script(read(tmp_path, f"{DEF}%post\n true\n", "a.def", cmd=cmd)) == ""
+
+
+def test_a_definition_file_without_a_runscript(tmp_path: Path) -> None:
+    """Apptainer keeps that of the image below, but does not go into its folder."""
+    writing = read(tmp_path, f"{DEF}%post\n true\n", "a.def", cmd=("a", "b"), folder="/w")
+    assert script(writing) == f'{SHELL}[ "$#" -gt 0 ] || set -- a b\nexec "$@"\n'
+
+
+def test_a_script_is_written_as_its_lines(tmp_path: Path) -> None:
+    writing = read(tmp_path, f"{DEF}%runscript\n    if true; then\n        date\n    fi\n", "a.def")
+    text = write_layers.files(writing)["images/case.yaml"].data.decode()
+    assert "  script: |\n    #!/bin/sh\n    if true; then\n            date\n        fi\n" in text
+
+
+def test_what_is_below_is_not_known(tmp_path: Path) -> None:
+    def silent(_: str) -> Start:
+        raise SourceError.of("HTTP 401")
+
+    (tmp_path / "a.def").write_text(f"{DEF}%post\n true\n")
+    local = tmp_path / "b.def"
+    local.write_text("Bootstrap: localimage\nFrom: /x.sif\n%post\n true\n")
+    found = [
+        imported(tmp_path / "a.def", "case"),
+        imported(tmp_path / "a.def", "case", look=silent),
+        imported(local, "case", look=lambda _: pytest.fail("a file is no name")),
+    ]
+    for writing in found:
+        assert writing.draft.start is None
+        assert any("there is no %runscript: it starts bash" in note for note in writing.notes)
+    local.write_text(f"{local.read_text()}%runscript\n date\n")
+    assert imported(local, "case").notes == []
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    make_toy(tmp_path / "project", tmp_path / "none.sif")
+    return tmp_path / "project"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('ENTRYPOINT ["a b", "c"]\nCMD ["d", "e\\n%f"]\n', "'a b' c d 'e %f'"),
+        ("CMD date\n", "/bin/sh -c date"),
+        (f'CMD ["{"x" * 200}"]\n', f"{'x' * 99}…"),
+        ("RUN true\n", "bash"),
+    ],
+)
+def test_an_import_says_what_the_image_starts(
+    project: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "Dockerfile").write_text(f"FROM debian:12\n{text}")
+    words = ["import", str(project / "Dockerfile"), "--name", "case", "--offline", "--dry-run"]
+    assert main(["--project", str(project), *words]) == 0
+    assert f"\nstarts: {said}\n" in capsys.readouterr().out
+
+
+@pytest.fixture
+def definition(project: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What a recipe becomes: imported, and rendered by the command that users have."""
+
+    def make(name: str, text: str, *options: str) -> str:
+        (project / name).write_text(text)
+        place = ["--project", str(project)]
+        words = [*place, "import", str(project / name), "--name", "case", "--offline"]
+        assert main(words) == 0
+        capsys.readouterr()
+        assert main([*place, "render", "local", "case", *options]) == 0
+        return capsys.readouterr().out
+
+    return make
+
+
+def test_a_recipe_of_nothing_else(definition: Callable[..., str]) -> None:
+    text = definition("Dockerfile", 'FROM debian:12\nENTRYPOINT ["/bin/echo", "hi"]\n')
+    assert '\n%runscript\n    exec /opt/sifwright/runscript "$@"\n' in text
+    assert '\nexec /bin/echo hi "$@"\n' in text
+
+
+def test_a_docker_image_has_its_own_words(project: Path, definition: Callable[..., str]) -> None:
+    text = 'WORKDIR /app\nENTRYPOINT ["a", "b c"]\nCMD ["%d", "\\n"]\n'
+    text = f"FROM debian@sha256:{'0' * 64}\n{text}"
+    target = project / "docker"
+    definition("Dockerfile", text, "--format", "dockerfile", "--output", str(target))
+    said = (target / "Dockerfile").read_text()
+    assert '\nWORKDIR /app\nENTRYPOINT ["a", "b c"]\nCMD ["%d", "\\n"]\n' in said
+
+
+def test_help_tells_what_the_image_has(definition: Callable[..., str]) -> None:
+    text = f"{DEF}%help\n    Our tool:\n      # first\n\n\ttab\n%runscript\n    date\n"
+    shown = definition("x.def", text).partition("\n%help\n")[2]
+    assert shown.startswith("    Our tool:\n      # first\n")
+    assert "singularity run IMAGE" in shown
+    assert "conda-python" not in shown
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"start": {"script": "#!/bin/sh\n", "cmd": []}}, "exactly one of these is needed"),
+        ({"start": {"entrypoint": ["a"]}}, "'cmd' is missing, needed by 'entrypoint'"),
+        ({"start": {"cmd": ["a"], "workdir": "b"}}, "'b' does not fit"),
+        ({"start": {"script": "date\n"}}, "does not fit"),
+        ({"help": ["%post"]}, "does not fit"),
+        ({"help": ["{{ x }}"]}, "which Apptainer replaces"),
+    ],
+)
+def test_what_no_image_can_start(
+    project: Path, said: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = {"description": "odd", "layers": [{"layer": "base-local"}], **said}
+    (project / "defs" / "images" / "odd.yaml").write_text(json.dumps(document))
+    assert main(["--project", str(project), "plan", "local", "odd"]) == CatalogError.exit_code
+    assert reason in capsys.readouterr().err
+
+
+def started(workshop: Workshop, sif: Path, *words: str) -> list[str]:
+    done = run([workshop.engine, "--quiet", "run", "--containall", "--no-home", sif, *words])
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.build
+def test_docker_and_our_image_start_the_same(workshop: Workshop, tmp_path: Path) -> None:
+    """ENTRYPOINT of the base image, CMD of the recipe, in the base image's WORKDIR."""
+    (tmp_path / "Dockerfile").write_text('FROM tiny:1-says\nRUN true\nCMD ["a  b", "c"]\n')
+    recipe = workshop.copy(tmp_path / "Dockerfile", "started")
+    workshop.ours(recipe)
+    place = recipe.parent.parent
+    sif = place / "build" / "local" / "case" / "image.sif"
+    assert started(workshop, sif) == ["/workspace/here", "<a  b>", "<c>"]
+    assert started(workshop, sif, "other") == ["/workspace/here", "<other>"]
+    env = os.environ | {"SIFWRIGHT_MIRRORS": str(place / "mirrors.json")}
+    words = ["--project", place / "project", "render", "local", "case", "--format", "dockerfile"]
+    done = sifwright(*words, "--output", place / "docker", env=env)
+    assert done.returncode == 0, done.stderr
+    said = (place / "docker" / "Dockerfile").read_text()
+    assert '\nWORKDIR /workspace/here\nENTRYPOINT ["/bin/sh", "-c", "pwd; for one' in said
+    assert '\nCMD ["a  b", "c"]\n' in said
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("text", ["%post\n    true\n", ""], ids=["with-post", "alone"])
+def test_apptainer_and_our_images_start_the_same(
+    workshop: Workshop, tmp_path: Path, text: str
+) -> None:
+    """Put together from steps, and built by hand from the definition file."""
+    (tmp_path / "context").mkdir()
+    recipe = tmp_path / "context" / "recipe.def"
+    runs = '%runscript\n    for one; do echo "<$one>"; done\n    echo "\\ %d" $#\n'
+    recipe.write_text(f"Bootstrap: localimage\nFrom: /tiny.sif\n{text}%help\n    Ours.\n{runs}")
+    recipe = workshop.copy(recipe, f"runs-{len(text)}")
+    workshop.original(recipe)
+    workshop.ours(recipe)
+    place = recipe.parent.parent
+    done = sifwright("--project", place / "project", "render", "local", "case")
+    (place / "x.def").write_text(done.stdout)
+    build = [workshop.engine, "--quiet", "build", "--fakeroot", place / "hand.sif", place / "x.def"]
+    done = run(build, cwd=place)
+    assert done.returncode == 0, done.stderr
+    for sif in (place / "build" / "local" / "case" / "image.sif", place / "hand.sif"):
+        assert started(workshop, sif, "a  b", "c") == started(
+            workshop, place / "original.sif", "a  b", "c"
+        )
+        shown = run([workshop.engine, "run-help", sif]).stdout
+        assert shown.startswith("Ours.") or "\n    Ours." in f"\n{shown}"
+        assert "conda-python-simple" not in shown

@@ -1,0 +1,196 @@
+"""What the image that a Dockerfile starts from says of itself decides, as Docker lets it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sifwright.cli.commands.import_ import imported
+from sifwright.cli.main import main
+from sifwright.errors import UsageError
+from sifwright.images.oci import documents
+from sifwright.images.sources.model import BadImage, Start
+from tests.registries import Registry, running
+from tests.system.apptainer.toys import make_toy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from sifwright.recipes.write_layers import ImportedImage
+
+BASH = {"shell": ("/bin/bash", "-o", "pipefail", "-c")}
+
+SH = {"shell": ("/bin/sh", "-c")}
+
+
+def read(place: Path, text: str, **said: Any) -> ImportedImage:
+    """A recipe that starts from an image that says this of itself."""
+    recipe = place / "Dockerfile"
+    recipe.write_text(f"FROM tiny:1\n{text}")
+    return imported(recipe, "case", look=lambda _: Start(**said))
+
+
+def reasons(place: Path, text: str, **said: Any) -> list[str]:
+    with pytest.raises(UsageError) as caught:
+        read(place, text, **said)
+    return [f"{one.where.rpartition(':')[2]}: {one.what}" for one in caught.value.problems]
+
+
+def test_its_user_is_the_one_that_would_run(tmp_path: Path) -> None:
+    assert reasons(tmp_path, "RUN id\n", user="jovyan") == [
+        "2: RUN as user jovyan: steps run as root"
+    ]
+    for root in ("root", "0", "0:0", "00", "00:5", ""):
+        assert read(tmp_path, "RUN id\n", user=root).draft.pieces
+    assert read(tmp_path, "USER root\nRUN id\nUSER jovyan\n", user="jovyan").draft.pieces
+
+
+def test_what_waits_in_it_is_refused(tmp_path: Path) -> None:
+    found = reasons(tmp_path, "RUN id\n", triggers=("COPY . /app",))
+    assert found == ["1: FROM tiny:1: its ONBUILD is an instruction of this recipe: 'COPY . /app'"]
+
+
+def test_its_shell_would_read_texts_only(tmp_path: Path) -> None:
+    (found,) = reasons(tmp_path, 'RUN id\nCMD ["a"]\n', **BASH)
+    assert found.startswith("1: FROM tiny:1: its SHELL is ['/bin/bash', '-o', 'pipefail', '-c']")
+    assert reasons(tmp_path, "CMD id\n", **BASH) == [found]
+    assert reasons(tmp_path, "RUN [ -d /x ] || mkdir /x\n", **BASH) == [found]
+    assert read(tmp_path, 'RUN ["id"]\nCMD ["a"]\n', **BASH).draft.pieces
+    assert read(tmp_path, "RUN id\n", **SH).draft.pieces
+
+
+def test_a_folder_that_cannot_be_one(tmp_path: Path) -> None:
+    (found,) = reasons(tmp_path, "RUN id\n", folder="/a/../..")
+    assert found.startswith("1: WORKDIR: '/a/../..'")
+
+
+def test_a_folder_that_is_nothing_is_the_one_before(tmp_path: Path) -> None:
+    """What its variable's name says is no folder."""
+    writing = read(tmp_path, "ENV NONE=\nWORKDIR $NONE\nRUN id\n", folder="/work")
+    codes = "\n".join(line for piece in writing.draft.pieces for line in piece.code)
+    assert "run /work run-4.sh" in codes
+    assert codes.count("NONE") == codes.count("variable NONE set ''") == 1
+
+
+def test_notes_say_what_it_decided(tmp_path: Path) -> None:
+    writing = read(tmp_path, "USER 0\nRUN id\n", folder="/work", user="me")
+    said = [note.partition("Dockerfile:")[2] for note in writing.notes]
+    assert "1: WORKDIR is that of the image: '/work'" in said
+    assert "1: USER is that of the image: 'me'" in said
+
+
+@pytest.mark.parametrize("folder", ["", "/", "//"])
+def test_without_a_workdir_it_starts_in_the_root_folder(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "one").write_text("")
+    writing = read(tmp_path, "COPY one .\nWORKDIR app\nRUN id\n", folder=folder)
+    codes = [line for piece in writing.draft.pieces for line in piece.code]
+    assert codes == ["folder /", "copy_into copy-2 /", "folder /app", "run /app run-4.sh"]
+
+
+def test_it_is_asked_whatever_else_is_wrong(tmp_path: Path) -> None:
+    """But for an image that is refused by its name."""
+    found = reasons(tmp_path, "RUM id\nCOPY Dockerfile here\nRUN id\n", user="me")
+    assert [one.partition(":")[0] for one in found] == ["2", "4"]
+    recipe = tmp_path / "Dockerfile"
+    recipe.write_text("FROM alpine\nRUN id\n")
+    with pytest.raises(UsageError, match="no bash"):
+        imported(recipe, "case", look=lambda _: pytest.fail("it is asked for"))
+
+
+def test_a_registry_that_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, recipe = brought(tmp_path, "127.0.0.1:9/tiny:1", "--offline")
+    assert code == 0
+    (note,) = (line for line in capsys.readouterr().out.splitlines() if "is not known" in line)
+    assert note.startswith(f"note: {recipe}:1: what it says of WORKDIR, USER, ")
+    assert note.endswith("(--offline): RUN starts in / as root, with /bin/sh")
+
+
+def brought(place: Path, name: str, *options: str, text: str = "") -> tuple[int, Path]:
+    """The status of a whole import that starts from an image of this name."""
+    make_toy(place / "project", place / "none.sif")
+    recipe = place / "Dockerfile"
+    recipe.write_text(f"FROM {name}\n{text}RUN id\n")
+    words = ["--project", str(place / "project"), "import", str(recipe), "--name", "case"]
+    return main([*words, *options]), recipe
+
+
+class Centre:
+    """A registry that is found through the mirrors file, and imports that ask it."""
+
+    def __init__(self, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.place, self.capsys = place, capsys
+        self.registry = Registry()
+
+    def refused(self, name: str) -> str:
+        """What is said, once and not of what follows from it; nothing is written."""
+        place = self.place / name.replace(":", "-")
+        place.mkdir()
+        code, recipe = brought(place, f"centre.example/{name}", text="COPY Dockerfile here\n")
+        said = self.capsys.readouterr().err
+        assert (code, said.count("sifwright: ")) == (2, 1)
+        assert said.startswith(f"sifwright: {recipe}:1: FROM centre.example/{name}: ")
+        assert not (place / "project" / "defs" / "images" / "case.yaml").exists()
+        return said
+
+
+@pytest.fixture
+def centre(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Centre]:
+    made = Centre(tmp_path, capsys)
+    with running(made.registry):
+        path = tmp_path / "mirrors.json"
+        path.write_text(json.dumps({"oci": {"centre.example": made.registry.url}}))
+        monkeypatch.setenv("SIFWRIGHT_MIRRORS", str(path))
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("status", "fix"),
+    [
+        (401, "Log in"),
+        (403, "Log in"),
+        (429, "Wait and try again"),
+        (500, "Check the network"),
+    ],
+)
+def test_a_registry_that_does_not_say(centre: Centre, status: int, fix: str) -> None:
+    """What it would say may change the image: nobody guesses."""
+    centre.registry.failures += [(status, {})] * 20
+    said = centre.refused("tiny:1")
+    assert all(text in said for text in (f"HTTP {status}", fix, "With --offline it is imported"))
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "fix"),
+    [
+        ("none:1", "there is no image", "Name an image that is there"),
+        ("tiny:2", "there is no 2.", "Name an image that is there"),
+        ("tiny:arm", "there is none for x86_64", "Name an image for this processor."),
+    ],
+)
+def test_an_image_that_is_not_there_or_not_for_us(
+    centre: Centre, name: str, what: str, fix: str
+) -> None:
+    """That is an answer: to go on without it makes nothing that can be built."""
+    centre.registry.push("tiny", "1", b"")
+    centre.registry.push("tiny", "arm", b"", processor="arm64")
+    said = centre.refused(name)
+    assert all(text in said for text in (what, fix))
+    assert "--" not in said
+    assert brought(centre.place, "centre.example/tiny:1")[0] == 0
+
+
+def test_programs_are_read_as_docker_reads_them() -> None:
+    """A text is one word; what is neither text nor words is nobody's but the recipes'."""
+    known: dict[str, Any] = {"architecture": "amd64", "config": {"Entrypoint": "/a b", "Shell": []}}
+    found = documents.start(known, "x86_64")
+    assert (found.entry, found.shell) == (("/a b",), ())
+    for name in ("Entrypoint", "Shell", "OnBuild", "WorkingDir"):
+        odd = {"architecture": "amd64", "config": {name: 7, "User": "me"}}
+        assert documents.config(odd, "x86_64").user == "me"
+        with pytest.raises(BadImage, match=f"has 7 where {name} should be"):
+            documents.start(odd, "x86_64")

@@ -1,0 +1,74 @@
+"""The native module brings what the native job scripts of its site set by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.catalog import load, site_environment
+from tests.conftest import ROOT
+from tests.system.native.conftest import LIBRARIES, MODULE, make_place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.system.native.conftest import Place
+
+SITES = load.load_catalog(ROOT / "defs", ROOT).sites
+LOAD = f"module load {MODULE}; env -0 >loaded; module unload {MODULE}"
+
+
+@pytest.fixture
+def frontier(tool: str, tmp_path: Path) -> Place:
+    """Return a place of the site that needs a path of its modules in LD_LIBRARY_PATH."""
+    return make_place(tmp_path, tool, "frontier")
+
+
+def loaded(place: Place) -> dict[str, str]:
+    pairs = (one.partition("=") for one in (place.folder / "loaded").read_text().split("\0"))
+    return {name: value for name, _, value in pairs}
+
+
+@pytest.mark.parametrize("site", ["derecho", "frontier"])
+def test_it_sets_the_environment_of_the_site(tool: str, tmp_path: Path, site: str) -> None:
+    place = make_place(tmp_path, tool, site)
+    place.checked(LOAD)
+    wanted = {**site_environment.always(SITES[site]), **SITES[site].mpi_environment}
+    assert wanted.items() <= loaded(place).items()
+
+
+def test_a_path_of_a_module_that_it_loads_comes_first(frontier: Place) -> None:
+    frontier.checked(LOAD, "export LD_LIBRARY_PATH=/mine")
+    assert loaded(frontier)["LD_LIBRARY_PATH"] == f"{LIBRARIES}:/mine"
+
+
+def test_values_of_the_user_stay(frontier: Place) -> None:
+    frontier.checked(
+        f"{LOAD}\nmodule load {MODULE}\nmodule unload {MODULE}", "export NCCL_CROSS_NIC=7"
+    )
+    assert loaded(frontier)["NCCL_CROSS_NIC"] == "7"
+
+
+def test_without_that_path_it_is_not_loaded_and_says_why(frontier: Place) -> None:
+    last = SITES["frontier"].modules.native[-1]
+    (module,) = (frontier.folder / "modules").glob(f"{last}/*")
+    module.write_text("#%Module1.0\n")
+    place = replace(frontier, tool=f"{frontier.tool}; set +e")
+    done = place.bash(f'module load {MODULE}; echo "[${{LOADEDMODULES:-}}]"')
+    assert MODULE not in done.stdout
+    said = " ".join(done.stderr.split())
+    assert "LD_LIBRARY_PATH needs $CRAY_LD_LIBRARY_PATH of these modules: PrgEnv-gnu" in said
+    assert "There is no variable CRAY_LD_LIBRARY_PATH." in said
+
+
+def test_help_says_what_a_job_does_before(tool: str, tmp_path: Path) -> None:
+    place = make_place(tmp_path, tool, "derecho")
+    said = place.bash(f"module help {MODULE}")
+    lines = [line.strip() for line in (said.stdout + said.stderr).splitlines()]
+    start = lines.index("module --force purge")
+    assert lines[start - 1] == (
+        'command -v module >/dev/null || source "/etc/profile.d/z00_modules.sh"'
+    )
+    assert lines[start + 1] == f"module load {MODULE}"

@@ -1,0 +1,172 @@
+"""Launches that cannot succeed, all started at once: what each rank said, when, and its status."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.system.slurm.layout import BLACK_HOLE
+from tests.system.slurm.slurm import wait_for
+
+if TYPE_CHECKING:
+    from tests.system.slurm.slurm import Cluster
+
+LIMIT_SECONDS = 30
+# By itself a launch waits a minute, and longer for large images, for a rank that starts slowly.
+WAIT = {"SIFWRIGHT_START_TIMEOUT": "15"}
+TWO_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=1")
+FOUR_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """One launch; `broken` is a line of shell in front of each rank, `$rank` its number."""
+
+    expected: tuple[str, ...]  # regular expressions of which every rank has to say one
+    layout: tuple[str, str] = TWO_RANKS
+    env: dict[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()  # of `singularity exec`
+    broken: str = ""
+    silent: frozenset[int] = frozenset()  # ranks that never start
+    limit: float = LIMIT_SECONDS
+
+
+LAUNCHES = {
+    "dead-master": Launch(
+        layout=FOUR_RANKS,
+        broken="[ $rank != 0 ] || exit 3",
+        silent=frozenset({0}),
+        expected=(r"MASTER_ADDR='nid001'",),
+    ),
+    "dead-master-later": Launch(
+        layout=FOUR_RANKS,
+        broken='[ $rank != 0 ] || { timeout --signal=KILL 4 "$@"; exit 3; }; '
+        "[ $rank != 1 ] || sleep 6",
+        silent=frozenset({0}),
+        expected=(r"MASTER_ADDR='nid001'", r"rank 0 on nid001 ended"),
+    ),
+    "missing-rank": Launch(
+        layout=FOUR_RANKS,
+        broken="[ $rank != 2 ] || exec sleep 40",
+        silent=frozenset({2}),
+        expected=(r"rank 2 .*did not come",),
+    ),
+    "no-such-interface": Launch(
+        env={"GLOO_SOCKET_IFNAME": "nosuch0"}, expected=(r"GLOO_SOCKET_IFNAME='nosuch0'",)
+    ),
+    "no-such-interface-nccl": Launch(
+        env={"NCCL_SOCKET_IFNAME": "nosuch0"}, expected=(r"NCCL_SOCKET_IFNAME='nosuch0'",)
+    ),
+    "unresolvable-master": Launch(
+        env={"MASTER_ADDR": "no-such-host"},
+        # As sure as a name server that answers: there is no such name.
+        flags=("--bind", "nsswitch.conf:/etc/nsswitch.conf"),
+        expected=(r"MASTER_ADDR='no-such-host'.*resolve",),
+        limit=15,
+    ),
+    "unresolvable-nodes": Launch(
+        flags=("--bind", "/dev/null:/etc/hosts"), expected=(r"MASTER_ADDR='nid001'.*resolve",)
+    ),
+    "port-in-use": Launch(
+        env={"MASTER_PORT": "6818"},  # slurmd listens there
+        expected=(r"MASTER_PORT='6818' is in use on nid001",),
+    ),
+    "unreachable-master": Launch(
+        env={"MASTER_ADDR": BLACK_HOLE}, expected=(rf"MASTER_ADDR='{BLACK_HOLE}'",)
+    ),
+    "master-on-another-host": Launch(
+        env={"MASTER_ADDR": "nid003"}, expected=(r"MASTER_ADDR='nid003'",)
+    ),
+    "read-only-tmp": Launch(
+        flags=("--bind", "/tmp/read-only:/tmp:ro"), expected=(r"TMPDIR='/tmp'.*Read-only",)
+    ),
+    "full-tmp": Launch(
+        flags=("--bind", "/tmp/full:/tmp"), expected=(r"TMPDIR='/tmp'.*No space left",)
+    ),
+    "read-only-tmp-on-one-node": Launch(
+        broken="[ $SLURM_NODEID = 0 ] || export APPTAINER_BIND=/tmp/read-only:/tmp:ro"
+        "${APPTAINER_BIND:+,$APPTAINER_BIND}",
+        expected=(r"TMPDIR='/tmp'.*Read-only",),
+    ),
+    "rank-without-size": Launch(
+        broken="unset SLURM_NTASKS SLURM_STEP_NUM_TASKS SLURM_NPROCS",
+        expected=(r"SLURM_PROCID='\d'.*SLURM_NTASKS|SLURM_NTASKS.*SLURM_PROCID='\d'",),
+    ),
+    "half-set": Launch(env={"RANK": "0"}, expected=(r"RANK='0'.*WORLD_SIZE",)),
+    "bad-node-list": Launch(
+        broken="export SLURM_STEP_NODELIST='nid[001-'",
+        expected=(r"SLURM_STEP_NODELIST='nid\[001-'",),
+    ),
+    "empty-node-list": Launch(
+        broken="export SLURM_STEP_NODELIST=", expected=(r"SLURM_STEP_NODELIST=''",)
+    ),
+    "no-activation": Launch(flags=("--env", "WITH_CONDA="), expected=(r"WITH_CONDA",)),
+    "no-python": Launch(
+        flags=("--env", "WITH_CONDA=export VIRTUAL_ENV=/nowhere"), expected=(r"no python",)
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of one rank: `status` is None if it still ran."""
+
+    said: str
+    printed: str  # by the training
+    status: int | None
+    seconds: float
+
+
+class Started:
+    """A broken launch that is under way. Each rank writes a file when it ends."""
+
+    def __init__(self, slurm: Cluster, name: str, container: list[str]) -> None:
+        self.launch = LAUNCHES[name]
+        self.folder = slurm.files.shared / name
+        self.folder.mkdir()
+        self.ranks = len(self.launch.layout[0].split(",")) * int(self.launch.layout[1][-1])
+        words = [*container[:-1], *self.launch.flags, container[-1]]
+        script = self.folder / "rank.sh"
+        script.write_text(self.script([*words, "conda-python-distributed", "-c", "print('ran')"]))
+        step = ["srun", *self.launch.layout, f"--error={self.folder}/%t.err"]
+        step += [f"--output={self.folder}/%t.out", "sh", str(script)]
+        self.running = slurm.start(*step, env=WAIT | self.launch.env)
+
+    def script(self, words: list[str]) -> str:
+        command = shlex.join(words)
+        end = f"echo $? $(date +%s.%N) $began >{self.folder}/$rank.new"
+        publish = f"mv {self.folder}/$rank.new {self.folder}/$rank.end"
+        first = f"rank=$SLURM_PROCID\nset -- {command}\n{self.launch.broken}"
+        return f'{first}\nbegan=$(date +%s.%N)\n"$@"\n{end}\n{publish}\n'
+
+    def expected_ranks(self) -> set[int]:
+        return set(range(self.ranks)) - self.launch.silent
+
+    def outcome(self, rank: int) -> Outcome:
+        said, printed = ((self.folder / f"{rank}.{end}").read_text() for end in ("err", "out"))
+        end = self.folder / f"{rank}.end"
+        if not end.exists():
+            return Outcome(said=said, printed=printed, status=None, seconds=LIMIT_SECONDS)
+        status, ended, began = map(float, end.read_text().split())
+        return Outcome(said=said, printed=printed, status=int(status), seconds=ended - began)
+
+    def outcomes(self) -> dict[int, Outcome]:
+        """What came of every rank that started, within the limit."""
+        files = [self.folder / f"{rank}.end" for rank in self.expected_ranks()]
+        left = self.running.started + LIMIT_SECONDS + 10 - time.monotonic()
+        wait_for(lambda: all(file.exists() for file in files), max(left, 0))
+        return {rank: self.outcome(rank) for rank in self.expected_ranks()}
+
+
+def prepare(slurm: Cluster) -> None:
+    """Folders at /tmp/full and /tmp/read-only of every node, and no name server."""
+    (slurm.files.shared / "nsswitch.conf").write_text("hosts: files\n")
+    fill = "mkdir -p /tmp/full && mount -t tmpfs -o size=16k tmpfs /tmp/full && cat /dev/zero"
+    # What the engine binds there: two ranks of a node that both make the folder for it get in
+    # each other's way.
+    places = f"mkdir -p /tmp/read-only/{slurm.files.shared.relative_to('/tmp')}"
+    for host in ("nid001", "nid002", "nid003"):
+        script = f"{places} && {fill} >/tmp/full/all 2>/dev/null"
+        slurm.run("sh", "-c", script, host=host, check=False)

@@ -1,0 +1,93 @@
+"""A real Slurm for the tests of this folder, started and stopped by them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT, run
+from tests.stacks import QUICK
+from tests.system.slurm.slurm import SEPARATE, Cluster, absent, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "ip", "nsenter", "unshare")
+MPI = ("mpiexec.hydra", "mpirun.openmpi")
+ORPHAN_SECONDS = 10
+
+
+def refuse(reason: str) -> None:
+    """Skip; where CI runs, what it installs has to be there."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Three nodes that run for the whole session."""
+    if missing := absent(PROGRAMS):
+        refuse(f"not installed: {', '.join(missing)} (tools/install-cluster)")
+    if os.geteuid() != 0:
+        pytest.skip("every node is a network namespace, which only root can make")
+    if run([*SEPARATE, "true"]).returncode:
+        refuse("this machine's root may not make network namespaces")
+    cluster = Cluster()
+    try:
+        cluster.wait_until_up()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def slurm(cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster without jobs; after the test no process of a job may be left."""
+    yield cluster
+    cluster.cancel_everything()
+    wait_for(lambda: not cluster.job_processes(), ORPHAN_SECONDS)
+    left = cluster.job_processes()
+    for pid in left:  # or they would be in the way of the next test
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert not left
+
+
+@pytest.fixture(scope="session")
+def cluster_project(cluster: Cluster) -> Path:
+    """The definitions, and slurm-generic as these nodes are: without GPUs and modules."""
+    folder = cluster.files.shared / "project"
+    for name in ("defs", "runscripts"):
+        shutil.copytree(ROOT / name, folder / name)
+    site = yaml.safe_load((ROOT / "defs" / "sites" / "slurm-generic.yaml").read_text())
+    site |= {"vendor": "cpu", "modules": {}, "node": {"cpus": 2}, **QUICK}
+    site["options"] = {"pytorch-wheel": {"variant": "cpu"}}
+    site["other-launchers"] = ["mpirun", "mpiexec"]
+    site["launch"] = {
+        "srun": {"pmi": ["cray_shasta", "pmi2", "pmix"]},
+        "mpiexec": {"pmi": ["pmi1"]},
+    }
+    del site["job"]["gpu-directive"]
+    (folder / "defs" / "sites" / "nodes.yaml").write_text(yaml.safe_dump(site))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def mpi() -> None:
+    if missing := absent(MPI):
+        refuse(f"not installed: {', '.join(missing)} (tools/install-cluster)")
+
+
+@pytest.fixture(scope="session")
+def container(image: Path, engine: str) -> list[str]:
+    """The words in front of a command that is to run in the image."""
+    singularity = shutil.which("singularity") or engine
+    return [singularity, "exec", str(image)]

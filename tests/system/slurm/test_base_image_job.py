@@ -1,0 +1,116 @@
+"""Somebody else's image with torch, from a registry to a training on two nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import sifwright
+from tests.system.docker.bases import Layout
+from tests.system.docker.daemons import registry
+from tests.system.slurm.conftest import refuse
+from tests.system.slurm.slurm import absent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.system.slurm.slurm import Cluster
+
+pytestmark = [pytest.mark.image, pytest.mark.nightly]
+
+PATIENCE = 120.0  # seconds
+# As pytorch/pytorch: a virtual environment on its PATH, and nothing of ours.
+SYSTEM = ("bin", "sbin", "lib", "lib64", "usr", "etc", "var", "mnt", "tmp", "opt/venv")
+PACKAGES = "opt/venv/lib/python3.11/site-packages"
+UNUSED = ("scipy*", "pandas*", "sklearn", "tensorboard*", "grpc", "torch/include", "torch/test")
+OURS = ("etc/sifwright", "var/cache", "usr/share/doc", "usr/share/locale", "usr/share/man")
+ENVIRONMENT = {"PATH": "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+TORCH = f"/{PACKAGES}/torch/__init__.py"
+
+
+def _foreign(image: Path, engine: str, folder: Path) -> Layout:
+    """The system in our image without what makes it ours."""
+    left_out = [f"--exclude={PACKAGES}/{name}" for name in UNUSED]
+    left_out += [f"--exclude={name}" for name in OURS]
+    inside = [engine, "exec", "--containall", "--no-home", str(image), "tar", "-C", "/", "-c"]
+    with (folder / "system.tar").open("wb") as file:
+        subprocess.run([*inside, *left_out, *SYSTEM], stdout=file, check=True)
+    return Layout(folder=folder / "oci", environment=ENVIRONMENT).write(folder / "system.tar")
+
+
+@pytest.fixture(scope="module")
+def source(image: Path, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The image by its digest, in Debian's registry."""
+    if missing := absent(("skopeo", "docker-registry")):
+        refuse(f"not installed: {', '.join(missing)} (tools/install-containers)")
+    folder = tmp_path_factory.mktemp("foreign")
+    layout = _foreign(image, engine, folder)
+    with registry(tmp_path_factory.mktemp("registry")) as address:
+        name, written = f"{address}/pytorch/pytorch", folder / "digest"
+        layout.copy(f"docker://{name}:1", "--preserve-digests", f"--digestfile={written}")
+        yield f"docker://{name}@{written.read_text().strip()}"
+
+
+@pytest.fixture(scope="module")
+def sif(source: str, cluster_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make sif SITE=nodes IMAGE=base-image SET=base-image.from=…` makes."""
+    folder = tmp_path_factory.mktemp("build")
+    address = source.split("/")[2]
+    (folder / "mirrors.yaml").write_text(f"oci:\n  {address}: http://{address}\n")
+    places = {"SIFWRIGHT_CACHE": "steps", "APPTAINER_CACHEDIR": "layers"}
+    env = {name: str(folder / place) for name, place in places.items()}
+    env["SIFWRIGHT_MIRRORS"] = str(folder / "mirrors.yaml")
+    words = ["--project", cluster_project, "build", "nodes", "base-image"]
+    words += ["--output", cluster_project / "build"]
+    built = sifwright(*words, "--set", f"base-image.from={source}", env={**os.environ, **env})
+    assert built.returncode == 0, built.stdout + built.stderr
+    return cluster_project / "build" / "nodes" / "base-image" / "image.sif"
+
+
+def test_it_is_used_as_it_is(sif: Path, source: str) -> None:
+    plan = json.loads((sif.parent / "record.json").read_text())["plan"]
+    base, *others = plan["steps"]
+    assert [step["layer"] for step in others] == ["run-scripts"]
+    found = base["options"]
+    assert found["program"]["value"] == "/opt/venv/bin/python"
+    assert found["torch"]["origin"] == f"inspected {source}"
+
+
+def _job(cluster_project: Path, sif: Path, *words: object) -> str:
+    """What `sifwright jobscript` writes for two nodes with two ranks each."""
+    what = ["jobscript", "--site", "nodes", "--image", "base-image", "--nodes", 2]
+    what += ["--tasks-per-node", 2, "--time", "00:01:00", "--sif", sif]
+    done = sifwright("--project", cluster_project, *what, *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("launcher", ["srun", "torchrun"])
+def test_its_job_script_trains_on_two_nodes(
+    slurm: Cluster, cluster_project: Path, sif: Path, launcher: str
+) -> None:
+    """Through every rank's cache, which is not in its home directory."""
+    place = slurm.files.shared / launcher
+    home = place / "home"
+    home.mkdir(parents=True)
+    start = place / "start"
+    words = ["--launcher", launcher, "--", slurm.programs / "fit.py", start]
+    number = slurm.submit(
+        _job(cluster_project, sif, *words),
+        cwd=place,
+        env={"HOME": str(home), "APPTAINER_HOME": str(home)},
+    )
+    job = slurm.wait(number, PATIENCE)
+    assert job.state == "COMPLETED", job.errors
+    assert not re.search(r"(?m)^(INFO|WARNING)", job.errors), job.errors
+    assert job.output.splitlines() == [f"2.00 x + 1.00 on 4 ranks with {TORCH}"] * 4
+    kept = place / ".cache" / "torch" / "hub" / "checkpoints"
+    assert sorted(path.name for path in kept.iterdir()) == [f"start-{rank}.pt" for rank in range(4)]
+    # Apptainer makes a folder of its own, and leaves it empty.
+    assert [path for path in home.rglob("*") if not path.is_dir()] == []

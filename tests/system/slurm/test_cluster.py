@@ -1,0 +1,86 @@
+"""The cluster of these tests is one: hosts apart, a real scheduler, and nothing left of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.system.slurm.layout import NODES, address
+from tests.system.slurm.slurm import Cluster, command_of, wait_for
+
+START = """
+import time
+from tests.system.slurm.slurm import Cluster, wait_for
+cluster = Cluster()
+cluster.wait_until_up()
+cluster.submit("srun sleep 60", "--nodes=2")
+with cluster.start("sleep", "60", host="nid003"):
+    sleeping = lambda: str(cluster.job_processes()).count("/sleep 60 '") == 2
+    assert wait_for(sleeping, 20), cluster.job_processes()
+    print(cluster.files.folder, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_nodes_are_hosts_of_their_own(slurm: Cluster) -> None:
+    script = "hostname; cat /etc/hostname >/tmp/mine; ls /tmp; ip -4 -o address show eth0"
+    done = slurm.srun("--nodes=3", "--label", "sh", "-c", script)
+    for task, node in enumerate(NODES):
+        assert f"{task}: {node}\n" in done.stdout
+        assert f"{address(task + 1)}/24" in done.stdout
+    assert done.stdout.count("mine") == 3
+
+
+def test_nodes_reach_each_other_by_name(slurm: Cluster) -> None:
+    for interface in ("", "-hsn0"):
+        knock = f"exec 3<>/dev/tcp/nid003{interface}/6818"  # slurmd's port
+        done = slurm.srun("--nodelist=nid001", "bash", "-c", knock)
+        assert done.returncode == 0, done.stderr
+
+
+def test_state_and_exit_code_of_a_job_are_real(slurm: Cluster) -> None:
+    job = slurm.sbatch("echo hello; echo there >&2; exit 3", "--nodes=2")
+    assert (job.state, job.exit_code) == ("FAILED", "3:0")
+    assert (job.output, job.errors) == ("hello\n", "there\n")
+
+
+def test_a_daemon_that_crashes_is_started_again(slurm: Cluster) -> None:
+    pid = slurm.files.folder / "slurmd.nid003.pid"
+    before = pid.read_text()
+    os.kill(int(before), signal.SIGKILL)
+    assert wait_for(lambda: pid.exists() and pid.read_text() not in {"", before}, 20)
+    done = slurm.srun("--nodelist=nid003", "hostname")
+    assert done.stdout == "nid003\n", done.stderr
+
+
+def test_nothing_is_left_after_the_tests_were_killed() -> None:
+    """By SIGKILL, with a job running: nobody had a chance to clean up."""
+    tests = subprocess.Popen(
+        [sys.executable, "-c", START], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert tests.stdout
+    folder = tests.stdout.readline().strip()
+    assert folder
+    assert len(mentioning(folder)) > 8
+    tests.kill()
+    tests.communicate(timeout=60)
+    assert wait_for(lambda: not mentioning(folder), 10), mentioning(folder)
+    assert not Path(folder).exists()
+
+
+def mentioning(text: str) -> dict[int, str]:
+    """Processes with a text in their command or environment."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        command = command_of(int(folder.name))
+        if text in command or text.encode() in environment:
+            found[int(folder.name)] = command
+    return found

@@ -1,0 +1,145 @@
+"""Options of `sifwright jobscript`, as the real sbatch, slurmctld and srun take them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT, sifwright
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.system.slurm.slurm import Cluster, Job
+
+SHOW = """\
+import json, os, sys
+names = ("RANK", "MASTER_ADDR", "MASTER_PORT", "ACTIVATED", "SITE_VAR", "CONDA_PREFIX")
+print(json.dumps({name: os.environ.get(name) for name in names} | {"argv": sys.argv[1:]}))
+"""
+
+
+@pytest.fixture(scope="module")
+def project(cluster: Cluster) -> Path:
+    """The definitions with a site that is this cluster, and lists its partitions."""
+    folder = cluster.files.shared / "options"
+    for name in ("defs", "runscripts"):
+        shutil.copytree(ROOT / name, folder / name)
+    site = yaml.safe_load((ROOT / "defs" / "sites" / "slurm-generic.yaml").read_text())
+    site |= {"vendor": "cpu", "modules": {}, "node": {"cpus": 2}}
+    site |= {"partitions": {"all": "everything", "short": "tests"}, "qos": {"normal": "all"}}
+    site["options"] = {"pytorch-wheel": {"variant": "cpu"}}
+    site["job"] = {"time": "00:02:00", "directives": {"partition": "all", "constraint": "x86"}}
+    (folder / "defs" / "sites" / "nodes.yaml").write_text(yaml.safe_dump(site))
+    (folder / "show.py").write_text(SHOW)
+    return folder
+
+
+def _venv(folder: Path) -> Path:
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").symlink_to("/usr/bin/python3")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def venv(project: Path) -> Path:
+    made = _venv(project / "venv")
+    text = f"export VIRTUAL_ENV={made} PATH={made}/bin:$PATH\n"
+    (made / "bin" / "activate").write_text(text)
+    return made
+
+
+@pytest.fixture(scope="module")
+def conda(project: Path) -> Path:
+    """The layout that `conda create -p` makes; it has no bin/activate."""
+    made = _venv(project / "my_env")
+    for name in ("conda-meta", "etc/conda/activate.d"):
+        (made / name).mkdir(parents=True)
+    (made / "conda-meta/state").write_text('{"version": 1, "env_vars": {"SITE_VAR": "it\'s"}}')
+    script = 'export ACTIVATED="$CONDA_PREFIX $UNSET"\n'
+    (made / "etc/conda/activate.d/libs.sh").write_text(script)
+    return made
+
+
+def _submit(slurm: Cluster, project: Path, *words: object, env: dict[str, str]) -> Job:
+    """Write a script as users do, and give it to sbatch with nothing else said."""
+    start = ("--project", project, "jobscript", "--site", "nodes", "--nodes", 2)
+    written = sifwright(
+        *start,
+        *("--tasks-per-node", 2, "--output", project / "job.sh", *words),
+        cwd=project,
+        env={**os.environ, **env},
+    )
+    assert written.returncode == 0, written.stderr
+    command = ("sbatch", "--parsable", project / "job.sh")
+    number = int(slurm.run(*command, cwd=project, env=env).stdout)
+    return slurm.wait(number)
+
+
+def _shown(text: str) -> list[dict[str, object]]:
+    return sorted(map(json.loads, text.splitlines()), key=lambda rank: str(rank["RANK"]))
+
+
+def test_slurm_takes_every_option_of_the_queue(slurm: Cluster, project: Path, venv: Path) -> None:
+    (project / "logs").mkdir()
+    words = ["--queue", "short", "--qos", "normal", "--constraint", "nvme", "--environment", venv]
+    words += ["--job-output", "logs/%x-%j.out", "--directive", "comment=a/b"]
+    words += ["--directive", "nice=7", "--directive", "exclusive", "--expand-variables"]
+    arguments = ["-u", "show.py", "--master_addr=$MASTER_ADDR:${MASTER_PORT}", "$$RANK", "$RANK"]
+    job = _submit(slurm, project, *words, "--", *arguments, env={"SBATCH_ACCOUNT": "project_1"})
+    fields = slurm.fields(job.number)
+    log = project / "logs" / f"show-{job.number}.out"
+    assert job.state == "COMPLETED", log.read_text()
+    assert (fields["Partition"], fields["Features"]) == ("short", "x86&nvme")
+    assert (fields["JobName"], fields["Comment"], fields["Account"]) == ("show", "a/b", "project_1")
+    assert (fields["StdOut"], fields["OverSubscribe"]) == (str(log), "NO")
+    for rank, shown in enumerate(_shown(log.read_text())):
+        address = f"--master_addr={shown['MASTER_ADDR']}:{shown['MASTER_PORT']}"
+        assert shown["argv"] == [address, "$RANK", str(rank)]
+        assert shown["MASTER_PORT"]
+
+
+def test_slurm_refuses_what_is_asked_for_anyway(slurm: Cluster, project: Path, venv: Path) -> None:
+    """sifwright refuses a partition that its list lacks; asked for anyway, Slurm decides."""
+    command = ["--project", project, "jobscript", "--site", "nodes", "--nodes", 1]
+    command += ["--environment", venv, "--output", project / "any.sh"]
+    refused = sifwright(*command, "--partition", "shrt", "--", "x.py")
+    assert refused.returncode == 2
+    assert "Did you mean 'short'?" in refused.stderr
+    assert "--directive partition=shrt" in refused.stderr
+    assert sifwright(*command, "--directive", "partition=shrt", "--", "x.py").returncode == 0
+    done = slurm.run("sbatch", project / "any.sh", check=False)
+    assert done.returncode != 0
+    assert "invalid partition" in done.stderr
+
+
+def test_a_conda_environment_on_two_nodes(slurm: Cluster, project: Path, conda: Path) -> None:
+    """From a shell with another environment, of which nothing may be left."""
+    words = ("--environment", conda, "--job-output", "conda-%j.out", "--", "show.py")
+    env = {"CONDA_PREFIX": "/other", "VIRTUAL_ENV": "/stale", "ACTIVATED": "other"}
+    job = _submit(slurm, project, *words, env=env)
+    text = (project / f"conda-{job.number}.out").read_text()
+    assert job.state == "COMPLETED", text
+    ranks = _shown(text)
+    assert [rank["RANK"] for rank in ranks] == ["0", "1", "2", "3"]
+    for rank in ranks:
+        assert rank["CONDA_PREFIX"] == str(conda)
+        assert (rank["ACTIVATED"], rank["SITE_VAR"]) == (f"{conda} ", "it's")
+
+
+def test_a_folder_that_slurm_would_not_make(slurm: Cluster, project: Path, venv: Path) -> None:
+    """Why jobscript refuses such a file: the job fails, and nothing says why."""
+    command = ["--project", project, "jobscript", "--site", "nodes", "--nodes", 1]
+    command += ["--environment", venv, "--output", project / "lost.sh"]
+    command += ["--job-output", "nowhere/x.out"]
+    assert sifwright(*command, "--", "show.py", cwd=project).returncode == 2
+    elsewhere = sifwright(*command, "--elsewhere", "--", "show.py", cwd=project)
+    assert elsewhere.returncode == 0
+    number = int(slurm.run("sbatch", "--parsable", project / "lost.sh", cwd=project).stdout)
+    assert slurm.wait(number).state == "FAILED"
+    assert not (project / "nowhere").exists()

@@ -1,0 +1,102 @@
+"""Every rank gets the right variables, whatever the layout of the step."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.system.slurm.layout import NODES
+
+if TYPE_CHECKING:
+    from tests.system.slurm.slurm import Cluster
+
+pytestmark = pytest.mark.image
+
+
+# What srun is told, and which ranks it puts on the first, second and third node.
+LAYOUTS = {
+    "--nodes=2 --ntasks=4": [[0, 1, 2], [3]],
+    "--nodes=3 --ntasks=7": [[0, 1, 2, 3, 4], [5], [6]],
+    "--nodes=2 --ntasks=4 --ntasks-per-node=2": [[0, 1], [2, 3]],
+    "--nodes=2 --ntasks=4 --ntasks-per-node=2 --distribution=cyclic": [[0, 2], [1, 3]],
+    "--nodes=2 --ntasks=5 --distribution=plane=1": [[0, 2, 4], [1, 3]],
+    "--nodes=3 --ntasks=3 --mpi=pmi2": [[0], [1], [2]],
+    "--nodelist=nid003 --ntasks=3": [[], [], [0, 1, 2]],
+    "--nodelist=nid002 --ntasks=1": [[], [0], []],
+}
+
+
+def reports(output: str) -> list[dict[str, Any]]:
+    return sorted(map(json.loads, output.splitlines()), key=lambda one: int(one["RANK"]))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_variables_of_every_rank(slurm: Cluster, container: list[str], layout: str) -> None:
+    command = [*container, "conda-python-distributed", "report.py"]
+    done = slurm.srun(*layout.split(), *command, cwd=slurm.programs)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = reports(done.stdout)
+    used = [ranks for ranks in LAYOUTS[layout] if ranks]
+    size = sum(map(len, used))
+    assert [int(one["RANK"]) for one in found] == list(range(size))
+    assert {one["WORLD_SIZE"] for one in found} == {str(size)}
+    for group, ranks in enumerate(used):
+        here = [found[rank] for rank in ranks]
+        assert {one["host"] for one in here} == {NODES[LAYOUTS[layout].index(ranks)]}
+        assert [one["LOCAL_RANK"] for one in here] == [str(local) for local in range(len(ranks))]
+        assert {one["LOCAL_WORLD_SIZE"] for one in here} == {str(len(ranks))}
+        assert {one["GROUP_RANK"] for one in here} == {str(group)}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_all_ranks_meet_on_the_host_of_rank_0(
+    slurm: Cluster, container: list[str], layout: str
+) -> None:
+    command = [*container, "conda-python-distributed", "report.py"]
+    found = reports(slurm.srun(*layout.split(), *command, cwd=slurm.programs).stdout)
+    assert len({(one["MASTER_ADDR"], one["MASTER_PORT"]) for one in found}) == 1
+    several = len({one["host"] for one in found}) > 1
+    assert not several or found[0]["MASTER_ADDR"] == found[0]["host"]
+    assert 1024 < int(found[0]["MASTER_PORT"]) < 65536
+
+
+def test_threads_are_the_cpus_asked_for(slurm: Cluster, container: list[str]) -> None:
+    """Nothing binds here, so no rank may use more CPUs than this machine has."""
+    cpus = len(os.sched_getaffinity(0))
+    for asked in (1, cpus, cpus + 1):
+        layout = ["--nodes=2", "--ntasks-per-node=1", f"--cpus-per-task={asked}"]
+        command = [*container, "conda-python-distributed", "report.py"]
+        done = slurm.srun(*layout, *command, cwd=slurm.programs)
+        threads = [one["OMP_NUM_THREADS"] for one in reports(done.stdout)]
+        assert threads == [str(min(asked, cpus))] * 2, done.stderr
+
+
+def test_batch_script_is_one_process(slurm: Cluster, container: list[str]) -> None:
+    """It has SLURM_NTASKS=4, and would wait for three others that nobody starts."""
+    words = " ".join([*container, "conda-python-distributed", f"{slurm.programs}/report.py"])
+    job = slurm.sbatch(f"cd {slurm.programs} && {words}", "--nodes=2", "--ntasks=4")
+    assert (job.state, job.exit_code) == ("COMPLETED", "0:0"), job.errors
+    assert [one["WORLD_SIZE"] for one in reports(job.output)] == ["1"]
+
+
+def test_preset_values_win(slurm: Cluster, container: list[str]) -> None:
+    preset = {"MASTER_PORT": "23456", "OMP_NUM_THREADS": "3"}
+    command = [*container, "conda-python-distributed", "report.py"]
+    layout = ["--nodelist=nid001,nid002", "--ntasks-per-node=1"]
+    done = slurm.srun(*layout, *command, env=preset, cwd=slurm.programs)
+    found = [{name: one[name] for name in preset} for one in reports(done.stdout)]
+    assert found == [preset] * 2, done.stderr
+
+
+def test_launch_that_lost_its_environment(slurm: Cluster, container: list[str]) -> None:
+    """Every rank would train alone, and say nothing."""
+    clean = [*container[:2], "--cleanenv", *container[2:], "conda-python-distributed", "report.py"]
+    done = slurm.srun("--nodes=2", "--ntasks=2", *clean, cwd=slurm.programs)
+    assert (done.returncode, done.stdout) == (78, "")
+    assert done.stderr.count("but none of its variables is here") == 2
+    batch = slurm.sbatch(f"cd {slurm.programs}; {shlex.join(clean)}", "--nodes=2", "--ntasks=2")
+    assert (batch.state, batch.exit_code) == ("COMPLETED", "0:0"), batch.errors

@@ -1,0 +1,163 @@
+"""From the image to a training through EasyBuild and a module, as the README says it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT, sifwright
+from tests.system.easybuild.easybuild import EasyBuild
+from tests.system.packages.installations import make_wheel
+from tests.system.slurm.slurm import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.system.slurm.slurm import Cluster
+
+pytestmark = pytest.mark.image
+
+PATIENCE = 240.0  # seconds
+SHOW = """\
+import os, torch, toy, torch.distributed as dist
+dist.init_process_group("gloo")
+size = torch.ones(1)
+dist.all_reduce(size)
+rank, module, sif = (os.environ[name] for name in ("RANK", "SIFWRIGHT_MODULE", "SIF"))
+line = f"{rank} {int(size)} {toy.version} {module} {sif}{chr(10)}"
+os.write(1, line.encode())  # in one piece
+dist.destroy_process_group()
+"""
+TRAIN = "conda-python-distributed examples/train_digits.py --epochs 5 --min-accuracy 0.9"
+
+
+@pytest.fixture(scope="module")
+def installed(cluster: Cluster, image: Path) -> EasyBuild:
+    """The image of site local, installed from what `sifwright easyconfig` writes."""
+    made = sifwright("easyconfig", "local", "pytorch")
+    assert made.returncode == 0, made.stdout + made.stderr
+    (config,) = (image.parent / "easybuild").glob("PyTorch-*.eb")
+    eb = EasyBuild(prefix=cluster.files.shared / "easybuild")
+    root = eb.install(config)
+    # One copy of the image, wherever one looks.
+    (source,), (copy,) = config.parent.glob("*.sif"), eb.prefix.rglob("*.sif")
+    assert source.samefile(image)
+    assert copy.parent == root
+    assert copy.stat().st_nlink == 1
+    return eb
+
+
+def loaded(eb: EasyBuild, script: str) -> list[str]:
+    """A shell of the site, in which somebody loads the module."""
+    words = ["source /usr/share/lmod/lmod/init/bash", f"module use '{eb.modules}'"]
+    return ["bash", "-c", "; ".join([*words, "module load PyTorch", script])]
+
+
+def test_a_module_trains_on_two_nodes(slurm: Cluster, installed: EasyBuild) -> None:
+    command = f"srun --quiet -N2 -n4 singularity exec $SIF {TRAIN}"
+    done = slurm.run(*loaded(installed, command), cwd=ROOT, check=False, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", done.stdout), done.stdout
+    assert not re.search(r"(?m)^(INFO|WARNING)", done.stderr), done.stderr
+
+
+def test_a_batch_job_loads_it_itself(slurm: Cluster, installed: EasyBuild) -> None:
+    """Without anything of the shell that submits it, as the job scripts of `jobscript`."""
+    code = "import os, torch; print(os.environ['RANK'], torch.__version__)"
+    step = f'srun --export=ALL singularity exec $SIF conda-python-distributed -c "{code}"'
+    words = loaded(installed, step)[-1]
+    job = slurm.sbatch(words, "--nodes=2", "--ntasks=2", "--export=NONE", timeout=PATIENCE)
+    assert job.state == "COMPLETED", job.errors
+    assert sorted(line.split()[0] for line in job.output.splitlines()) == ["0", "1"]
+    assert not re.search(r"(?m)^(INFO|WARNING)", job.errors), job.errors
+
+
+@pytest.fixture(scope="module")
+def project(cluster: Cluster) -> Path:
+    """The definitions with a site that is this cluster; without an image of its own."""
+    folder = cluster.files.shared / "modules"
+    for name in ("defs", "runscripts"):
+        shutil.copytree(ROOT / name, folder / name)
+    site = yaml.safe_load((ROOT / "defs" / "sites" / "slurm-generic.yaml").read_text())
+    site |= {"vendor": "cpu", "modules": {"purge": "plain"}, "node": {"cpus": 2}}
+    site["options"] = {"pytorch-wheel": {"variant": "cpu"}}
+    site["job"] = {"time": "00:02:00"}
+    (folder / "defs" / "sites" / "nodes.yaml").write_text(yaml.safe_dump(site))
+    (folder / "show.py").write_text(SHOW)
+    return folder
+
+
+def _script(project: Path, *words: object) -> str:
+    start = ("--project", project, "jobscript", "--site", "nodes", "--nodes", 2)
+    written = sifwright(*start, "--tasks-per-node", 1, *words, "--", "show.py", cwd=project)
+    assert written.returncode == 0, written.stderr
+    return written.stdout
+
+
+@pytest.mark.parametrize("export", ["NONE", "ALL"])
+def test_a_job_script_takes_the_image_and_packages_of_a_module(
+    slurm: Cluster, installed: EasyBuild, project: Path, export: str
+) -> None:
+    """From a shell that has loaded nothing."""
+    wheel = make_wheel(project / "wheels")
+    install = f"pytorch-pip install --no-index --force-reinstall '{wheel}'"
+    done = slurm.run(*loaded(installed, install), check=False, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    (version,) = (path.stem for path in (installed.modules / "PyTorch").iterdir())
+    text = _script(project, "--module", f"PyTorch/{version}", "--module-path", installed.modules)
+    number = slurm.submit(text, f"--export={export}", cwd=project)
+    job = slurm.wait(number, PATIENCE)
+    assert job.state == "COMPLETED", job.errors
+    (root,) = installed.prefix.glob("software/PyTorch/*")
+    (sif,) = root.glob("*.sif")
+    ranks = sorted(line.split() for line in job.output.splitlines())
+    assert ranks == [[rank, "2", "1.0", f"PyTorch/{version}", str(sif)] for rank in "01"]
+    assert not re.search(r"(?m)^(INFO|WARNING)", job.errors), job.errors
+
+
+def test_a_loaded_module_survives_the_purge_of_the_site(
+    slurm: Cluster, installed: EasyBuild, project: Path
+) -> None:
+    """The job inherits SIF, and `module purge` would take it away with the binds."""
+    (project / "job.sh").write_text(_script(project))
+    words = f"sbatch --parsable --output={project}/%j.out {project}/job.sh"
+    done = slurm.run(*loaded(installed, words), cwd=project, timeout=PATIENCE)
+    job = slurm.wait(int(done.stdout.split()[-1]), PATIENCE)
+    text = (project / f"{job.number}.out").read_text()
+    assert job.state == "COMPLETED", text
+    (sif,) = installed.prefix.glob("software/PyTorch/*/*.sif")
+    ranks = [line for line in text.splitlines() if " PyTorch/" in line]  # beside torch's warnings
+    assert [line.split()[-1] for line in ranks] == [str(sif)] * 2
+
+
+def test_a_module_without_an_image_ends_the_job_with_the_reason(
+    slurm: Cluster, project: Path
+) -> None:
+    modules = project / "modules"
+    modules.mkdir()
+    (modules / "cuda.lua").write_text('setenv("CUDA_HOME", "/opt/cuda")\n')
+    text = _script(project, "--module", "cuda", "--module-path", modules)
+    job = slurm.sbatch(text, "--export=NONE", timeout=PATIENCE)
+    assert (job.state, job.exit_code, job.output) == ("FAILED", "66:0", "")
+    assert "job: no image: SIF is not set by the modules cuda\n" in job.errors
+
+
+def test_packages_are_not_packed_while_a_job_may_use_them(
+    slurm: Cluster, installed: EasyBuild
+) -> None:
+    """Processes on another node are not to be seen from here, the job is."""
+    (software,) = installed.prefix.glob("software/PyTorch/*/user-software")
+    (software / "package").touch()
+    number = slurm.submit("sleep 300", "--nodes=1", "--job-name=training")
+    assert wait_for(lambda: slurm.fields(number)["JobState"] == "RUNNING", PATIENCE)
+    refused = slurm.run(*loaded(installed, "make-squashfs"), check=False)
+    assert refused.returncode != 0
+    assert re.search(rf"job {number} \(training\) on nid\d+, which may use it", refused.stderr)
+    slurm.cancel_everything()
+    packed = slurm.run(*loaded(installed, "make-squashfs"), check=False, timeout=PATIENCE)
+    assert packed.returncode == 0, packed.stderr
+    assert slurm.run(*loaded(installed, "unmake-squashfs")).returncode == 0

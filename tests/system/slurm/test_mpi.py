@@ -1,0 +1,103 @@
+"""The real mpiexec of MPICH and mpirun of Open MPI start ranks that find each other."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.system.slurm.layout import NODES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.system.slurm.slurm import Cluster
+
+pytestmark = [pytest.mark.image, pytest.mark.usefixtures("mpi")]
+HYDRA = ("mpiexec.hydra",)
+OPEN_MPI = ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe")
+LAUNCHERS = pytest.mark.parametrize("mpiexec", [HYDRA, OPEN_MPI], ids=["mpich", "openmpi"])
+TWO_HOSTS = "nid001:2,nid002:2"
+
+
+def sums(output: str) -> list[int]:
+    return [int(total) for total in re.findall(r"^sum (\d+) of 4 ", output, re.MULTILINE)]
+
+
+@pytest.fixture
+def remote_shell(slurm: Cluster) -> Path:
+    """Stands in for ssh, which nobody runs here: the same arguments, into a node's namespaces."""
+    path = slurm.files.shared / "remote-shell"
+    path.write_text(f"""#!/bin/sh
+while [ "${{1#-}}" != "$1" ]; do shift; done
+read -r pid <{slurm.files.folder}/$1.pid
+shift
+exec nsenter --net --mount --uts --target "$pid" --wdns={slurm.files.shared} -- sh -c "$*"
+""")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.nightly
+@LAUNCHERS
+def test_four_ranks_on_one_host(
+    slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
+) -> None:
+    words = [*mpiexec, "-n", 4, *container, "conda-python-distributed"]
+    done = slurm.run(*words, slurm.programs / "all_reduce.py", 3, host="nid003", check=False)
+    assert done.returncode == 0, done.stderr
+    assert sums(done.stdout) == [12] * 4
+
+
+@pytest.mark.nightly
+@LAUNCHERS
+def test_two_launches_at_once_do_not_mix(
+    slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
+) -> None:
+    words = [*mpiexec, "-n", 4, *container, "conda-python-distributed"]
+    words += [slurm.programs / "add_up.py"]
+    with (
+        slurm.start(*words, 1, host="nid003") as first,
+        slurm.start(*words, 100, host="nid003") as second,
+    ):
+        outcomes = first.finish(), second.finish()
+    assert [sums(done.stdout) for done in outcomes] == [[4] * 4, [400] * 4], outcomes
+
+
+@LAUNCHERS
+def test_ranks_in_an_allocation_of_two_nodes(
+    slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
+) -> None:
+    words = [*mpiexec, "-n", 4, *container, "conda-python-distributed"]
+    line = " ".join(map(str, [*words, slurm.programs / "all_reduce.py", 3]))
+    job = slurm.sbatch(line, "--nodelist=nid001,nid002", "--ntasks-per-node=2")
+    assert job.state == "COMPLETED", job.errors
+    assert sums(job.output) == [12] * 4
+
+
+def two_hosts(mpiexec: tuple[str, ...], remote_shell: Path) -> list[str]:
+    if mpiexec == HYDRA:
+        agent = ["-launcher", "ssh", "-launcher-exec", str(remote_shell), "-hosts", TWO_HOSTS]
+    else:
+        agent = ["--mca", "plm_rsh_agent", str(remote_shell), "--host", TWO_HOSTS]
+    return [*mpiexec, *agent, "-n", "4"]
+
+
+@pytest.mark.nightly
+@LAUNCHERS
+def test_two_hosts_without_a_scheduler(
+    slurm: Cluster, container: list[str], remote_shell: Path, mpiexec: tuple[str, ...]
+) -> None:
+    """The master is found, or asked for by name; and with it, the ranks meet."""
+    words = [*two_hosts(mpiexec, remote_shell), *container, "conda-python-distributed"]
+    words += [str(slurm.programs / "add_up.py"), "3"]
+    began = time.monotonic()
+    done = slurm.run(*words, check=False)
+    assert done.returncode == 0 or "set MASTER_ADDR" in done.stderr, done
+    assert sums(done.stdout) == ([] if done.returncode else [12] * 4)
+    assert time.monotonic() - began < 30
+    preset = {"MASTER_ADDR": NODES[0], "MASTER_PORT": "23456"}
+    done = slurm.run(*words, env=preset, check=False)
+    assert sums(done.stdout) == [12] * 4, done

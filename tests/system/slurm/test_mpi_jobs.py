@@ -1,0 +1,169 @@
+"""Job scripts for programs of MPI: the right pairs of launcher and MPI train, others are refused.
+
+The images have the real MPICH, Open MPI, mpi4py and Horovod; Slurm has both of its plugins, and the
+host has its own mpirun and mpiexec.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import stacks
+from tests.conftest import ROOT, sifwright
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    from tests.system.slurm.slurm import Cluster, Job
+
+pytestmark = [pytest.mark.image, pytest.mark.nightly, pytest.mark.usefixtures("mpi")]
+PATIENCE = 180.0  # seconds
+# That of a rank, or the highest of all: srun ends the others with the first.
+ENDS = {"78:0", "143:0"}
+# The image's MPI, the launcher, and what srun is told.
+RIGHT = {
+    "mpich-srun": ("mpich", "srun", "--mpi=pmi2"),
+    "mpich-hydra": ("mpich", "mpiexec", ""),
+    "openmpi-srun": ("openmpi", "srun", "--mpi=pmix"),
+    "openmpi-mpirun": ("openmpi", "mpirun", ""),
+}
+WRONG = {
+    "mpich-mpirun": ("mpich", "mpirun", (), "it speaks pmix (as that of Open MPI)"),
+    "openmpi-hydra": ("openmpi", "mpiexec", (), "it speaks pmi1 (launch.mpiexec.pmi of site"),
+    "mpich-pmix": ("mpich", "srun", ("--pmi", "pmix"), "it speaks pmix (--pmi pmix)"),
+    "openmpi-pmi2": ("openmpi", "srun", ("--pmi", "pmi2"), "it speaks pmi2 (--pmi pmi2)"),
+}
+# As jobscript writes them for programs without MPI, which these are not.
+ALONE = {
+    "mpich-srun": ("mpich", "mpi4py", ("--pmi", "none")),
+    "mpich-srun-horovod": ("mpich", "horovod", ("--pmi", "none")),
+    "openmpi-srun": ("openmpi", "mpi4py", ("--pmi", "none")),
+    "openmpi-hydra": ("openmpi", "mpi4py", ("--pmi", "none", "--launcher", "mpiexec")),
+    "mpich-torchrun": ("mpich", "mpi4py", ("--launcher", "torchrun")),
+}
+SUMS = [f"rank {rank} of 4 on nid00{1 + rank // 2}: 10" for rank in range(4)]
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Writes job scripts for two nodes with two ranks each, and runs them."""
+
+    slurm: Cluster
+    project: Path
+    path: str
+
+    def ask(self, sif: Path, *words: object) -> subprocess.CompletedProcess[str]:
+        what = ["jobscript", "--site", "nodes", "--nodes", 2, "--tasks-per-node", 2]
+        what += ["--time", "00:02:00", "--sif", sif]
+        return sifwright("--project", self.project, *what, *words)
+
+    def written(self, sif: Path, *words: object) -> str:
+        done = self.ask(sif, *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def run(self, script: str) -> Job:
+        env = {"PATH": self.path}
+        nodes = "--nodelist=nid001,nid002"
+        number = self.slurm.submit(script, nodes, cwd=self.project, env=env)
+        return self.slurm.wait(number, PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def launchers(cluster: Cluster, cluster_project: Path) -> str:
+    """A PATH with the host's own mpirun and mpiexec, by those names."""
+    folder = cluster_project / "launchers"
+    folder.mkdir()
+    # Root, as whom the tests run, has to insist.
+    root = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+    for name, program in (("mpirun", f"{root}mpirun.openmpi"), ("mpiexec", "mpiexec.hydra")):
+        (folder / name).write_text(f'#!/bin/sh\nexec env {program} "$@"\n')
+        (folder / name).chmod(0o755)
+    return f"{folder}:{cluster.environment['PATH']}"
+
+
+@pytest.fixture
+def jobs(slurm: Cluster, cluster_project: Path, launchers: str) -> Jobs:
+    return Jobs(slurm, cluster_project, launchers)
+
+
+@pytest.fixture(scope="module")
+def sifs(image: Path) -> dict[str, Path]:
+    return {"mpich": stacks.mpich(image), "openmpi": stacks.open_mpi(image)}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_ranks_add_up_on_two_nodes(jobs: Jobs, sifs: dict[str, Path], name: str) -> None:
+    mpi, launcher, told = RIGHT[name]
+    program = jobs.slurm.programs / "mpi_sum.py"
+    script = jobs.written(sifs[mpi], "--launcher", launcher, "--", program, "mpi4py")
+    assert re.findall(r"--mpi=\w+", script) == [told] * bool(told)
+    job = jobs.run(script)
+    assert (job.state, sorted(job.output.splitlines())) == ("COMPLETED", SUMS), job.errors
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_shares_no_pmi_is_refused(jobs: Jobs, sifs: dict[str, Path], name: str) -> None:
+    mpi, launcher, words, says = WRONG[name]
+    done = jobs.ask(sifs[mpi], "--launcher", launcher, *words, "--", "train.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert "record.json" in done.stderr
+    assert "Use --launcher srun" in done.stderr
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_ranks_that_would_train_alone_end_with_the_reason(
+    jobs: Jobs, sifs: dict[str, Path], name: str
+) -> None:
+    """Each of them, though the launcher ends all with the first."""
+    mpi, library, words = ALONE[name]
+    program = jobs.slurm.programs / "mpi_sum.py"
+    job = jobs.run(jobs.written(sifs[mpi], *words, "--", program, library))
+    assert (job.state, job.output) == ("FAILED", "")
+    reason = r"rank (\d) of 4 would train alone: MPI counts 1 rank; "
+    assert sorted(re.findall(reason, job.errors)) == list("0123"), job.errors
+    torchrun = "torchrun" in name
+    assert ("torchrun starts ranks" in job.errors) == torchrun
+    assert torchrun or job.exit_code in ENDS
+
+
+def test_a_program_without_mpi_is_left_alone(jobs: Jobs, sifs: dict[str, Path]) -> None:
+    program = jobs.slurm.programs / "all_reduce.py"
+    words = ("--launcher", "mpirun", "--pmi", "none", "--", program, "3")
+    job = jobs.run(jobs.written(sifs["mpich"], *words))
+    assert job.state == "COMPLETED", job.errors
+    assert len(re.findall(r"^sum 12 of 4 ", job.output, re.MULTILINE)) == 4
+
+
+def trains(jobs: Jobs, sif: Path, launcher: str) -> None:
+    """Horovod's example learns: the losses fall, and the accuracy is good."""
+    folder = jobs.project / "examples"
+    shutil.copytree(ROOT / "examples", folder, dirs_exist_ok=True)
+    asked = ["--epochs", "5", "--min-accuracy", "0.9"]
+    words = ["--launcher", launcher, "--", folder / "train_digits_horovod.py", *asked]
+    job = jobs.run(jobs.written(sif, *words))
+    assert job.state == "COMPLETED", job.errors
+    losses = [float(loss) for loss in re.findall(r"loss (\d\.\d+)", job.output)]
+    assert len(losses) == 5, job.output
+    assert losses == sorted(losses, reverse=True)
+    assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
+
+
+@pytest.mark.parametrize("launcher", ["srun", "mpiexec"])
+def test_horovod_trains_over_mpich(jobs: Jobs, sifs: dict[str, Path], launcher: str) -> None:
+    trains(jobs, sifs["mpich"], launcher)
+
+
+@pytest.mark.slow
+@pytest.mark.build
+@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
+def test_horovod_trains_over_open_mpi(jobs: Jobs, image: Path, launcher: str) -> None:
+    """Slow as Horovod is compiled once more."""
+    trains(jobs, stacks.open_mpi_with_horovod(image), launcher)

@@ -1,0 +1,99 @@
+"""Launches that share nodes at the same time never meet each other's ranks."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.system.slurm.slurm import wait_for
+
+if TYPE_CHECKING:
+    from tests.system.slurm.slurm import Cluster
+
+pytestmark = pytest.mark.image
+
+
+# Where slurm.conf has MpiParams=ports=…, srun reserves ports of its own accord; and, up to Slurm
+# 25.11 at least, none for `--resv-ports` without a number, which it reads as 0 (slurm_opt.c).
+RESERVED, HASHED = "", "--resv-ports"
+PORTS = pytest.mark.parametrize("ports", [RESERVED, HASHED], ids=["reserved", "hashed"])
+
+
+def sums(output: str) -> list[tuple[int, int]]:
+    """The sum and the port that each rank printed."""
+    lines = re.findall(r"^sum (\d+) of \d+ at (\d+)$", output, re.MULTILINE)
+    return [(int(one), int(port)) for one, port in lines]
+
+
+def launch(slurm: Cluster, container: list[str], script: str, value: str) -> str:
+    words = [*container, "conda-python-distributed", f"{slurm.programs}/{script}", value]
+    return " ".join(words)
+
+
+@PORTS
+def test_two_jobs_on_the_same_nodes(slurm: Cluster, container: list[str], ports: str) -> None:
+    values = (1, 100)
+    script = "all_reduce.py" if ports == HASHED else "add_up.py"
+    jobs = [
+        slurm.submit(
+            f"srun {ports} {launch(slurm, container, script, str(value))}",
+            "--nodelist=nid001,nid002",
+            "--ntasks-per-node=1",
+        )
+        for value in values
+    ]
+    for job, value in zip(map(slurm.wait, jobs), values, strict=True):
+        assert job.state == "COMPLETED", job.errors
+        assert [total for total, _ in sums(job.output)] == [2 * value] * 2, job.output
+
+
+@pytest.mark.parametrize(
+    ("script", "steps", "ports"),
+    [("all_reduce.py", 2, RESERVED), ("add_up.py", 8, RESERVED), ("add_up.py", 8, HASHED)],
+    ids=["torch", "reserved", "hashed"],
+)
+def test_steps_of_one_job(
+    slurm: Cluster, container: list[str], script: str, steps: int, ports: str
+) -> None:
+    command = launch(slurm, container, script, "$((10 ** i))")
+    step = f"srun {ports} --exact --nodes=2 --ntasks=2 {command}"
+    loop = f"for i in {{0..{steps - 1}}}; do {step} & done; wait"
+    job = slurm.sbatch(loop, "--nodes=2", f"--ntasks-per-node={steps}")
+    assert job.state == "COMPLETED"
+    found = sums(job.output)
+    wanted = sorted([2 * 10**one for one in range(steps)] * 2)
+    assert sorted(total for total, _ in found) == wanted, job.errors
+    assert len({port for _, port in found}) == steps
+
+
+@PORTS
+def test_thirty_two_jobs_on_one_node(slurm: Cluster, container: list[str], ports: str) -> None:
+    line = f"srun {ports} {launch(slurm, container, 'add_up.py', '$SLURM_ARRAY_TASK_ID')}"
+    output = "--output=task-%a.txt", "--error=task-%a.txt"
+    slurm.submit(line, "--nodelist=nid001", "--ntasks=2", "--array=1-32", *output)
+    assert wait_for(lambda: not slurm.run("squeue", "--noheader").stdout, 60)
+    for task in range(1, 33):
+        said = (slurm.files.shared / f"task-{task}.txt").read_text()
+        assert [total for total, _ in sums(said)] == [2 * task] * 2, said
+
+
+def test_port_of_a_running_job_is_refused(slurm: Cluster, container: list[str]) -> None:
+    """By hand, two jobs can be given the same one. The second hears of it, the first goes on."""
+    ready = slurm.files.shared / "first"
+    code = f"import pathlib, time; pathlib.Path('{ready}').touch(); time.sleep(4); print('fine')"
+    step = ["srun", "--quiet", "--nodelist=nid001,nid002", "--ntasks-per-node=1", *container]
+    preset = {"MASTER_PORT": "24680"}
+    with slurm.start(*step, "conda-python-distributed", "-c", code, env=preset) as first:
+        assert wait_for(ready.exists, 20)
+        began = time.monotonic()
+        second = slurm.run(
+            *step, "conda-python-distributed", "-c", "print(1)", env=preset, check=False
+        )
+        assert second.returncode != 0
+        assert second.stdout == ""
+        assert second.stderr.count("MASTER_PORT='24680' is in use on nid001") == 2, second.stderr
+        assert time.monotonic() - began < 10
+        assert first.finish().stdout == "fine\nfine\n"

@@ -1,0 +1,151 @@
+"""Signals reach the handlers of the training script at once, and its exit code is the job's."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.system.slurm.slurm import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.system.slurm.slurm import Cluster, Running
+
+pytestmark = pytest.mark.image
+
+READY_SECONDS = 20
+LATEST = 1.0  # seconds from sending a signal until its handler runs
+CODES = {"SIGTERM": 44, "SIGINT": 45}  # of heed.py
+STEP = ("--nodelist=nid001,nid002", "--ntasks-per-node=1")
+
+
+@pytest.fixture
+def folder(slurm: Cluster, request: pytest.FixtureRequest) -> Path:
+    folder = slurm.files.shared / str(abs(hash(request.node.nodeid)))
+    folder.mkdir()
+    return folder
+
+
+def start(slurm: Cluster, folder: Path, *words: object, host: str = "login1") -> Running:
+    """Start heed.py as two ranks, and wait until their handlers are there."""
+    running = slurm.start(*words, slurm.programs / "heed.py", folder, host=host)
+    ready = wait_for(
+        lambda: len(list(folder.glob("*.ready"))) == 2 or running.process.poll() is not None,
+        READY_SECONDS,
+    )
+    if not ready or running.process.poll() is not None:
+        with running:
+            running.process.kill()
+            pytest.fail(running.finish().stderr)
+    return running
+
+
+def delays(folder: Path, name: str, sent: float) -> list[float]:
+    """How long the signal took to each rank."""
+    files = [folder / f"{rank}.{name}" for rank in (0, 1)]
+    if not wait_for(lambda: all(file.exists() for file in files), LATEST + 5):
+        pytest.fail(f"{name} did not reach every rank: {sorted(folder.iterdir())}")
+    return [float(file.read_text()) - sent for file in files]
+
+
+def check(folder: Path, running: Running, last: str, send: Callable[[str], object]) -> str:
+    """Send signals that Python goes on after, and one that ends it; return what was said."""
+    with running:
+        for name in ("SIGUSR1", "SIGUSR2", last):
+            sent = time.time()
+            send(name)
+            assert max(delays(folder, name, sent)) < LATEST, name
+        done = running.finish(20)
+    assert done.returncode == CODES[last], done.stderr
+    return done.stderr
+
+
+def scancel(slurm: Cluster) -> Callable[[str], object]:
+    """What sends a signal to the only step of the only job."""
+    job = slurm.run("squeue", "--noheader", "--format=%i").stdout.strip()
+    return lambda name: slurm.run("scancel", f"--signal={name}", f"{job}.0")
+
+
+@pytest.mark.parametrize("last", CODES)
+def test_scancel(slurm: Cluster, container: list[str], folder: Path, last: str) -> None:
+    words = ["srun", "--quiet", *STEP, *container, "conda-python-distributed"]
+    running = start(slurm, folder, *words)
+    check(folder, running, last, scancel(slurm))
+
+
+@pytest.mark.parametrize("last", CODES)
+def test_ranks_of_one_task_hear_of_signals_too(
+    slurm: Cluster, container: list[str], folder: Path, last: str
+) -> None:
+    """By torchrun's agent, which ends with a status of its own."""
+    agent = ["srun", "--quiet", "--nodelist=nid001", "--ntasks=1", *container]
+    running = start(slurm, folder, *agent, "conda-python-distributed", "--nproc-per-node=2")
+    with running:
+        send = scancel(slurm)
+        for name in ("SIGUSR1", "SIGUSR2", last):
+            sent = time.time()
+            send(name)
+            assert max(delays(folder, name, sent)) < LATEST, name
+        done = running.finish(20)
+    assert done.returncode in (CODES[last], 128 + signal.Signals[last]), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_srun_passes_signals_on(slurm: Cluster, container: list[str], folder: Path) -> None:
+    """SIGINT only if asked to; SIGTERM never, which makes it kill the step at once."""
+    words = ["srun", "--quiet", "--disable-status", *STEP, *container, "conda-python-distributed"]
+    running = start(slurm, folder, *words)
+    check(folder, running, "SIGINT", lambda name: running.process.send_signal(number(name)))
+
+
+def number(name: str) -> signal.Signals:
+    return signal.Signals[name]
+
+
+@pytest.mark.parametrize("last", CODES)
+def test_exec_without_a_scheduler(
+    slurm: Cluster, container: list[str], folder: Path, last: str
+) -> None:
+    """The container's process is all that its user knows. One rank, so it is both of the two."""
+    (folder / "1.ready").touch()
+    running = start(slurm, folder, *container, "conda-python-distributed", host="nid003")
+    for name in ("SIGUSR1", "SIGUSR2", last):
+        (folder / f"1.{name}").write_text("0")
+    check(folder, running, last, lambda name: running.process.send_signal(number(name)))
+
+
+def test_scancel_alone_gives_time_for_a_checkpoint(
+    slurm: Cluster, container: list[str], folder: Path
+) -> None:
+    """SIGTERM, and only after KillWait SIGKILL."""
+    words = ["srun", "--quiet", *STEP, *container, "conda-python-distributed"]
+    with start(slurm, folder, *words) as running:
+        sent = time.time()
+        slurm.run("scancel", "--user=root")
+        assert max(delays(folder, "SIGTERM", sent)) < LATEST
+        assert running.finish(20).returncode != 0
+
+
+def test_checkpoint_is_written_at_usr1_and_the_training_goes_on(
+    slurm: Cluster, container: list[str], folder: Path
+) -> None:
+    checkpoint = folder / "digits.pt"
+    training = f"{ROOT}/examples/train_digits.py --epochs 1000 --batch-size 256"
+    words = " ".join([*container, "conda-python-distributed", training])
+    job = slurm.submit(f"srun {words} --checkpoint {checkpoint}", *STEP, cwd=ROOT)
+    assert wait_for(lambda: "epoch 1/" in slurm.output(job), 40), slurm.output(job, "err")
+    slurm.run("scancel", "--signal=USR1", f"{job}.0")
+    saved = f": saved {checkpoint}"
+    assert wait_for(lambda: saved in slurm.output(job), 20), slurm.output(job)
+    epochs = slurm.output(job).count("/1000 loss")
+    assert wait_for(lambda: slurm.output(job).count("/1000 loss") > epochs, 20)
+    slurm.run("scancel", "--signal=TERM", f"{job}.0")
+    done = slurm.wait(job)
+    assert "stopped by SIGTERM" in done.output, done.errors
+    assert (done.state, done.exit_code) == ("FAILED", "143:0")

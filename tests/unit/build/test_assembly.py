@@ -1,0 +1,122 @@
+"""The same results of steps are the same SIF, bit for bit, for every image at every site."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from sifwright.build.steps.assemble import assemble
+from sifwright.catalog.model import LayerFile
+from sifwright.images.sif import sif_file
+from sifwright.images.squashfs.make_squashfs import squashfs_of
+from sifwright.render.definition import definition
+from tests.unit.conftest import MACHINE
+from tests.unit.render.test_goldens import PAIRS, PLANS
+from tests.unit.stores import key_of, new_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.build.cache.store import CacheEntry, Store
+    from sifwright.build.request.build_context import BuildContext, Layout
+    from sifwright.plan.model import Plan
+
+_METADATA = {"labels": {"org.label-schema.schema-version": "1.0"}, "environment": ""}
+_NOBODY = 65534
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One that other users may look into; what the test changes is as before afterwards."""
+    mask, cores, here = os.umask(0o022), os.sched_getaffinity(0), Path.cwd()
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+    os.umask(mask)
+    os.sched_setaffinity(0, cores)
+    os.chdir(here)
+
+
+def _results(store: Store, plan: Plan) -> list[CacheEntry]:
+    """A small squashfs for every step."""
+    found: list[CacheEntry] = []
+    for number, step in enumerate(plan.steps):
+        name = f"/opt/{step.layer.name}/file"
+        files = [LayerFile(path=name, data=step.id.encode() * 999, executable=False)]
+        facts = {
+            "layer": step.layer.name,
+            "below": found[-1].key if found else "",
+            "made": f"2026-01-01T00:00:{number:02}+00:00",
+            "folders": {"opt": 0o2775},
+            "metadata": _METADATA,
+        }
+        with store.folder() as made:
+            data = squashfs_of(files, {}, number, plan.site.compression)
+            (made / "layer.sqfs").write_bytes(data)
+            found.append(
+                store.put(key_of(f"{number} {step.id} {plan.site.compression}"), made, facts)
+            )
+    return found
+
+
+def _assembled(plan: Plan, results: list[CacheEntry], folder: Path, layout: Layout) -> str:
+    work = folder / "work"
+    for path in (folder / "made", work):
+        path.mkdir(parents=True)
+    text = definition(plan, MACHINE)
+    made = folder / "made"
+    task = SimpleNamespace(plan=plan, definition=text, layout=layout, made=made, log=folder / "log")
+    digest = assemble(cast("BuildContext", task), results, work, lambda _: False)
+    assert sif_file.partitions(made / "image.sif")
+    return digest
+
+
+def _somewhere_else(
+    plan: Plan, results: list[CacheEntry], folder: Path, layout: Layout, queue: object
+) -> None:
+    """As another user with another umask, on one core, in another folder and time zone."""
+    os.umask(0o007)
+    os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
+    os.environ.update(TZ="Asia/Tokyo", LC_ALL="C", SOURCE_DATE_EPOCH="1")
+    if os.geteuid() == 0:
+        os.setgid(_NOBODY)
+        os.setuid(_NOBODY)
+    os.chdir(folder)
+    queue.put(_assembled(plan, results, folder / "deeper" / "still", layout))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("layout", ["layered", "flat"])
+def test_every_image_at_every_site(folder: Path, layout: Layout) -> None:
+    store = new_store(folder / "store")
+    for path in (folder / "store", folder / "store/entries"):
+        path.chmod(0o755)
+    fork, digests = multiprocessing.get_context("fork"), set()
+    queue = fork.SimpleQueue()
+    for site, name in PAIRS:
+        plan = cast("Plan", PLANS[site, name])
+        results = _results(store, plan)
+        for one in results:
+            one.folder.chmod(0o755)
+        os.umask(0o077)
+        digest = _assembled(plan, results, folder / "here", layout)
+        os.umask(0o022)
+        (folder / "there").mkdir(mode=0o777)
+        (folder / "there").chmod(0o777)
+        child = fork.Process(
+            target=_somewhere_else, args=(plan, results, folder / "there", layout, queue)
+        )
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+        assert queue.get() == digest, (site, name)
+        digests.add(digest)
+        for place in ("here", "there"):
+            shutil.rmtree(folder / place)
+    assert len(digests) == len(PAIRS) >= 20

@@ -1,0 +1,292 @@
+"""What of the mirrors file reaches the build, the header of a definition file, and the checks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.build.checks import network_checks
+from sifwright.build.request import host_settings
+from sifwright.catalog.load import load_catalog
+from sifwright.catalog.model import Bootstrap, Download, Value
+from sifwright.host.network import apt_mirror, pip_settings
+from sifwright.plan.model import Plan, StepSource
+from sifwright.plan.resolve import resolve
+from sifwright.render.definition import definition
+from tests.servers import send, serve
+from tests.unit.mirror_files import ALL, MirrorsFile, empty
+from tests.unit.wheels import add_wheel
+
+if TYPE_CHECKING:
+    from http.server import BaseHTTPRequestHandler
+    from pathlib import Path
+
+
+@pytest.fixture
+def plan(project: Path) -> Plan:
+    return resolve(load_catalog(project / "defs", project), "here", "", [])
+
+
+# ---- what the build gets --------------------------------------------------------------------
+
+
+def test_folders_are_bound_and_rules_lead_there(
+    mirrors_file: MirrorsFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pip_settings, "_pip_config", str)
+    mirrors_file.write(ALL)
+    settings = host_settings.prepare(empty(tmp_path))
+    places = dict(word.split(":")[:2] for word in settings.binds)
+    assert places.pop(str(tmp_path / "out" / "mnt")) == "/mnt"
+    here = {path.removeprefix(f"{tmp_path}/"): place for path, place in places.items()}
+    assert sorted(here) == ["git/libfabric.git", "ubuntu", "wheels"]
+    assert all(word.endswith(":ro") for word in settings.binds[1:])
+    prepared = tmp_path / "out" / "machine"
+    rules = dict(line.split() for line in (prepared / "mirrors").read_text().splitlines())
+    assert rules["https://download.pytorch.org/whl"] == f"file://{here['wheels']}"
+    assert rules["http://archive.ubuntu.com/ubuntu"] == f"file://{here['ubuntu']}"
+    # What debootstrap, which runs on the machine itself, writes into the image's sources.
+    assert rules[f"file://{tmp_path}/ubuntu"] == f"file://{here['ubuntu']}"
+    assert "docker.io" not in rules
+    environment = (prepared / "environment").read_text()
+    assert "export PIP_INDEX_URL=https://pypi.site.example/simple\n" in environment
+    assert f"export PIP_FIND_LINKS='file://{here['wheels']} /nowhere'\n" in environment
+    assert "export PIP_NO_INDEX=False\n" in environment
+    for name in ("mirrors", "gitconfig", "pins", "environment"):
+        assert (prepared / name).stat().st_mode & 0o777 == 0o600
+
+
+def _docker(plan: Plan, image: str) -> Plan:
+    """The same plan on an image of a registry."""
+    lines = [("Bootstrap", "docker"), ("From", image)]
+    bootstrap = tuple(Bootstrap(keyword=key, literal=value) for key, value in lines)
+    base = replace(plan.steps[0], layer=replace(plan.steps[0].layer, bootstrap=bootstrap))
+    return replace(plan, steps=(base, *plan.steps[1:]))
+
+
+IMAGES = {
+    "debian:bookworm": "registry.site.example/dockerhub/library/debian:bookworm",
+    "docker://pytorch/pytorch": "registry.site.example/dockerhub/pytorch/pytorch:latest",
+    "nvcr.io/nvidia/pytorch:25.06-py3": "127.0.0.1:5000/nvidia/pytorch:25.06-py3",
+    "nvcr.io/other/x:1": "nvcr.io/other/x:1",
+    "quay.io/a/b@sha256:" + "0" * 64: "quay.io/a/b@sha256:" + "0" * 64,
+}
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_the_base_image_comes_from_the_mirror(
+    image: str, mirrors_file: MirrorsFile, plan: Plan
+) -> None:
+    mirrors_file.write(ALL)
+    changed = _docker(plan, image)
+    text = definition(changed, host_settings.values(changed))
+    assert f"\nFrom: {IMAGES[image]}\n" in text
+
+
+def test_a_site_may_have_a_mirror_of_docker_hub(plan: Plan) -> None:
+    """Where the mirrors file says nothing about it."""
+    site = replace(plan.site, registry_mirror="hub.site.example/x")
+    for name, found in (
+        ("rocm/a:1", "hub.site.example/x/rocm/a:1"),
+        ("nvcr.io/a:1", "nvcr.io/a:1"),
+    ):
+        changed = replace(_docker(plan, name), site=site)
+        assert f"\nFrom: {found}\n" in definition(changed, host_settings.values(changed))
+
+
+def test_debootstrap_uses_the_mirror(mirrors_file: MirrorsFile, plan: Plan) -> None:
+    mirrors_file.write(ALL)
+    assert host_settings.values(plan)["debian-mirror"] == "https://apt.site.example/debian"
+    lines = (Bootstrap(keyword="MirrorURL", literal="http://archive.ubuntu.com/ubuntu/"),)
+    base = replace(plan.steps[0], layer=replace(plan.steps[0].layer, bootstrap=lines))
+    found = host_settings.values(replace(plan, steps=(base, *plan.steps[1:])))
+    assert found["MirrorURL"].startswith("file:///")
+
+
+@pytest.mark.parametrize(
+    ("rule", "by_apt", "found"),
+    [
+        ("", "", "https://apt.site.example/debian-security"),
+        ("", "http://security.example/x", "http://security.example/x"),
+        ("https://y.example/security", "http://x.example", "https://y.example/security"),
+    ],
+)
+def test_where_the_security_archive_is(  # noqa: PLR0913  # fixtures
+    mirrors_file: MirrorsFile,
+    plan: Plan,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    rule: str,
+    by_apt: str,
+    found: str,
+) -> None:
+    """By the mirrors file, else by apt, else beside the other archive."""
+    answers = {apt_mirror.SECURITY: by_apt}
+    monkeypatch.setattr(apt_mirror, "mirror", lambda name: answers.get(name, ""))
+    added = f"apt:\n  debian-security: {rule}\n" if rule else "apt:\n"
+    mirrors_file.write(ALL.replace("apt:\n", added))
+    assert host_settings.values(plan)["debian-security-mirror"] == found
+    host_settings.prepare(empty(tmp_path))
+    lines = (tmp_path / "out" / "machine" / "mirrors").read_text().splitlines()
+    # The step knows by itself what lies beside the archive that it was made from.
+    assert (f"debian-security {found}" in lines) == bool(rule or by_apt)
+
+
+def test_a_mirror_given_as_an_option_has_the_security_archive_beside_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apt_mirror, "mirror", lambda _: "")
+    catalog = load_catalog(project / "defs", project)
+    plan = resolve(catalog, "here", "", ["base.mirror=http://lab.example/debian/"])
+    found = host_settings.values(plan)["debian-security-mirror"]
+    assert found == "http://lab.example/debian-security"
+
+
+# ---- the check before the build -------------------------------------------------------------
+
+
+def _with_sources(plan: Plan, *sources: StepSource) -> Plan:
+    step = replace(
+        plan.steps[-1], sources=sources, layer=replace(plan.steps[-1].layer, downloads=())
+    )
+    return replace(plan, steps=(step,))
+
+
+def _source(kind: str, url: str) -> StepSource:
+    known: dict[str, object] = {"name": kind, "ref": "v1", "version": "1", "digest": ""}
+    return StepSource(kind=kind, url=url, **known)  # type: ignore[arg-type]
+
+
+def test_every_source_is_asked_for_through_the_mirrors(
+    mirrors_file: MirrorsFile, plan: Plan
+) -> None:
+    asked = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        send(handler, 200 if "good" in handler.path else 404)
+
+    with serve(answer) as url:
+        rules = {"git": {"https://g.example/": f"{url}/g"}, "archives": {"https://f.example": url}}
+        mirrors_file.write(json.dumps(rules))
+        wanted = _with_sources(
+            plan,
+            _source("git", "https://g.example/good.git"),
+            _source("git", "https://g.example/bad.git"),
+            _source("archive", "https://f.example/good.tgz"),
+            _source("archive", "https://f.example/bad.tgz"),
+            _source("git", "http://127.0.0.1:9/silent.git"),
+        )
+        found = sorted(problem.what for problem in network_checks.problems(wanted, {}))
+    assert "/g/good.git/info/refs?service=git-upload-pack" in asked
+    words, missing = "cannot be had from", "HTTP 404 Not Found"
+    assert found == [
+        f"the source archive {words} https://f.example/bad.tgz (asked: {url}/bad.tgz): {missing}",
+        f"the source git {words} http://127.0.0.1:9/silent.git: Connection refused",
+        f"the source git {words} https://g.example/bad.git (asked: {url}/g/bad.git): {missing}",
+    ]
+
+
+def test_an_index_of_wheels_is_asked_where_the_mirrors_file_leads(
+    mirrors_file: MirrorsFile, plan: Plan
+) -> None:
+    """By pip itself, which finds the wheel in a folder that stands for a public index."""
+    add_wheel(mirrors_file.write(ALL).parent / "wheels" / "cpu" / "toy")
+    rules = "wheels: {https://w.example/whl: ./wheels}\npip: {index-url: 'file:///nowhere'}\n"
+    mirrors_file.write(rules)
+
+    def problems(version: str) -> list[str]:
+        download = Download(what="toy", pip=f"toy=={version}", index="https://w.example/whl/cpu")
+        step = plan.steps[-1]
+        step = replace(step, layer=replace(step.layer, downloads=(download,)))
+        wanted = replace(plan, steps=(step,), facts={"python": "3.11"})
+        return [problem.what for problem in network_checks.problems(wanted, {})]
+
+    assert problems("1.0") == []
+    (said,) = problems("2.0")
+    assert said.startswith("pip finds no wheel of toy==2.0 for Python 3.11")
+    assert f"and file://{mirrors_file.folder}/wheels/cpu" in said
+
+
+def test_an_index_that_gives_no_page_is_told_from_one_without_the_wheel(
+    mirrors_file: MirrorsFile, plan: Plan
+) -> None:
+    """pip's words are the same."""
+    download = Download(what="toy", pip="toy==1.0")
+    step = plan.steps[-1]
+    step = replace(step, layer=replace(step.layer, downloads=(download,)))
+    wanted = replace(plan, steps=(step,), facts={"python": "3.11"})
+
+    def problem(index: str) -> str:
+        mirrors_file.write(f"pip: {{index-url: '{index}', trusted-host: 127.0.0.1}}\n")
+        (found,) = network_checks.problems(wanted, {})
+        assert found.what.startswith("pip finds no wheel of toy==1.0")
+        return found.what.partition("No matching distribution found for toy==1.0")[2]
+
+    with serve(lambda handler: send(handler, 401)) as url:
+        assert f"    | {url}/simple/toy/: Unauthorized" in problem(f"{url}/simple")
+    with serve(lambda handler: send(handler, 200, b"<html></html>")) as url:
+        assert url not in problem(f"{url}/simple")
+    assert "Connection refused" in problem("http://127.0.0.1:9/simple")
+    assert "nowhere.invalid/simple/toy/: [Errno -" in problem("https://nowhere.invalid/simple")
+
+
+def test_a_download_with_an_empty_option_is_not_needed(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it stands in the requirement."""
+    asked: list[str] = []
+
+    def ask(requirements: list[str], _index: str, _plan: Plan) -> str:
+        asked.extend(requirements)
+        return ""
+
+    monkeypatch.setattr(network_checks, "_ask_pip", ask)
+    pip = ("a=={version}+{wheel}", "b=={text}+{wheel}", "c=={version}+{text}", "d=={text}", "e")
+    step = next(step for step in plan.steps if step.layer.name == "tool")
+    downloads = tuple(Download(what=text[0], pip=text) for text in pip)
+    options = {**step.options, "text": Value(value="", origin="test")}
+    step = replace(step, layer=replace(step.layer, downloads=downloads), options=options)
+    assert list(network_checks.problems(replace(plan, steps=(step,)), {})) == []
+    assert asked == [f"a=={options['version'].text}+{options['wheel'].text}", "e"]
+
+
+def test_a_server_that_knows_no_head_is_asked_for_the_file(plan: Plan) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        send(handler, 405 if handler.command == "HEAD" else 200)
+
+    with serve(answer) as url:
+        wanted = _with_sources(plan, _source("archive", f"{url}/x.tgz"))
+        assert list(network_checks.problems(wanted, {})) == []
+
+
+def test_an_archive_out_of_reach_names_how_to_do_without(plan: Plan) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        send(handler, 404 if "-security" in handler.path else 200)
+
+    options = {
+        **plan.steps[0].options,
+        "mirror": Value(value="", origin="layer default"),
+        "updates": Value(value=True, origin="layer default"),
+    }
+    download = Download(
+        what="Debian's security updates",
+        option="mirror",
+        machine="debian-security-mirror",
+        url="dists/x-security/Release",
+        when="updates",
+    )
+    base = replace(plan.steps[0], options=options, sources=())
+    base = replace(base, layer=replace(base.layer, name="base", downloads=(download,)))
+    off = replace(base, options={**options, "updates": Value(value=False, origin="--set")})
+    with serve(answer) as url:
+        facts = {"debian-security-mirror": f"{url}/debian-security"}
+        (said,) = network_checks.problems(replace(plan, steps=(base,)), facts)
+        assert list(network_checks.problems(replace(plan, steps=(off,)), facts)) == []
+    place = f"{url}/debian-security/dists/x-security/Release"
+    assert f"Debian's security updates cannot be reached at {place}: HTTP 404" in str(said)
+    assert "--set base.mirror=…, or --set base.updates=false." in str(said)

@@ -1,0 +1,182 @@
+"""What steps do with what a disk makes of their results and of the image that they start from."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from sifwright.build.cache.store import Store
+from sifwright.build.layers.pack import LISTING, SQUASHFS, PackedLayer
+from sifwright.build.request.inputs import Inputs
+from sifwright.build.request.output_parser import OutputParser
+from sifwright.build.steps import step_runner, stepwise
+from sifwright.build.steps.step_runner import StepRunner
+from sifwright.catalog import load
+from sifwright.errors import BuildError
+from sifwright.images.sif.write_sif import PartitionError
+from sifwright.plan.resolve import resolve
+from sifwright.render.singularity_metadata import LABELS
+from sifwright.system import file_digests
+from sifwright.system.progress import QuietProgress, Timer
+from tests.unit.stores import spoil
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from sifwright.build.cache.store import CacheEntry
+    from sifwright.build.request.build_context import BuildContext
+    from sifwright.build.steps.sandbox import Sandbox
+    from sifwright.plan.model import Plan
+
+LAYERS = ("base", "tool", "extra")
+FIX = "Check the disk, or choose another folder with SIFWRIGHT_CACHE."
+
+
+class Ground:
+    """Stands in for a sandbox: notes which steps ran."""
+
+    def __init__(self, folder: Path) -> None:
+        self.temporary, self.log = folder / "work", folder / "log"
+        self.owners, self.mirrors = folder / "owners", dict[str, str]()
+        self.watcher = OutputParser(timer=Timer(QuietProgress()), fix="")
+        self.ran: list[int] = []
+
+    def run(self, number: int, _below: Sequence[CacheEntry], work: Path, **_: object) -> Any:
+        self.ran.append(number)
+        labels = work / LABELS.lstrip("/")
+        labels.parent.mkdir(parents=True)
+        labels.write_text("{}")
+        return SimpleNamespace(changes=work, tree=work, kept={})
+
+    def discard(self) -> None:
+        """There is no tree."""
+
+
+def pack(_changes: Path, made: Path, *_: object, **__: object) -> PackedLayer:
+    (made / SQUASHFS).write_text("packed")
+    (made / LISTING).write_text("listing")
+    return PackedLayer(
+        squashfs=made / SQUASHFS,
+        listing=made / LISTING,
+        entries=1,
+        bytes=1,
+        whiteouts=0,
+        capabilities=False,
+        doubts="",
+    )
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    path = tmp_path / "base.sif"
+    path.write_bytes(b"good")
+    return path
+
+
+@pytest.fixture
+def plan(project: Path, base: Path) -> Plan:
+    """The small image, on a SIF."""
+    path = project / "defs" / "layers" / "base" / "layer.yaml"
+    options, _, _ = path.read_text().partition("bootstrap:")
+    path.write_text(f"{options}bootstrap:\n  Bootstrap: localimage\n  From: {base}\n")
+    return resolve(load.load_catalog(project / "defs", project), "here", "small", [])
+
+
+@pytest.fixture
+def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(step_runner, "pack", pack)
+    return Ground(tmp_path)
+
+
+def made_by(plan: Plan, ground: Ground, *, reads_all: bool = False) -> StepRunner:
+    store = Store.open()
+    return StepRunner(
+        plan=plan,
+        cached=stepwise.cached_steps(plan, Inputs(record={}), store),
+        sandbox=cast("Sandbox", ground),
+        compression="zstd",
+        reads_all=reads_all,
+    )
+
+
+def harm(number: int) -> None:
+    """Change a byte of the result of that step, if it is there."""
+    store = Store.open()
+    for entry in store.entries():
+        if entry.manifest["layer"] == LAYERS[number]:
+            spoil(entry.file(SQUASHFS), b"pAcked")
+
+
+def test_what_is_damaged_once_is_made_again(plan: Plan, ground: Ground) -> None:
+    with made_by(plan, ground).results() as results:
+        assert ground.ran == [0, 1, 2]
+    harm(1)
+    with made_by(plan, ground, reads_all=True).results() as results:
+        assert ground.ran == [0, 1, 2, 1]
+    assert [entry.manifest["layer"] for entry in results] == list(LAYERS)
+
+
+def test_what_is_damaged_each_time_ends_the_build(
+    plan: Plan, ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk makes something else of all that the first step makes."""
+    real = Store.put
+
+    def put(self: Store, key: str, made: Path, facts: Mapping[str, Any]) -> CacheEntry:
+        assert len(ground.ran) < 10, "it would never end"
+        entry = real(self, key, made, facts)
+        harm(0)
+        return entry
+
+    monkeypatch.setattr(Store, "put", put)
+    # Each step takes hours.
+    monkeypatch.setattr(step_runner, "_MOMENT", 0.0)
+    with (
+        pytest.raises(BuildError, match=r"what layer 'base' made was damaged twice") as caught,
+        made_by(plan, ground, reads_all=True).results(),
+    ):
+        pass
+    assert ground.ran == [0, 1, 0, 1]
+    assert caught.value.problems[0].fix == FIX
+    assert re.search(r"/cache/steps-1/entries/[0-9a-f]{64}$", caught.value.problems[0].where)
+
+
+def test_the_same_while_it_is_put_together(
+    plan: Plan, ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def assemble(_task: object, results: Sequence[CacheEntry], *_: object) -> str:
+        tried.append(len(results))
+        assert len(tried) < 5, "it would never end"
+        harm(2)
+        raise PartitionError(results[2].file(SQUASHFS), "has another sha256")
+
+    monkeypatch.setattr(stepwise, "assemble", assemble)
+    task = cast("BuildContext", SimpleNamespace(plan=plan, watcher=ground.watcher))
+    ground.temporary.mkdir()
+    with pytest.raises(BuildError, match=r"what layer 'extra' made was damaged twice"):
+        stepwise._made(task, made_by(plan, ground), tmp_path)  # noqa: SLF001
+    assert tried == [3, 3]
+
+
+def test_a_base_that_the_disk_changed_is_noticed(
+    plan: Plan, ground: Ground, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inode, size and times are what they were, so its digest is remembered."""
+    monkeypatch.setattr(file_digests, "identity", lambda _status: "as if nothing had touched it")
+    making = made_by(plan, ground)
+    base.write_bytes(b"gOod")
+    expected = r"base\.sif: was changed while the image was built from it"
+    with pytest.raises(BuildError, match=expected), making.results():
+        pass
+    assert (ground.ran, Store.open().all_keys()) == ([0], [])
+    # What is there by now is another base, and known as that.
+    file_digests._digest.cache_clear()  # noqa: SLF001
+    with made_by(plan, ground).results() as results:
+        assert len(results) == 3

@@ -1,0 +1,103 @@
+"""What is in defs/ itself, and the schemas it is held against."""
+
+import json
+import re
+import subprocess
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from sifwright.catalog import schema
+from sifwright.catalog.model import Catalog, Option, TableCell
+from tests.unit.conftest import CHECKOUT, program
+
+SCRIPTS = sorted((CHECKOUT / "defs" / "layers").glob("*/*.sh"))
+SCHEMAS = ("site", "image", "layer", "pins", "versions", "mirrors")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_script(script: Path) -> None:
+    text = script.read_text()
+    assert text.startswith("#!/bin/bash\n# "), "shebang, then what it does"
+    assert "set -euo pipefail\n" in text
+    assert "{{" not in text
+    subprocess.run([program("bash"), "-n", script], check=True)
+
+
+def test_scripts_are_clean_for_shellcheck() -> None:
+    """All at once: its start takes longer than its work."""
+    done = subprocess.run(
+        [program("shellcheck"), *SCRIPTS], cwd=CHECKOUT, check=False, capture_output=True, text=True
+    )
+    assert done.stdout == ""
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schema_is_valid(name: str) -> None:
+    text = resources.files("sifwright").joinpath("catalog", "schemas", f"{name}.json").read_text()
+    Draft202012Validator.check_schema(json.loads(text))
+
+
+def test_there_is_no_other_schema() -> None:
+    found = {
+        path.name for path in resources.files("sifwright").joinpath("catalog", "schemas").iterdir()
+    }
+    assert found == {f"{name}.json" for name in SCHEMAS}
+
+
+def test_every_layer_has_a_test_and_is_described(real: Catalog) -> None:
+    for layer in real.layers.values():
+        assert layer.test, f"{layer.name} has no test.sh"
+        assert len(layer.summary) > 10
+        assert layer.disk_mb > 0, f"{layer.name} does not say what space it takes"
+
+
+def test_every_option_is_described(real: Catalog) -> None:
+    for layer in real.layers.values():
+        for option in layer.options.values():
+            assert len(option.description) > 10, f"{layer.name}.{option.name}"
+            assert not option.description.endswith(".")
+
+
+def test_every_version_is_exact(real: Catalog) -> None:
+    """Nothing that a layer installs by default floats."""
+    for layer in real.layers.values():
+        for option in layer.options.values():
+            if option.description.startswith(("Version of", "Exact version")):
+                for version in _defaults(real, option):
+                    assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", version), option
+
+
+def _defaults(real: Catalog, option: Option) -> list[str]:
+    """The option's default, or all that it may be looked up as."""
+    if isinstance(option.derived, TableCell):
+        rows = real.versions[option.derived.table].values()
+        cells = (row.get(option.derived.column, ()) for row in rows)
+        return [version for cell in cells for version in cell]
+    return [str(option.default)]
+
+
+def test_the_default_versions_are_in_the_matrix(real: Catalog) -> None:
+    torch = real.layers["pytorch-wheel"].options["version"].default
+    assert str(torch) in real.versions["torch"]
+
+
+def test_every_variant_has_a_vendor(real: Catalog) -> None:
+    for torch, cells in real.versions["torch"].items():
+        assert set(cells["wheels"]) <= set(real.versions["wheels"]), torch
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "answer"),
+    [
+        ("lcoal", ["local", "lumi"], "Did you mean 'local'? Known: local, lumi."),
+        ("x", ["local"], "Known: local."),
+        ("x", [], "There are none."),
+        ("a", [str(n) for n in range(100, 150)], "Known: 100 … 149."),
+    ],
+)
+def test_did_you_mean(word: str, known: list[str], answer: str) -> None:
+    assert schema.did_you_mean(word, known) == answer

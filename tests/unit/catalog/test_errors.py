@@ -1,0 +1,48 @@
+"""Every refusal: its exit code and its whole text, as errors/<case>.txt shows them."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.unit import golden
+from tests.unit.cases import CASES
+from tests.unit.conftest import Cli
+
+MESSAGES = Path(__file__).parents[1] / "errors"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_message(name: str, project: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.parent)
+    for change in CASES[name].changes:
+        change(project / "defs")
+    result = run_cli("--project", "project", *CASES[name].command)
+    assert result.out == ""
+    assert result.err.startswith("sifwright: ")
+    command = shlex.join(("sifwright", *CASES[name].command)).encode("unicode_escape").decode()
+    golden.check(MESSAGES / f"{name}.txt", f"$ {command}\nexit {result.code}\n{result.err}")
+
+
+def test_the_project_is_good_before_it_is_spoilt(project: Path, run_cli: Cli) -> None:
+    for command in ("list", "plan", "render"):
+        site = [] if command == "list" else ["here"]
+        result = run_cli("--project", project, command, *site)
+        assert (result.code, result.err) == (0, "")
+
+
+def test_no_message_is_left_over() -> None:
+    assert {path.stem for path in MESSAGES.glob("*.txt")} <= set(CASES)
+
+
+def test_messages_say_what_to_do() -> None:
+    """Below each finding an indented line with what to do about it; no path of this machine."""
+    for name in CASES:
+        lines = (MESSAGES / f"{name}.txt").read_text().splitlines()
+        code, findings = int(lines[1].removeprefix("exit ")), lines[2:]
+        assert code in {2, 3, 4}, name
+        assert all(line.startswith(("sifwright: ", "    ")) for line in findings), name
+        starts = [n for n, line in enumerate(findings) if line.startswith("sifwright: ")]
+        assert all(findings[n + 1].startswith("    ") for n in starts), name
+        assert not re.search(r"/(tmp|work|home|root)/", "".join(findings)), name

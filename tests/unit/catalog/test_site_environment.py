@@ -1,0 +1,148 @@
+"""The file site-environment: made from the site, carried by the image, part of its identity."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sifwright.catalog import load, site_environment
+from sifwright.catalog.model import Catalog, Environment
+from sifwright.catalog.script_rules import refuse_text
+from sifwright.plan.resolve import resolve
+from sifwright.render.definition import definition
+from tests.unit import deffile, hostile
+from tests.unit.broken import EXTRA, SITE, append
+from tests.unit.conftest import CHECKOUT, MACHINE
+
+SITES = list(load.load_catalog(CHECKOUT / "defs", CHECKOUT).sites)
+FOLDER = "/.sifwright/layers/run-scripts"
+
+
+def _read(text: str) -> dict[str, dict[str, str]]:
+    """As the run scripts do: sections, comments, and NAME=VALUE with the value as it stands."""
+    found: dict[str, dict[str, str]] = {}
+    for line in text.split("\n"):
+        if line.startswith("["):
+            found[line[1:-1]] = {}
+        elif line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            found[list(found)[-1]][name] = value
+    return found
+
+
+def test_lumi(real: Catalog) -> None:
+    text = site_environment.text(real.sites["lumi"])
+    assert text.splitlines()[:6] == [
+        "# Site lumi. NAME=VALUE, each set only if unset; sections: which launches.",
+        "[always]",
+        "SIFWRIGHT_SITE=lumi",
+        "SIFWRIGHT_VENDOR=amd",
+        "SIFWRIGHT_INTERFACE=hsn0",
+        "SIFWRIGHT_GPU_VISIBILITY=own",
+    ]
+    assert list(_read(text)) == ["always", "one-node", "several-nodes"]
+    assert _read(text)["several-nodes"]["NCCL_SOCKET_IFNAME"] == "hsn0,hsn1,hsn2,hsn3"
+
+
+def test_facts_that_a_site_has_not_are_left_out(real: Catalog) -> None:
+    found = _read(site_environment.text(real.sites["local"]))
+    assert found == {
+        "always": {"SIFWRIGHT_SITE": "local", "SIFWRIGHT_VENDOR": "cpu"},
+        "one-node": {},
+        "several-nodes": {},
+    }
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_the_image_carries_it(real: Catalog, site: str) -> None:
+    plan = resolve(real, site, "", [])
+    post = deffile.sections(definition(plan, MACHINE))["post"]
+    carried = deffile.here_documents(post)
+    assert carried[f"{FOLDER}/{site_environment.FILE}"] == site_environment.text(real.sites[site])
+    install = carried[f"{FOLDER}/install.sh"]
+    assert "\ncp site-environment /etc/sifwright/site-environment\n" in install
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_variables_are_those_of_the_file(real: Catalog, nodes: int) -> None:
+    """So engine native and the image agree; what stands under 'always' comes first."""
+    for site in real.sites.values():
+        sections = _read(site_environment.text(site))
+        other = sections["several-nodes" if nodes > 1 else "one-node"]
+        assert site_environment.variables(site, nodes) == {**other, **sections["always"]}
+
+
+def test_values_stand_there_as_they_are(real: Catalog) -> None:
+    """No quotes, no escapes: whatever a schema lets pass is one line."""
+    values = [v for v in hostile.texts(hostile.SEED + 200, 1500) if v and not refuse_text(v)]
+    wanted = {f"E{number}": value for number, value in enumerate(values)}
+    site = replace(real.sites["local"], environment=Environment(one_node=wanted))
+    assert _read(site_environment.text(site))["one-node"] == wanted
+
+
+def _ids(project: Path) -> list[str]:
+    return [
+        step.id
+        for step in resolve(load.load_catalog(project / "defs", project), "here", "", []).steps
+    ]
+
+
+@pytest.mark.parametrize(
+    ("facts", "changes"),
+    [
+        ("environment: {always: {A: b}}", True),
+        ("environment: {one-node: {A: b}}", True),
+        ("environment: {several-nodes: {A: b}}", True),
+        ("network: {interface: eth0}", True),
+        ("gpu-visibility: all", True),
+        ("cache: /scratch", False),
+        ("proxies: {http_proxy: x}", False),
+    ],
+)
+def test_step_ids_change_with_it(project: Path, facts: str, changes: bool) -> None:  # noqa: FBT001
+    """Those of the layer that carries it and of all later ones, and of no other."""
+    append(EXTRA, "include: [site-environment]\n")(project / "defs")
+    before = _ids(project)
+    append(SITE, f"{facts}\n")(project / "defs")
+    after = _ids(project)
+    assert before[:2] == after[:2]
+    assert (before[2] != after[2]) == changes
+
+
+def test_layers_without_it_do_not_depend_on_the_site(project: Path) -> None:
+    before = _ids(project)
+    append(SITE, "environment: {always: {A: b}}\nnetwork: {interface: eth0}\n")(project / "defs")
+    assert _ids(project) == before
+
+
+READER = """
+import json, sys
+from launch import site_environment
+for path, one_node in json.loads(sys.argv[1]):
+    env = {"SIFWRIGHT_SITE_ENVIRONMENT": path}
+    site_environment.apply(env, one_node=one_node)
+    print(json.dumps({name: env[name] for name in env if name != "SIFWRIGHT_SITE_ENVIRONMENT"}))
+"""
+
+
+def test_the_run_scripts_read_what_is_written(real: Catalog, tmp_path: Path) -> None:
+    """By their own code, for every site and a site of hostile values."""
+    values = [v for v in hostile.texts(hostile.SEED + 201, 500) if v and not refuse_text(v)]
+    odd = Environment(always={f"E{number}": value for number, value in enumerate(values)})
+    sites = [*real.sites.values(), replace(real.sites["local"], name="odd", environment=odd)]
+    for site in sites:
+        (tmp_path / site.name).write_text(site_environment.text(site))
+    asked = [(site, nodes) for site in sites for nodes in (1, 2)]
+    words = json.dumps([(str(tmp_path / site.name), nodes == 1) for site, nodes in asked])
+    done = subprocess.run(
+        [sys.executable, "-c", READER, words],
+        cwd=CHECKOUT / "runscripts",
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert found == [site_environment.variables(site, nodes) for site, nodes in asked]

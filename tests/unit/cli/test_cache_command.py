@@ -1,0 +1,285 @@
+"""`sifwright cache`: what is there, whether it is whole, and making room."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.build.cache import leases
+from sifwright.build.cache.store import Store
+from sifwright.build.downloads.download_cache import CONTENT, open_store
+from sifwright.cli.commands.cache import size
+from sifwright.errors import UsageError
+from tests.conftest import run
+from tests.unit.stores import PACKED, add, contents, key_of, spoil
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    from sifwright.build.cache.store import CacheEntry
+    from tests.unit.conftest import Cli
+
+KEYS = [key_of(number) for number in range(3)]
+SIZE = sum(map(len, contents(KEYS[0]).values()))
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "my cache"))
+    return Store.open()
+
+
+@pytest.fixture
+def store(empty: Store) -> Store:
+    """Three entries: made a day ago, used an hour, two and three hours ago."""
+    for hours, key in enumerate(KEYS, 1):
+        layer = "[red]base[/]" if hours == 1 else "python"
+        entry = add(empty, key, layer=layer, made="2020-01-01T00:00:00+00:00")
+        used = time.time() - 3600 * hours
+        os.utime(entry.file("manifest.json"), (used, used))
+    return empty
+
+
+def test_list(store: Store, run_cli: Cli) -> None:
+    result = run_cli("cache", "list")
+    assert (result.code, result.err) == (0, "")
+    head, *lines, total = result.out.splitlines()
+    assert re.split(r"  +", head) == ["what", "made for", "size", "age", "last used", "key"]
+    assert total == f"3 steps (7.9 kB) in {store.root.parent}"
+    cells = [re.split(r"  +", line) for line in lines]
+    assert [line[-1] for line in cells] == [key[:12] for key in KEYS]
+    assert cells[0][:3] == ["[red]base[/]", "here/small", "2.6 kB"]
+    assert re.fullmatch(r"\d{4,} d", cells[0][3])
+    assert [line[4] for line in cells] == ["1 h ago", "2 h ago", "3 h ago"]
+
+
+# Root may write what nobody has the right to, but not on what is mounted for reading only.
+_READ_ONLY = """
+mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"
+! touch "$1/x" 2>/dev/null; "${@:2}"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a folder for reading only")
+def test_a_cache_that_cannot_be_written(store: Store) -> None:
+    folder = store.root.parent
+    words = (sys.executable, "-m", "sifwright", "cache")
+
+    def ask(*more: str) -> subprocess.CompletedProcess[str]:
+        alone = ("unshare", "--mount", "bash", "-euc", _READ_ONLY, "-", folder)
+        return run([*alone, *words, *more])
+
+    listed = ask("list", "--json")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert [one["key"] for one in json.loads(listed.stdout)["steps"]] == KEYS
+    verified = ask("verify")
+    assert (verified.returncode, verified.stderr) == (0, "")
+    pruned = ask("prune", "--keep-size", "0")
+    assert pruned.returncode == 5
+    assert "Read-only file system" in pruned.stderr
+
+
+def test_nothing_is_made_to_list_nothing(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "none"))
+    assert run_cli("cache", "list").code == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_list_of_nothing(empty: Store, run_cli: Cli) -> None:
+    assert run_cli("cache", "list").out == f"0 steps (0 bytes) in {empty.root.parent}\n"
+
+
+def test_list_as_json(store: Store, run_cli: Cli) -> None:
+    document = json.loads(run_cli("cache", "list", "--json").out)
+    assert document["folder"] == str(store.root.parent)
+    assert document["bytes"] == 3 * SIZE
+    step = document["steps"][1]
+    assert abs(time.time() - 7200 - epoch(step.pop("used"))) < 60
+    assert step == {
+        "layer": "python",
+        "site": "here",
+        "image": "small",
+        "made": "2020-01-01T00:00:00+00:00",
+        "bytes": SIZE,
+        "key": KEYS[1],
+    }
+
+
+def epoch(text: str) -> float:
+    from datetime import datetime  # noqa: PLC0415  # of this one test
+
+    return datetime.fromisoformat(text).timestamp()
+
+
+REMOVE = "'sifwright cache prune --keep-size 0' removes all results."
+
+
+def test_verify(store: Store, run_cli: Cli) -> None:
+    result = run_cli("cache", "verify")
+    assert (result.code, result.out, result.err) == (0, "3 steps read, 0 damaged\n", "")
+    damage(store)
+    result = run_cli("cache", "verify")
+    assert (result.code, result.out) == (7, "3 steps read, 1 damaged\n")
+    assert result.err == (
+        f"sifwright: step {KEYS[1]}: {PACKED} has other bytes than were stored\n"
+        f"    The next build that needs it drops it and runs the step again; {REMOVE}\n"
+    )
+
+
+def damage(store: Store) -> None:
+    path = store.root / "entries" / KEYS[1] / PACKED
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[::-1])
+
+
+def test_verify_as_json(store: Store, run_cli: Cli) -> None:
+    assert json.loads(run_cli("cache", "verify", "--json").out) == {"bad": []}
+    damage(store)
+    result = run_cli("cache", "verify", "--json")
+    assert result.code == 7
+    assert json.loads(result.out)["bad"] == [
+        {"kind": "step", "key": KEYS[1], "reason": f"{PACKED} has other bytes than were stored"}
+    ]
+
+
+def test_prune(store: Store, run_cli: Cli) -> None:
+    words = ("cache", "prune", "--keep-size", "3k")
+    said = run_cli(*words, "--dry-run").out
+    assert said.endswith("2 steps (5.3 kB) would be removed, 2.6 kB kept\n")
+    assert [line.split()[-1] for line in said.splitlines()[1:3]] == [KEYS[2][:12], KEYS[1][:12]]
+    assert len(store.entries()) == 3
+    assert run_cli(*words).out == said.replace("would be removed", "removed")
+    assert [entry.key for entry in store.entries()] == KEYS[:1]
+    assert run_cli(*words).out == "0 steps (0 bytes) removed, 2.6 kB kept\n"
+
+
+def test_prune_says_what_is_in_use(store: Store, run_cli: Cli) -> None:
+    with leases.lease(store, KEYS[1:]):
+        said = run_cli("cache", "prune", "--keep-size", "0").out.splitlines()[-1]
+        data = json.loads(run_cli("cache", "prune", "--keep-size", "0", "--json").out)
+    expected = "1 step (2.6 kB) removed, 5.3 kB kept, of which in use: 2 steps (5.3 kB)"
+    assert said == expected
+    assert [one["key"] for one in data["in_use"]] == [KEYS[2], KEYS[1]]
+    assert (data["removed"], data["kept_bytes"], data["dry_run"]) == ([], 2 * SIZE, False)
+
+
+@pytest.fixture
+def download(store: Store) -> CacheEntry:
+    """A download beside the steps, used an hour and a half ago."""
+    downloads = open_store()
+    with downloads.folder() as made:
+        (made / CONTENT).write_bytes(b"x" * 1000)
+        entry = downloads.put(key_of("wheel"), made, {"name": "toy-1.0-py3-none-any.whl"})
+    used = time.time() - 5400
+    os.utime(entry.file("manifest.json"), (used, used))
+    assert downloads.root.parent == store.root.parent
+    return entry
+
+
+def test_downloads_are_listed_and_counted(download: CacheEntry, run_cli: Cli) -> None:
+    _, first, second, *_, total = run_cli("cache", "list").out.splitlines()
+    assert re.split(r"  +", first)[-1] == KEYS[0][:12]
+    cells = re.split(r"  +", second)
+    assert (cells[:3], cells[-1]) == (
+        ["toy-1.0-py3-none-any.whl", "any image", "1.0 kB"],
+        download.key[:12],
+    )
+    assert total.startswith("3 steps and 1 download (8.9 kB) in ")
+    document = json.loads(run_cli("cache", "list", "--json").out)
+    assert document["bytes"] == 3 * SIZE + 1000
+    (found,) = document["downloads"]
+    assert abs(time.time() - 5400 - epoch(found.pop("used"))) < 60
+    assert abs(time.time() - epoch(found.pop("made"))) < 60
+    name = "toy-1.0-py3-none-any.whl"
+    assert found == {"name": name, "bytes": 1000, "key": download.key}
+
+
+def test_downloads_are_verified(download: CacheEntry, run_cli: Cli) -> None:
+    spoil(download.file(CONTENT), b"y" * 1000)
+    result = run_cli("cache", "verify")
+    assert (result.code, result.out) == (7, "3 steps and 1 download read, 1 damaged\n")
+    assert result.err == (
+        f"sifwright: download {download.key}: {CONTENT} has other bytes than were stored\n"
+        f"    The next build that needs it drops it and downloads it again; {REMOVE}\n"
+    )
+
+
+def test_what_was_not_used_for_longest_goes_first_of_both(
+    download: CacheEntry, run_cli: Cli
+) -> None:
+    words = ("cache", "prune", "--keep-size", str(SIZE + 500))
+    said = run_cli(*words, "--dry-run").out.splitlines()
+    order = [KEYS[2][:12], KEYS[1][:12], download.key[:12]]
+    assert [line.split()[-1] for line in said[1:-1]] == order
+    assert said[-1] == "2 steps and 1 download (6.3 kB) would be removed, 2.6 kB kept"
+    assert open_store().peek(download.key)
+    with leases.lease(open_store(), [download.key]):
+        assert "in use: 1 download (1.0 kB)" in run_cli(*words).out
+    assert open_store().peek(download.key)
+    run_cli("cache", "prune", "--keep-size", "0")
+    assert open_store().peek(download.key) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("prune",), "cache prune needs --keep-size"),
+        (("list", "--keep-size", "1G"), "go with cache prune only"),
+        (("verify", "--dry-run"), "go with cache prune only"),
+        (("prune", "--keep-size", "much"), "'much' is no size"),
+        (("prune", "--keep-size=-1G"), "'-1G' is no size"),
+    ],
+)
+def test_what_does_not_go(empty: Store, run_cli: Cli, words: tuple[str, ...], said: str) -> None:
+    result = run_cli("cache", *words)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err.splitlines()[0]
+    assert result.err.splitlines()[1].startswith("    ")
+    assert empty.entries() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0),
+        ("4096", 4096),
+        ("500M", 500_000_000),
+        ("50G", 50_000_000_000),
+        ("50GB", 50_000_000_000),
+        ("50g", 50_000_000_000),
+        ("50GiB", 50 << 30),
+        ("1.5T", 1_500_000_000_000),
+        ("0.1K", 100),
+        ("2Ki", 2048),
+        ("12B", 12),
+    ],
+)
+def test_sizes(text: str, expected: int) -> None:
+    assert size(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "G", "1 G", "-1", "1.G", ".5G", "1e9", "5X", "1iB", "²G", "1G\n", "9" * 99, "nan"]
+)
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(UsageError, match="is no size"):
+        size(text)
+
+
+def test_a_cache_that_cannot_be_used(
+    tmp_path: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "file"))
+    result = run_cli("cache", "list")
+    assert (result.code, result.out) == (5, "")
+    assert re.match(r"sifwright: .*: the step cache cannot be used: .*\n    Free", result.err)

@@ -1,0 +1,247 @@
+"""The command line as users and scripts meet it."""
+
+import argparse
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import ssl  # noqa: F401  # cannot be loaded once a function stands for the class 'socket'
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from sifwright import __version__
+from sifwright.cli import main, registry
+from sifwright.errors import MachineError, SifwrightError
+from sifwright.system import processes
+from tests.unit.conftest import CHECKOUT, GOOD, Cli
+
+COMMANDS = registry.names()
+SIFWRIGHT = [sys.executable, "-m", "sifwright", "--project", str(GOOD)]
+MIRROR = ("--set", "base.mirror=http://mirror.example/debian")
+ESCAPE = "\x1b"
+PURE = [
+    ("list",),
+    ("list", "--json"),
+    ("list", "sites"),
+    ("show", "site", "here"),
+    ("show", "image", "small"),
+    ("lint", "here"),
+    ("plan", "here"),
+    ("plan", "here", "--explain"),
+    ("plan", "here", "--json"),
+    ("render", "here", *MIRROR),
+    ("jobscript", "--site", "here", "--nodes", "1", "--", "train.py"),
+]
+
+
+def _spawn(
+    *words: str, env: Mapping[str, str], stdout: int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*SIFWRIGHT, *words], env=env, check=False, text=True, stdout=stdout, stderr=subprocess.PIPE
+    )
+
+
+def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    [choices] = [action.choices for action in parser._actions if action.nargs == argparse.PARSER]  # noqa: SLF001
+    assert isinstance(choices, dict)
+    return choices
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help(run_cli: Cli, command: str | None) -> None:
+    result = run_cli(*([command] if command else []), "--help")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith(f"usage: sifwright {command or '[-h]'}")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_parsed_as_among_the_others(run_cli: Cli, command: str) -> None:
+    """Without a name, the parsers of all commands are made."""
+    [alone] = subparsers(main.parser(command)).values()
+    among = subparsers(main.parser())[command]
+    assert alone.format_help() == among.format_help()
+    assert run_cli(command, "--nonsense").code == 2
+
+
+def test_help_names_every_command_and_exit_status(run_cli: Cli) -> None:
+    text = run_cli("--help").out
+    assert all(re.search(rf"^  {command} ", text, re.MULTILINE) for command in COMMANDS)
+    codes = {kind.exit_code for kind in SifwrightError.__subclasses__()}
+    assert all(re.search(rf"\b{code} \w", text) for code in codes | {0, 1})
+
+
+def test_exit_codes_are_distinct() -> None:
+    kinds = SifwrightError.__subclasses__()
+    assert len({kind.exit_code for kind in kinds} - {0}) == len(kinds)
+
+
+def test_version(run_cli: Cli) -> None:
+    assert run_cli("--version").out == f"sifwright {__version__}\n"
+
+
+@pytest.mark.parametrize("words", [("biuld",), ("plan", "here", "--jsn"), (), ("--project",)])
+def test_wrong_command_line(run_cli: Cli, words: tuple[str, ...]) -> None:
+    result = run_cli(*words)
+    assert (result.code, result.out) == (2, "")
+    assert re.fullmatch(r"sifwright: .+\n    See sifwright --help\.\n", result.err)
+
+
+@pytest.mark.parametrize("words", PURE, ids=" ".join)
+def test_no_program_is_needed(
+    words: tuple[str, ...], clean_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    result = _spawn(*words, env={**clean_environment, "PATH": str(tmp_path)})
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout
+
+
+@pytest.mark.parametrize("words", PURE, ids=" ".join)
+def test_no_network_and_no_program(
+    words: tuple[str, ...], run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> NoReturn:
+        pytest.fail("a socket or a program was started")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(os, "posix_spawn", refuse)
+    assert run_cli("--project", GOOD, *words).code == 0
+
+
+def test_render_runs_nothing_but_apt_for_the_mirror(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # Without a cache the answer is not remembered.
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "none"))
+    ran: list[str] = []
+
+    def capture(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append(command[0])
+        return subprocess.CompletedProcess(command, 0, "http://mirror.example/d/|Debian|Debian\n")
+
+    monkeypatch.setattr(processes, "capture", capture)
+    monkeypatch.setattr("shutil.which", lambda program: f"/usr/bin/{program}")
+    before = signal.getsignal(signal.SIGTERM)
+    assert main.main(["--project", str(GOOD), "render", "here"]) == 0
+    signal.signal(signal.SIGTERM, before)
+    # Once for each of Debian's archives, as nothing is remembered.
+    assert ran == ["/usr/bin/apt-get"] * 2
+    assert "\nMirrorURL: http://mirror.example/d\n" in capsys.readouterr().out
+
+
+def test_without_a_mirror_render_says_what_to_do(
+    run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sifwright.build.request.host_settings.values", lambda _plan: {})
+    result = run_cli("--project", GOOD, "render", "here")
+    assert (result.code, result.out) == (5, "")
+    assert result.err == (
+        "sifwright: base.mirror: this machine does not give the address of a Debian mirror\n"
+        "    Name one: --set base.mirror=…\n"
+    )
+
+
+def test_json(run_cli: Cli) -> None:
+    listed = json.loads(run_cli("--project", GOOD, "list", "--json").out)
+    assert listed["sites"] == {"here": "A machine to test with"}
+    assert list(listed) == ["sites", "images", "layers"]
+    plan = json.loads(run_cli("--project", GOOD, "plan", "here", "--json").out)
+    assert plan["steps"][1]["options"]["count"] == {"value": 2, "origin": "site here"}
+    assert plan["id"] == plan["steps"][-1]["id"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("list",), "stopped\n"),
+        (("diff", "here", "here"), "stopped\n"),
+        (("build", "here"), "stopped; the image that stood there before is unchanged\n"),
+    ],
+)
+def test_whoever_is_stopped_says_what_is_left(
+    run_cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    def stop(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("importlib.import_module", stop)
+    result = run_cli("--project", GOOD, *words)
+    assert (result.code, result.err) == (130, f"sifwright: {said}")
+
+
+def test_a_folder_for_the_machine_that_is_there(run_cli: Cli, tmp_path: Path) -> None:
+    result = run_cli("host-settings", tmp_path)
+    assert result.code == 2
+    assert result.err.startswith(f"sifwright: {tmp_path}: is there already\n    Name a folder")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_goes_away(clean_environment: Mapping[str, str]) -> None:
+    line = '"$@" render local | head -1; printf "%s\\n" "${PIPESTATUS[@]}"'
+    command = [sys.executable, "-m", "sifwright", "--project", str(CHECKOUT)]
+    script = ["bash", "-c", line, "bash", *command]
+    result = subprocess.run(
+        script, env=clean_environment, check=True, capture_output=True, text=True
+    )
+    assert result.stderr == ""
+    assert result.stdout.splitlines()[1:] == ["0", "0"]
+
+
+def test_a_reader_that_has_gone_before(clean_environment: Mapping[str, str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    result = _spawn("plan", "here", "--json", env=clean_environment, stdout=writing)
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", [("list",), ("plan", "here", "--explain"), ("plan", "nowhere")])
+def test_a_pipe_gets_no_escape_codes(
+    words: tuple[str, ...], clean_environment: Mapping[str, str]
+) -> None:
+    result = _spawn(*words, env=clean_environment)
+    assert ESCAPE not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("no_color", [True, False])
+def test_colours_on_a_terminal(clean_environment: Mapping[str, str], *, no_color: bool) -> None:
+    ours, theirs = pty.openpty()
+    env = {**clean_environment, "TERM": "xterm", "PATH": "/nowhere"} | (
+        {"NO_COLOR": "1"} if no_color else {}
+    )
+    # There is no engine on this PATH: the first step fails, in red.
+    assert (
+        _spawn("build", "here", *MIRROR, env=env, stdout=theirs).returncode
+        == MachineError.exit_code
+    )
+    os.close(theirs)
+    text = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert "failed" in text
+    colours = re.findall(r"\x1b\[[0-9;]*m", text)
+    assert not [c for c in colours if re.search(r"[34]\d", c)] if no_color else colours
+
+
+def test_a_latin_terminal_is_no_reason_to_fail(clean_environment: Mapping[str, str]) -> None:
+    env = {**clean_environment, "PYTHONIOENCODING": "ascii"}
+    assert _spawn("plan", "hree", env=env).returncode == 2
+    assert _spawn("--help", env=env).returncode == 0
+
+
+def test_the_words_of_a_file_are_not_markup(project: Path, run_cli: Cli) -> None:
+    """rich takes [bold] and :smile: for its own unless told otherwise."""
+    path = project / "defs/sites/here.yaml"
+    path.write_text(path.read_text().replace("A machine to test with", '"[red]A[/] [x] :smile:"'))
+    assert "[red]A[/] [x] :smile:" in run_cli("--project", project, "list", "sites").out
+    set_text = run_cli(
+        "--project", project, "plan", "here", "--explain", "--set", "tool.text=[/b] :smile:"
+    )
+    assert "text = [/b] :smile:" in set_text.out

@@ -1,0 +1,52 @@
+"""The pages of docs/ show what is really printed, and name every lint rule."""
+
+import re
+import shlex
+
+import pytest
+
+from sifwright.plan.lint import image_rules, site_rules
+from tests.unit.conftest import CHECKOUT, Cli
+
+SITES = (CHECKOUT / "docs" / "reference" / "sites.md").read_text()
+RULES = (CHECKOUT / "docs" / "reference" / "lint-rules.md").read_text()
+PAGES = [CHECKOUT / "README.md", *CHECKOUT.glob("docs/**/*.md")]
+BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\$ sifwright (.*)\n((?:(?!\$ ).*\n)+)", re.MULTILINE)
+# Commands whose output depends on defs/ alone, and not on this machine or an image.
+PURE = {"list", "show", "lint"}
+
+
+def shown() -> list[tuple[str, str]]:
+    """Commands that a page shows with their output."""
+    blocks = (block for page in PAGES for block in BLOCK.findall(page.read_text()))
+    pairs = (pair for block in blocks for pair in COMMAND.findall(block))
+    return [(command, text) for command, text in pairs if command.split()[0] in PURE]
+
+
+def test_the_commands_are_found_in_the_text() -> None:
+    assert {command.split()[0] for command, _ in shown()} == PURE
+    assert len(shown()) > len(PURE), "README lists sites as well"
+
+
+@pytest.mark.parametrize(("command", "text"), shown())
+def test_its_output_is_what_is_printed(run_cli: Cli, command: str, text: str) -> None:
+    """Line by line, in order; '…' stands for those that are left out."""
+    result = run_cli("--project", CHECKOUT, *shlex.split(command))
+    lines = iter(f"{result.out}{result.err}".splitlines())
+    for line in text.splitlines():
+        assert line == "…" or line in lines, line
+
+
+def test_the_table_of_sites_is_whole(run_cli: Cli) -> None:
+    assert run_cli("--project", CHECKOUT, "list", "sites").out in SITES
+
+
+def test_the_list_of_rules_is_that_of_the_linter() -> None:
+    items = re.findall(
+        r"^- `(.*?)` \((error|warning)\): ((?:.+\n)(?:  .+\n)*)", RULES, re.MULTILINE
+    )
+    rules = [(name, severity, " ".join(why.split())) for name, severity, why in items]
+    site = [(rule.name, rule.severity, rule.why) for rule in site_rules.RULES]
+    image = [(rule.name, rule.severity, rule.why) for rule in image_rules.RULES]
+    assert rules == site + image

@@ -1,0 +1,78 @@
+"""What a person reads of an image's facts."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.cli.commands.inspect import lines
+from sifwright.cli.main import main
+from tests.system.docker.toys import FACTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST, SECOND = FACTS.pythons
+BASES = {
+    "musl": (
+        replace(FACTS, libc="musl 1.2.5"),
+        "refused: its C library is musl 1.2.5, for which there are no wheels of torch",
+    ),
+    "no Python": (replace(FACTS, pythons=()), "refused: it has no Python"),
+    "an old Python": (
+        replace(FACTS, pythons=(replace(SECOND, version="3.5"),)),
+        "refused: its Python, /usr/bin/python3, is 3.5; the run scripts need 3.6",
+    ),
+    "no torch": (
+        replace(FACTS, pythons=(replace(FIRST, torch=None),)),
+        "uses /opt/conda/bin/python 3.12, and installs torch",
+    ),
+    "torch in the second": (
+        replace(FACTS, pythons=(replace(FIRST, torch=None), SECOND)),
+        "uses /usr/bin/python3 3.11 and its torch 2.7.1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BASES)
+def test_what_it_means_as_a_base(case: str) -> None:
+    facts, said = BASES[case]
+    assert [*lines(facts)][-1].endswith(said)
+
+
+def test_nothing_of_an_image_controls_the_terminal() -> None:
+    hostile = replace(FACTS, source="x", os="\x1b[31mred", labels={"a\nb": "c\nimage  fake"})
+    found = [*lines(hostile)]
+    assert all(line.isprintable() for line in found)
+    assert sum(line.startswith("image") for line in found) == 1
+
+
+def archive(path: Path, *tags: str) -> Path:
+    """What 'docker save' writes, as far as it is read to find an image by its tag."""
+    data = json.dumps([{"Config": "none", "RepoTags": tags, "Layers": []}]).encode()
+    member = tarfile.TarInfo("manifest.json")
+    member.size = len(data)
+    with tarfile.open(path, "w") as file:
+        file.addfile(member, io.BytesIO(data))
+    return path
+
+
+def test_nor_does_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = archive(tmp_path / "image.tar", "a\x1b[2J\u202e:1")
+    assert main(["inspect", f"docker-archive:{path}:b"]) == 2
+    said = capsys.readouterr().err
+    assert r"a\x1b[2J\u202e:1" in said
+    assert all(line.isprintable() for line in said.splitlines())
+
+
+def test_the_name_of_a_file_is_not_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = archive(tmp_path / "a[bold].tar[", "a:1")
+    assert main(["inspect", f"docker-archive:{path}:b"]) == 2
+    assert "a[bold].tar[, " in capsys.readouterr().err

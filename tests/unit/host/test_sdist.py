@@ -1,0 +1,221 @@
+"""Sources from a Python package index: found by pip's settings, compared, nothing in them run."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.build.checks import network_checks
+from sifwright.catalog.load import load_catalog
+from sifwright.host.network import pip_settings, sdist
+from sifwright.plan.resolve import resolve
+from tests.servers import archive, cut, send, serve, sha256
+from tests.unit.fetching import WRONG, Step, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from http.server import BaseHTTPRequestHandler
+    from pathlib import Path
+
+    from tests.unit.conftest import Cli
+    from tests.unit.mirror_files import MirrorsFile
+
+SETUP = "raise SystemExit('setup.py was run')\n"
+GOOD = archive(**{"setup.py": SETUP, "readme": "read me\n"})
+LOGIN = "user:p%40ssswordfish"
+FILES = "../../files/"
+FILE = "the_toy-1.0.tar.gz"
+NAMES = (f"other-{FILE}", "the_toy-1.0.tar.xz", "the-toy-1.0.post1.tar.gz", FILE)
+
+
+class Index:
+    """An index whose files lie beside it, behind a login if one is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.names: tuple[str, ...] = NAMES
+        self.body = GOOD
+        self.digest = sha256(GOOD)
+        self.login = ""
+        self.cut = False
+
+    def page(self) -> str:
+        links = (f'<a href="{FILES}{name}#sha256={self.digest}">{name}</a>' for name in self.names)
+        return f"<!DOCTYPE html><html><body>{'<br/>'.join(links)}</body></html>"
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        self.asked.append(handler.path)
+        wanted = f"Basic {base64.b64encode(self.login.encode()).decode()}"
+        if self.login and handler.headers.get("Authorization") != wanted:
+            send(handler, 401)
+        elif handler.path == "/root/simple/the-toy/":
+            send(handler, 200, self.page().encode(), Content_Type="text/html")
+        elif handler.path.removeprefix("/root/files/") in self.names:
+            if self.cut:
+                cut(handler, self.body, 50)
+            else:
+                send(handler, 200, self.body)
+        else:
+            send(handler, 404)
+
+
+@pytest.fixture
+def index() -> Index:
+    return Index()
+
+
+@pytest.fixture
+def url(index: Index) -> Iterator[str]:
+    with serve(index.answer) as found:
+        yield f"{found}/root/simple"
+
+
+# ---- found ----------------------------------------------------------------------------------
+
+
+def test_an_index_is_asked_for_exactly_that_version(index: Index, url: str) -> None:
+    found = sdist.find("The.Toy", "1.0", {"PIP_INDEX_URL": f"{url}/"})
+    place = f"{url.removesuffix('/simple')}/files/the_toy-1.0.tar.gz"
+    assert (found.address, found.sha256, found.trusted) == (place, sha256(GOOD), False)
+    assert index.asked == ["/root/simple/the-toy/"]
+
+
+def test_the_indexs_login_is_for_what_lies_beside_it(index: Index, url: str) -> None:
+    index.login = "user:p@ssswordfish"
+    settings = {"PIP_INDEX_URL": url.replace("//", f"//{LOGIN}@")}
+    found = sdist.find("the-toy", "1.0", settings)
+    assert found.address.startswith(f"http://{LOGIN}@127.0.0.1:")
+    wrong = {"PIP_INDEX_URL": url.replace("//", "//user:xswordfish@")}
+    for version, other in (("2.0", settings), ("1.0", wrong), ("1.0", {"PIP_INDEX_URL": url})):
+        with pytest.raises(sdist.NotFound) as caught:
+            sdist.find("the-toy", version, other)
+        assert f"({url}/the-toy/: " in str(caught.value)
+        assert ("Unauthorized" in str(caught.value)) == (version == "1.0")
+        assert "swordfish" not in str(caught.value)
+
+
+@pytest.mark.parametrize("links", ["{folder}", "{folder}/index", "{uri}", "{uri}/index/index.html"])
+def test_a_folder_or_a_page_in_it_comes_before_the_index(links: str, tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    (tmp_path / FILE).write_bytes(GOOD)
+    (tmp_path / "index" / "index.html").write_text(f'<a href="../{FILE}">x</a>')
+    text = links.format(folder=tmp_path, uri=tmp_path.as_uri())
+    settings = {"PIP_FIND_LINKS": f"/nowhere {text}", "PIP_INDEX_URL": "http://127.0.0.1:9/"}
+    assert sdist.find("the-toy", "1.0", settings).address == (tmp_path / FILE).as_uri()
+
+
+def test_without_an_index_none_is_asked(index: Index, url: str) -> None:
+    with pytest.raises(sdist.NotFound, match="there is no index"):
+        sdist.find("the-toy", "1.0", {"PIP_INDEX_URL": url, "PIP_NO_INDEX": "True"})
+    assert index.asked == []
+
+
+def test_a_further_index_and_a_trusted_host(url: str) -> None:
+    settings = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_EXTRA_INDEX_URL": url}
+    found = sdist.find("the-toy", "1.0", settings | {"PIP_TRUSTED_HOST": "127.0.0.1"})
+    assert found.trusted
+    with pytest.raises(sdist.NotFound) as caught:
+        sdist.find("the-toy", "3.0", settings)
+    assert "no the-toy-3.0.tar.gz (http://127.0.0.1:9/the-toy/: " in str(caught.value)
+    assert f"; {url}/the-toy/: no such file)" in str(caught.value)
+
+
+# ---- fetched --------------------------------------------------------------------------------
+
+
+def test_fetch_source_unpacks_it_and_runs_nothing(step: Step, index: Index, url: str) -> None:
+    index.login = "user:p@ssswordfish"
+    pip = {"PIP_INDEX_URL": url.replace("//", f"//{LOGIN}@")}
+    done = step.fetch(f"pip the-toy 1.0 {sha256(GOOD)}", pip=pip)
+    assert done.returncode == 0, done.stderr
+    assert step.left == ["there"]
+    assert (step.text("readme"), step.text("setup.py")) == ("read me\n", SETUP)
+    assert done.stdout == f"sifwright: pin toy the-toy 1.0 {sha256(GOOD)}\n"
+
+
+def test_another_archive_is_refused(step: Step, index: Index, url: str) -> None:
+    """Whatever the index says that its sum is."""
+    index.digest = WRONG
+    pip = {"PIP_INDEX_URL": url.replace("//", f"//{LOGIN}@")}
+    said = refused(step, step.fetch(f"pip the-toy 1.0 {WRONG}", pip=pip))
+    place = f"{url.removesuffix('/simple')}/files/the_toy-1.0.tar.gz"
+    assert f"from:     the-toy 1.0 of a Python package index (asked: {place})" in said
+    assert f"expected: {WRONG}, its pin" in said
+    assert f"found:    {sha256(GOOD)}" in said
+    assert "swordfish" not in said
+    record = f"toy the-toy 1.0 {WRONG}\n"
+    said = refused(step, step.fetch("pip the-toy 1.0 -", pip=pip, record=record))
+    assert "what it was when it was first used here" in said
+
+
+def test_what_is_cut_off_or_missing_is_refused(step: Step, index: Index, url: str) -> None:
+    pip = {"PIP_INDEX_URL": url}
+    said = refused(step, step.fetch(f"pip the-toy 2.0 {WRONG}", pip=pip))
+    assert "'the-toy' of layer 'toy' cannot be downloaded" in said
+    assert "no the-toy-2.0.tar.gz" in said
+    index.cut = True
+    said = refused(step, step.fetch(f"pip the-toy 1.0 {sha256(GOOD)}", pip=pip))
+    assert "cannot be downloaded" in said
+    assert index.asked.count(f"/root/files/{FILE}") == 3
+
+
+def test_the_mirrors_file_may_lead_the_files_elsewhere(step: Step, index: Index, url: str) -> None:
+    files = url.replace("/simple", "/files")
+    pip = {"PIP_INDEX_URL": url.replace("127.0.0.1", "localhost")}
+    rules = ((files.replace("127.0.0.1", "localhost"), f"{files}/nowhere"),)
+    said = refused(step, step.fetch(f"pip the-toy 1.0 {sha256(GOOD)}", pip=pip, rules=rules))
+    assert f"(asked: {files}/nowhere/{FILE})" in said
+    assert f"/root/files/{FILE}" not in index.asked
+
+
+# ---- looked up ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pinned(
+    project: Path, mirrors_file: MirrorsFile, url: str, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A layer with a source from the index, which the mirrors file names."""
+    monkeypatch.setattr(pip_settings, "_pip_config", str)
+    mirrors_file.write(json.dumps({"pip": {"index-url": url}}))
+    path = project / "defs" / "layers" / "tool" / "pins.yaml"
+    path.write_text(f'toy:\n  pip: the-toy\n  versions:\n    "2.0": {{sha256: "{WRONG}"}}\n')
+    return path
+
+
+def test_a_version_is_added_and_checked(
+    pinned: Path, index: Index, project: Path, run_cli: Cli
+) -> None:
+    pins = ("--project", project, "pins", "tool")
+    assert run_cli(*pins, "1.0", "--add").code == 0
+    assert pinned.read_text().endswith(f'    "1.0": {{sha256: "{sha256(GOOD)}"}}\n')
+    done = run_cli(*pins, "toy", "1.0", "--check")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.split()[-6:] == ["toy", "1.0", sha256(GOOD)[:12], "good", "pip:", "the-toy"]
+    index.digest = "f" * 64
+    done = run_cli(*pins, "toy", "1.0", "--check")
+    assert done.code == 3
+    assert "the archive is another one now\n    from:   pip: the-toy" in done.err
+    assert run_cli(*pins, "toy", "2.0", "--check").code == 5
+
+
+def test_where_the_index_gives_no_sum_the_file_does(
+    pinned: Path, index: Index, project: Path, run_cli: Cli
+) -> None:
+    index.digest = ""
+    assert run_cli("--project", project, "pins", "tool", "1.0", "--add").code == 0
+    assert sha256(GOOD) in pinned.read_text()
+
+
+def test_the_check_before_the_build_asks_for_it(pinned: Path, project: Path, index: Index) -> None:
+    pinned.write_text(pinned.read_text().replace("2.0", "1.1.0"))
+    index.names = ("the_toy-1.1.0.tar.gz",)
+    catalog = load_catalog(project / "defs", project)
+    plan = resolve(catalog, "here", "", [])
+    assert [p.what for p in network_checks.problems(plan, {}) if "toy" in p.what] == []
+    index.names = ("the_toy-0.9.tar.gz",)
+    (said,) = (p.what for p in network_checks.problems(plan, {}) if "toy" in p.what)
+    assert said.startswith("the source toy cannot be had from a Python package index: no the-toy-1")

@@ -1,0 +1,264 @@
+"""Registries that break off, do not end, or send what nobody can hold: each is named, and left."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import time
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.errors import MachineError, SifwrightError
+from sifwright.host.network import http, http_session, registry
+from sifwright.images.sources import registry_image
+from sifwright.images.sources.inspect_image import facts_of
+from sifwright.system.progress import QuietProgress
+from tests.registries import Registry, running
+from tests.servers import cut, send, serve
+from tests.system.docker.toys import LOWER, tar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from http.server import BaseHTTPRequestHandler
+    from pathlib import Path
+
+    Answer = Callable[[BaseHTTPRequestHandler], None]
+
+# What a look may hold in memory, and what a server gets rid of.
+_MOST_BYTES, _MOST_SENT = 60 << 20, 256 << 20
+LAYER = tar({**LOWER, "usr/lib/noise": base64.b64encode(os.urandom(60_000)).decode()})
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("APPTAINER_DOCKER_USERNAME", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "NETRC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(registry_image, "_PAUSE", 0)
+    monkeypatch.setattr(http_session, "_WHOLE", 3.0)
+    monkeypatch.setattr(http_session, "SLOWEST", 2.0)
+    monkeypatch.setattr(registry_image, "_SECONDS", 3.0)
+    monkeypatch.setattr(http, "LONGEST_WAIT", 1.0)
+
+
+def look(url: str) -> str:
+    """What is said of an image that cannot be had."""
+    with pytest.raises(SifwrightError) as caught:
+        facts_of(f"{url}/a/b:1", processor="x86_64", progress=QuietProgress())
+    assert all(one.what and one.fix for one in caught.value.problems)
+    return str(caught.value)
+
+
+def _endless(handler: BaseHTTPRequestHandler, status: int, piece: bytes, **headers: str) -> int:
+    """Send until nobody takes it; returns how many bytes that were."""
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    sent = 0
+    handler.close_connection = True
+    try:
+        while sent < 3 << 30:
+            handler.wfile.write(piece)
+            sent += len(piece)
+    except OSError:
+        pass
+    return sent
+
+
+def _slow(handler: BaseHTTPRequestHandler, data: bytes) -> None:
+    """One byte now and then."""
+    handler.close_connection = True
+    try:
+        for number in range(len(data)):
+            handler.wfile.write(data[number : number + 1])
+            handler.wfile.flush()
+            time.sleep(0.3)
+    except OSError:
+        pass
+
+
+_MEGABYTE = b"[" + b" " * (1 << 20)
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{"
+BREAKING: dict[str, tuple[Answer, str]] = {
+    "a manifest that breaks off": (
+        lambda handler: cut(handler, b"{" + b" " * 5000, 300),
+        "after 300|300 bytes|IncompleteRead|ended|broken",
+    ),
+    "a manifest that is reset": (
+        lambda handler: cut(handler, b"{" + b" " * 5000, 300, reset=True),
+        "reset|IncompleteRead|ended|broken",
+    ),
+    "a byte now and then": (
+        lambda handler: _slow(handler, _HEAD + b" " * 5000),
+        "no whole answer within 3 s",
+    ),
+    "headers, a byte now and then": (
+        lambda handler: _slow(handler, b"HTTP/1.1 200 OK\r\n" + b"X-Y: z\r\n" * 1000),
+        "no whole answer within 3 s",
+    ),
+    "a wait without end": (
+        lambda handler: send(handler, 429, Retry_After="9" * 5000),
+        "HTTP 429",
+    ),
+    "a wait until no date": (lambda handler: send(handler, 503, Retry_After="soon"), "HTTP 503"),
+    "a redirect to no address": (
+        lambda handler: send(handler, 302, Location="http://[/x"),
+        "it cannot be asked: ",
+    ),
+    "redirects in a circle": (
+        lambda handler: send(handler, 302, Location="/v2/a/b/manifests/1"),
+        "redirects",
+    ),
+    "a login at no address": (
+        lambda handler: send(handler, 401, WWW_Authenticate='Bearer realm="http://[",service="x"'),
+        "it cannot be asked: ",
+    ),
+    "no HTTP": (lambda handler: _slow(handler, b"220 ready\r\n"), "no whole answer within 3 s"),
+    "numbers of thousands of digits": (
+        lambda handler: send(handler, 200, b'{"schemaVersion": ' + b"9" * 9000 + b"}"),
+        "no JSON",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BREAKING)
+def test_what_breaks_or_does_not_end(case: str) -> None:
+    answer, said = BREAKING[case]
+    with serve(answer) as url:
+        start = time.monotonic()
+        text = look(url)
+        assert time.monotonic() - start < 30
+    assert any(part in text for part in said.split("|")), text
+
+
+ENDLESS: dict[str, tuple[str, int, dict[str, str]]] = {
+    "manifests": ("manifests", 200, {}),
+    "tags": ("tags", 200, {"Content_Type": "application/json"}),
+    "token": ("token", 200, {}),
+    "redirect": ("manifests", 302, {"Location": "/v2/a/b/manifests/2"}),
+    "error": ("manifests", 503, {}),
+}
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_bodies_without_end(case: str) -> None:
+    place, status, headers = ENDLESS[case]
+    sent = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if f"/{place}" in handler.path:
+            sent.append(_endless(handler, status, _MEGABYTE, **headers))
+        elif place == "token":
+            send(handler, 401, WWW_Authenticate=f'Bearer realm="{url}/token"')
+        else:
+            send(handler, 404)
+
+    with serve(answer) as url:
+        tracemalloc.start()
+        try:
+            look(url)
+            assert tracemalloc.get_traced_memory()[1] < _MOST_BYTES
+        finally:
+            tracemalloc.stop()
+    assert 0 < sum(sent) < _MOST_SENT
+
+
+def test_a_packed_answer_is_not_unpacked() -> None:
+    bomb = gzip.compress(b"[" + bytes(200 << 20))
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if handler.path.startswith("/token"):
+            send(handler, 200, bomb, Content_Encoding="gzip")
+        else:
+            send(handler, 401, WWW_Authenticate=f'Bearer realm="{url}/token"')
+
+    with serve(answer) as url:
+        tracemalloc.start()
+        try:
+            assert "is packed (gzip), which was not asked for" in look(url)
+            assert tracemalloc.get_traced_memory()[1] < _MOST_BYTES
+        finally:
+            tracemalloc.stop()
+
+
+def test_a_layer_that_comes_a_byte_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    with running(Registry()) as found:
+        found.push("a/b", "1", LAYER)
+        plain = found.answer
+
+        def answer(handler: BaseHTTPRequestHandler) -> None:
+            if "/blobs/" in handler.path:
+                handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n")
+                _slow(handler, b"x" * 90_000)
+            else:
+                plain(handler)
+
+        with serve(answer) as url:
+            text = look(url)
+    assert "less than 32 KiB came within 2 s" in text
+    assert capsys.readouterr().out == ""
+
+
+def test_whoever_waits_says_for_whom(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(http, "_NOTE_AFTER", 0.2)
+    with serve(lambda handler: _slow(handler, b"HTTP/1.1 200 OK\r\n" * 9)) as url:
+        look(url)
+    assert "note: waits for 127.0.0.1:" in capsys.readouterr().err
+
+
+def test_netrc_is_for_no_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login other password canary4712\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("APPTAINER_DOCKER_USERNAME", "user")
+    monkeypatch.setenv("APPTAINER_DOCKER_PASSWORD", "canary4711")
+    seen = []
+    with running(Registry(login="user:canary4711")) as found:
+        expected = found.push("a/b", "1", LAYER)
+        plain = found.answer
+
+        def answer(handler: BaseHTTPRequestHandler) -> None:
+            seen.append(handler.headers.get("Authorization") or "")
+            if handler.path.startswith("/moved"):
+                handler.path = handler.path.removeprefix("/moved")
+                plain(handler)
+            elif "/blobs/" in handler.path:
+                send(handler, 307, Location=f"/moved{handler.path}")
+            else:
+                plain(handler)
+
+        with serve(answer) as url:
+            found.url = url
+            facts = facts_of(f"{url}/a/b:1", processor="x86_64", progress=QuietProgress())
+            host = url.removeprefix("http://")
+            assert registry.digest(registry.parse(f"http://{host}/a/b:1")) == expected
+    assert facts.os == "debian"
+    other = base64.b64encode(b"other:canary4712").decode()
+    assert seen
+    assert not any(other in one for one in seen)
+
+
+def test_a_registry_that_cannot_be_reached_is_the_machines_matter() -> None:
+    with pytest.raises(MachineError, match="Connection refused"):
+        facts_of("http://127.0.0.1:9/a/b:1", processor="x86_64", progress=QuietProgress())
+
+
+def test_an_answer_that_is_whole_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slow is no fault: what comes in time, and in many pieces, is taken."""
+    monkeypatch.setattr(http_session, "_WHOLE", 20.0)
+    body = json.dumps({"tags": ["1"]}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(head)
+        _slow(handler, body)
+
+    with serve(answer) as url:
+        assert http.ask(url).json() == {"tags": ["1"]}

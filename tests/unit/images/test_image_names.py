@@ -1,0 +1,181 @@
+"""How images are named, and files that are no images."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.errors import SifwrightError
+from sifwright.images.sources.inspect_image import facts_of
+from sifwright.images.sources.model import Source, SourceError
+from sifwright.images.sources.parse_name import parse
+from sifwright.system.progress import QuietProgress
+from tests.system.docker.toys import LOWER, tar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DIGEST = "sha256:" + "0" * 64
+NAMES = {
+    "debian": Source(kind="docker", name="debian"),
+    f"docker://a.example:5000/b/c:1@{DIGEST}": Source(
+        kind="docker", name=f"a.example:5000/b/c:1@{DIGEST}"
+    ),
+    "http://127.0.0.1:5000/a": Source(kind="docker", name="http://127.0.0.1:5000/a"),
+    "https://nvcr.io/nvidia/pytorch:25.06-py3": Source(
+        kind="docker", name="nvcr.io/nvidia/pytorch:25.06-py3"
+    ),
+    "oci:/a/b": Source(kind="oci", name="/a/b"),
+    "oci:/a/b:tag": Source(kind="oci", name="/a/b", tag="tag"),
+    "oci-archive:x.tar": Source(kind="oci-archive", name="x.tar"),
+    "docker-archive:/a/x.tar:a.example/b:1": Source(
+        kind="docker-archive", name="/a/x.tar", tag="a.example/b:1"
+    ),
+    "docker-daemon:a/b:1": Source(kind="docker-daemon", name="a/b:1"),
+    "x.sif": Source(kind="sif", name="x.sif"),
+    "./debian": Source(kind="sif", name="debian"),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names(name: str) -> None:
+    assert parse(name) == NAMES[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("oras://a/b:1", "apptainer pull x.sif oras://a/b:1"),
+        ("library://a/b", "apptainer pull"),
+        ("containers-storage:a", "podman push"),
+        ("dir:a", "skopeo copy"),
+        ("shub://a/b", "the service is gone"),
+        ("", "is no name of an image"),
+        ("docker://", "is no name of an image"),
+        ("docker-daemon:a b", "is no name of an image"),
+        ("a b", "is no name of an image"),
+        ("debian@sha256:123", "is no name of an image"),
+        ("-x", "is no name of an image"),
+        ("a/../b", "is no name of an image"),
+        ("a\nb", "is no name of an image"),
+    ],
+)
+def test_names_that_are_refused(name: str, said: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        parse(name)
+    assert said in str(caught.value)
+    assert "\n    " in str(caught.value)
+
+
+def test_a_colon_in_the_name_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a:b").touch()
+    assert parse(f"oci-archive:{tmp_path}/a:b").name == f"{tmp_path}/a:b"
+
+
+def _look(name: str) -> None:
+    facts_of(name, processor="x86_64", progress=QuietProgress())
+
+
+def _archive(path: Path, **files: bytes) -> None:
+    with tarfile.open(path, "w") as archive:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name.replace("__", "/").replace("_", "."))
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+
+
+LAYERS = {"layer_tar": tar(LOWER), "c_json": b'{"architecture": "amd64", "os": "linux"}'}
+ENTRY = {"Config": "c.json", "RepoTags": ["a:1"], "Layers": ["layer.tar"]}
+
+
+def _entries(*entries: object) -> bytes:
+    return json.dumps(entries).encode()
+
+
+ARCHIVES = {
+    "nothing": ({}, "has no 'manifest.json'"),
+    "another kind": ({"index_json": b"{}"}, "has no 'manifest.json'"),
+    "no list": ({**LAYERS, "manifest_json": b"{}"}, "a list of images"),
+    "no layer": (
+        {**LAYERS, "manifest_json": _entries({**ENTRY, "Layers": ["../x"]})},
+        "has no layer '../x'",
+    ),
+    "no configuration": (
+        {**LAYERS, "manifest_json": _entries({**ENTRY, "Config": "/etc/passwd"})},
+        "has no '/etc/passwd'",
+    ),
+    "two images": (
+        {**LAYERS, "manifest_json": _entries(ENTRY, {**ENTRY, "RepoTags": ["b:1"]})},
+        "has 2 images",
+    ),
+    "another layer": (
+        {
+            **LAYERS,
+            "c_json": json.dumps({"rootfs": {"diff_ids": [DIGEST]}}).encode(),
+            "manifest_json": _entries(ENTRY),
+        },
+        "other layers than its configuration says",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ARCHIVES)
+def test_archives_that_are_none(tmp_path: Path, case: str) -> None:
+    files, said = ARCHIVES[case]
+    path = tmp_path / "x.tar"
+    _archive(path, **files)
+    with pytest.raises(SourceError) as caught:
+        _look(f"docker-archive:{path}")
+    assert said in str(caught.value)
+
+
+def test_an_archive_in_the_wrong_order_and_one_that_is_packed(tmp_path: Path) -> None:
+    import gzip  # noqa: PLC0415
+
+    path = tmp_path / "x.tar"
+    _archive(path, manifest_json=_entries(ENTRY), **LAYERS)
+    found = facts_of(f"docker-archive:{path}", processor="x86_64", progress=QuietProgress())
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    other = facts_of(f"docker-archive:{path}:a:1", processor="x86_64", progress=QuietProgress())
+    assert found.os == other.os == "debian"
+    assert found.pythons == other.pythons
+    with pytest.raises(SourceError, match="has no image 'a:2'"):
+        _look(f"docker-archive:{path}:a:2")
+
+
+@pytest.mark.parametrize("kind", ["oci-archive", "docker-archive"])
+def test_what_has_no_end_is_no_image(tmp_path: Path, kind: str) -> None:
+    """Nobody writes to the pipe: opening it would wait."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(SourceError) as caught:
+            _look(f"{kind}:{path}")
+        assert str(caught.value).startswith(f"{path}: is no file\n")
+
+
+@pytest.mark.parametrize("kind", ["oci-archive", "docker-archive", "oci"])
+@pytest.mark.parametrize("what", ["missing", "folder", "text", "empty"])
+def test_files_that_are_no_images(tmp_path: Path, kind: str, what: str) -> None:
+    path = tmp_path / what
+    if what == "folder":
+        path.mkdir()
+    elif what != "missing":
+        path.write_text("some text" if what == "text" else "")
+    with pytest.raises(SifwrightError) as caught:
+        _look(f"{kind}:{path}")
+    assert str(path) in str(caught.value)
+    assert "\n    " in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "#!/usr/bin/env run-singularity\n"])
+def test_what_is_no_sif(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SourceError, match="there is no such file"):
+        _look(f"{tmp_path}/x.sif")
+    (tmp_path / "x.sif").write_text(text)
+    with pytest.raises(SifwrightError):
+        _look(f"{tmp_path}/x.sif")

@@ -1,0 +1,288 @@
+"""What `easyconfig` and `modulefile` write, without any program to install it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.catalog import load
+from sifwright.catalog.model import LayerFile
+from sifwright.install import archive, bundle
+from sifwright.install.installed_image import InstalledImage
+from sifwright.install.module import describe
+from tests.unit.conftest import CHECKOUT, Cli
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMITTED = sorted((CHECKOUT / "easyconfigs").glob("*/*.eb"))
+SITES = load.load_catalog(CHECKOUT / "defs", CHECKOUT).sites
+PLANNED = ["--central", "--date", "20261122"]
+
+
+def written(run_cli: Cli, site: str, folder: Path, *words: str) -> Path:
+    result = run_cli("--project", CHECKOUT, "easyconfig", site, *words, "--output", folder)
+    assert (result.code, result.err) == (0, "")
+    (path,) = folder.glob(f"{site}/*/easybuild/*.eb")
+    return path
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=[path.parent.name for path in COMMITTED])
+def test_committed_easyconfigs_are_what_is_generated(
+    run_cli: Cli, tmp_path: Path, path: Path
+) -> None:
+    made = written(run_cli, path.parent.name, tmp_path, "--date", path.stem[-8:])
+    names = {file.name for file in made.parent.iterdir()}
+    # An image that somebody put there is none of the repository's files.
+    assert {file.name for file in path.parent.iterdir() if file.suffix != ".sif"} == names
+    for name in sorted(names):
+        same = (made.parent / name).read_bytes() == (path.parent / name).read_bytes()
+        assert same, f"{name} is not what is generated: make easyconfigs, look at the difference"
+
+
+def test_every_site_with_a_scheduler_has_an_easyconfig() -> None:
+    expected = {site.name for site in SITES.values() if site.scheduler != "local"}
+    assert {path.parent.name for path in COMMITTED} == expected, "make easyconfigs"
+
+
+def test_archive_is_the_same_everywhere(tmp_path: Path) -> None:
+    """Whatever the umask, the time, the time zone and the order of the files."""
+    program = (
+        "import sys; from sifwright.cli.main import main;"
+        f"sys.exit(main(['--project', {str(CHECKOUT)!r}, 'easyconfig', 'lumi', *{PLANNED!r}]))"
+    )
+    digests = set()
+    for number, umask in enumerate((0o022, 0o077)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        env = {**os.environ, "TZ": f"UTC+{number}", "PYTHONHASHSEED": str(number)}
+        subprocess.run(
+            [sys.executable, "-c", program], cwd=folder, env=env, umask=umask, check=True
+        )
+        archives = sorted(folder.glob("build/lumi/*/easybuild/*.tar.gz"))
+        for path in archives:
+            digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
+            assert path.stat().st_mode & 0o777 == 0o644
+        (config,) = folder.glob("build/lumi/*/easybuild/*.eb")
+        assert digests == set(re.findall("[0-9a-f]{64}", config.read_text()))
+    assert len(digests) == len(archives) == 2
+
+
+def test_archive_holds_what_it_was_given() -> None:
+    large = os.urandom(200_000)
+    files = [
+        LayerFile(path="b/two", data=large, executable=True),
+        LayerFile(path="a", data=b"", executable=False),
+    ]
+    data = archive.archive(files, {"b/link": "two"})
+    assert data == archive.archive(files[::-1], {"b/link": "two"})
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
+        found = [(one.name, one.mode, one.mtime, one.uid, one.uname) for one in tar]
+        assert found == [
+            ("b", 0o755, 0, 0, "root"),
+            ("a", 0o644, 0, 0, "root"),
+            ("b/link", 0o777, 0, 0, "root"),
+            ("b/two", 0o755, 0, 0, "root"),
+        ]
+        member = tar.extractfile("b/two")
+        assert member is not None
+        assert member.read() == large
+
+
+def test_an_installation_has_all_run_scripts_and_the_sites_environment() -> None:
+    found = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
+    notes = bundle.notes(SITES["lumi"], {"note": b"x"})
+    files = {file.path: file for file in (*bundle.programs(found), *notes)}
+    scripts = {path.name for path in (CHECKOUT / "runscripts").iterdir() if path.is_file()}
+    assert {f"runscripts/{name}" for name in scripts} <= files.keys()
+    assert not [path for path in files if "__pycache__" in path]
+    assert b"SIFWRIGHT_SITE=lumi" in files["share/sifwright/site-environment"].data
+    assert files["share/sifwright/note"].data == b"x"
+    assert all(file.executable for path, file in files.items() if path.startswith("bin/"))
+
+
+def test_help_says_how_to_run_and_what_to_do_about_the_plugin(run_cli: Cli, tmp_path: Path) -> None:
+    said = usage(written(run_cli, "lumi", tmp_path, *PLANNED).read_text())
+    for word in (
+        "srun --export=ALL --nodes=2 --ntasks=16",
+        "conda-python-distributed script.py",
+        "conda-python-simple",
+        "pytorch-pip install",
+        "SIFWRIGHT_DEBUG=1",
+        "sifwright check-comm lumi",
+        "rm $SIF",
+        "One node still works",
+        "ROCm 7.0.2",
+    ):
+        assert word in said, word
+    assert "plugin" not in written(run_cli, "slurm-generic", tmp_path, *PLANNED).read_text()
+
+
+def usage(text: str) -> str:
+    """Cut the module's help out of an easyconfig."""
+    return text.partition('usage = """')[2].partition('"""')[0]
+
+
+def test_help_starts_ranks_as_the_job_script_does(run_cli: Cli, tmp_path: Path) -> None:
+    """Run the command of the help with a program in srun's place: the masks are the site's."""
+    lines = usage(written(run_cli, "lumi", tmp_path, *PLANNED).read_text()).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("  masks="))
+    end = next(n for n in range(start, len(lines)) if lines[n].endswith("script.py"))
+    command = "\n".join(lines[start : end + 1]).replace("\\\\", "\\")
+    done = subprocess.run(
+        ["/bin/bash", "-c", f'srun() {{ printf "%s\\n" "$@"; }}\n{command}'],
+        env={"SIF": "image.sif"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    masks = ",".join(SITES["lumi"].node.cpu_masks)
+    assert f"--cpu-bind=mask_cpu:{masks}" in done.stdout.splitlines()
+    assert done.stdout.splitlines()[-1] == "script.py"
+
+
+def test_help_promises_a_central_image_only_where_the_module_has_a_folder(
+    run_cli: Cli, tmp_path: Path
+) -> None:
+    lumi = usage(written(run_cli, "lumi", tmp_path, "--date", "20261122").read_text())
+    said = " ".join(lumi.split())
+    assert f"it takes the image of the same name in {SITES['lumi'].central}, if" in said
+    derecho = usage(written(run_cli, "derecho", tmp_path, "--date", "20261122").read_text())
+    assert "rm $SIF" not in derecho
+
+
+@pytest.mark.parametrize(
+    ("image", "says"),
+    [
+        ("pytorch", "torchrun is in the image as well"),
+        ("pytorch-full", "torchrun and accelerate are in the image as well"),
+    ],
+)
+def test_help_names_accelerate_where_the_image_has_it(
+    run_cli: Cli, tmp_path: Path, image: str, says: str
+) -> None:
+    text = usage(written(run_cli, "slurm-generic", tmp_path, image, *PLANNED).read_text())
+    assert says in " ".join(text.split())
+
+
+def test_without_its_image_it_says_how_to_get_one(run_cli: Cli, tmp_path: Path) -> None:
+    path = written(run_cli, "lumi", tmp_path, "--date", "20261122")
+    said = " ".join(path.read_text().partition("download_instructions")[2].split())
+    assert f"eb needs the image under this name: {path.stem}.sif" in said
+    assert f"central images of site lumi is {SITES['lumi'].central}." in said
+    assert "make sif SITE=lumi IMAGE=pytorch" in said
+    assert "Users cannot build at site lumi: " in said
+    other = written(run_cli, "slurm-generic", tmp_path, "--date", "20261122").read_text()
+    assert "make sif SITE=slurm-generic" in other
+    assert "cannot build" not in other
+    assert "central images of" not in other
+    assert "download_instructions" not in written(run_cli, "alps", tmp_path, *PLANNED).read_text()
+
+
+def test_a_module_does_not_wait_for_an_image(run_cli: Cli) -> None:
+    words = ["modulefile", "lumi", "--date", "20261122", "--format", "lua", "--root", "/x"]
+    result = run_cli("--project", CHECKOUT, *words)
+    assert (result.code, result.out) == (2, "")
+    assert "Add --central" in result.err
+
+
+def test_central_folder_is_the_sites_or_that_of_a_variable(run_cli: Cli, tmp_path: Path) -> None:
+    text = written(run_cli, "lumi", tmp_path / "a", *PLANNED).read_text()
+    assert f'"{SITES["lumi"].central}"' in text
+    text = written(run_cli, "derecho", tmp_path / "a", *PLANNED).read_text()
+    assert '"$SIFWRIGHT_IMAGES"' in text
+    words = ["--central", "/img/of us", "--date", "20261122"]
+    assert '"/img/of us"' in written(run_cli, "lumi", tmp_path / "b", *words).read_text()
+
+
+def test_an_older_bundle_goes(run_cli: Cli, tmp_path: Path) -> None:
+    first = written(run_cli, "lumi", tmp_path, *PLANNED)
+    (first.parent / "notes.txt").write_text("mine")
+    second = written(run_cli, "lumi", tmp_path, "--central", "--date", "20261123")
+    assert first != second
+    assert {path.name for path in first.parent.iterdir()} == {
+        *("notes.txt", second.name, bundle.PROGRAMS),
+        second.name.replace(".eb", "-notes.tar.gz"),
+    }
+
+
+@pytest.mark.parametrize("syntax", ["lua", "tcl"])
+def test_modulefile_is_printed_or_written(run_cli: Cli, tmp_path: Path, syntax: str) -> None:
+    words = ["modulefile", "lumi", *PLANNED, "--format", syntax, "--root", "/appl/my pytorch"]
+    printed = run_cli("--project", CHECKOUT, *words)
+    assert (printed.code, printed.err) == (0, "")
+    assert '"/appl/my pytorch"' in printed.out
+    target = tmp_path / "modules/PyTorch/module"
+    assert run_cli("--project", CHECKOUT, *words, "--write", target).code == 0
+    assert target.read_text() == printed.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["lumi"], "there is no image yet"),
+        (["lumi", "--central", "--date", "2026-11-22"], "Example: 20261122"),
+        (["lumi", "--central", "images", "--date", "20261122"], "Begin it with /, and"),
+        (["lumi", "--central", "/a\nb", "--date", "20261122"], "printable"),
+        (["nowhere"], "there is no site 'nowhere'"),
+        (["lumi", "pytorch", "--from", "x.sif"], "Leave IMAGE"),
+        (["lumi", "--from", "x.sif"], "x.sif: cannot be used as a SIF"),
+        (["lumi", "--from", "."], "not a regular file"),
+        (["lumi", "--image-url", "ftp://x.example/y"], "Give http:// or https://"),
+        (["lumi", "--image-url", "https://me:pw@x.example/y"], "without a user name"),
+        (["lumi", "--image-url", "https://x.example", "--central"], "Build the image first"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    run_cli: Cli, tmp_path: Path, words: list[str], says: str
+) -> None:
+    result = run_cli("--project", CHECKOUT, "easyconfig", *words, "--output", tmp_path / "build")
+    assert (result.code, result.out) == (2, "")
+    assert says in result.err
+    assert not (tmp_path / "build").exists()
+
+
+NO_TORCH = """\
+description: An image without torch
+layers: [{layer: base-debian}, {layer: python-venv}, {layer: run-scripts}]
+"""
+
+
+def test_an_image_without_torch_is_refused(
+    run_cli: Cli, tmp_path: Path, real_project: Path
+) -> None:
+    (real_project / "defs/images/plain.yaml").write_text(NO_TORCH)
+    words = ["easyconfig", "local", "plain", *PLANNED]
+    result = run_cli("--project", real_project, *words, "--output", tmp_path / "build")
+    assert (result.code, result.out) == (2, "")
+    assert "defs/images/plain.yaml: no layer of image 'plain' provides torch" in result.err
+    assert not (tmp_path / "build").exists()
+
+
+def test_plain_names_of_commands_where_the_site_asks_for_them(tmp_path: Path) -> None:
+    found = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
+    site = replace(SITES["local"], commands=("python", "torchrun"))
+    facts = InstalledImage(torch="2.13.0", python="3.11", stack="cpu", date="20261122")
+    made = bundle.Bundle(
+        module=describe(site, facts, "/central"),
+        facts=facts,
+        sif=None,
+        programs=tuple(bundle.programs(found)),
+        notes=tuple(bundle.notes(site, {})),
+        links=bundle.links(site),
+    )
+    text = bundle.write(made, tmp_path).read_text()
+    assert "ln -sf pytorch-python bin/python" in text
+    assert "bin/pip" not in text
+    with tarfile.open(next(tmp_path.glob("*-notes.tar.gz"))) as tar:
+        links = {one.name: one.linkname for one in tar if one.issym()}
+    assert links == {"bin/python": "pytorch-python", "bin/torchrun": "pytorch-torchrun"}

@@ -1,0 +1,117 @@
+"""A job script for every site, launcher and engine stands in goldens/jobs/, for people to read."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sifwright.catalog import load
+from sifwright.catalog.model import Catalog, Site
+from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.job_rules import TORCHRUN
+from sifwright.launch.jobscript import script
+from tests.unit import golden
+from tests.unit.conftest import CHECKOUT, program
+
+GOLDENS = Path(__file__).parents[1] / "goldens" / "jobs"
+PLACES: dict[str, dict[str, Any]] = {
+    "container": {"built_sif": "/project/build/image.sif"},
+    "host-mpi": {"built_sif": "/project/build/image.sif", "host_mpi": True},
+    "native": {"environment": "/project/venv", "run_scripts": "/project/runscripts"},
+}
+
+
+def _jobs(site: Site) -> list[tuple[str, str]]:
+    """Its own launcher with every engine, the other launchers with the usual one."""
+    own = [(site.launcher, engine) for engine in site.engines]
+    own += [(site.launcher, "host-mpi")] if site.host_mpi else []
+    return own + [(name, site.engines[0]) for name in (*site.other_launchers, TORCHRUN)]
+
+
+_CATALOG = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
+JOBS = [(name, *job) for name, site in _CATALOG.sites.items() for job in _jobs(site)]
+NAMES = ["-".join(job) for job in JOBS]
+
+
+def _script(site: Site, launcher: str, engine: str) -> str:
+    request = JobRequest(
+        nodes=1 if site.scheduler == "local" else 2,
+        arguments=("train.py", "--epochs", "3", "--note", "it's"),
+        launcher=launcher,
+        run_in="host" if engine == "native" else "container",
+        ranks_per_node=None if site.node.gpus else 4,
+        account="project" if site.job.needs_account else "",
+        **PLACES[engine],
+    )
+    return script(decide_job(site, request))
+
+
+@pytest.mark.parametrize(("site", "launcher", "engine"), JOBS, ids=NAMES)
+def test_script(real: Catalog, site: str, launcher: str, engine: str) -> None:
+    text = _script(real.sites[site], launcher, engine)
+    golden.check(GOLDENS / f"{site}-{launcher}-{engine}.sh", text)
+
+
+def test_no_golden_is_left_over() -> None:
+    assert {path.stem for path in GOLDENS.iterdir()} <= set(NAMES)
+
+
+def test_they_are_clean_for_shellcheck() -> None:
+    """All at once: its start takes longer than its work."""
+    files = sorted(GOLDENS.glob("*.sh"))
+    command = [program("shellcheck"), "--norc", "--shell=bash", *map(str, files)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.stdout == ""
+    assert (done.returncode, len(files)) == (0, len(JOBS))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bash_reads_it(name: str) -> None:
+    command = [program("bash"), "-n", str(GOLDENS / f"{name}.sh")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_directives_come_before_everything_else(name: str) -> None:
+    """No scheduler reads those that stand behind the first command."""
+    lines = (GOLDENS / f"{name}.sh").read_text().splitlines()
+    first = next(n for n, line in enumerate(lines) if not line.startswith("#"))
+    found = [n for n, line in enumerate(lines) if line.startswith(("#SBATCH", "#PBS", "# flux:"))]
+    assert all(n < first for n in found)
+    assert found == list(range(1, len(found) + 1))
+
+
+def test_what_makes_sites_differ(real: Catalog) -> None:
+    """The facts of the sites' documentation, read off their scripts."""
+    wanted = {
+        "lumi": ("srun", "--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,"),
+        "frontier": ("srun", "--cpus-per-task=7 --gpus-per-task=1 --gpu-bind=closest "),
+        "derecho": ("mpiexec", "\n#PBS -l select=2:mpiprocs=4:ncpus=64:ngpus=4:mem=480GB\n"),
+        "cirrus-epcc": ("srun", "\n#SBATCH --gres=gpu:4\n"),
+        "perlmutter": ("srun", "\n#SBATCH --constraint=gpu\n"),
+        "el-capitan": ("flux", " --setattr=rdzv_get_en=0 "),
+        "slurm-generic": ("mpirun", ' --map-by ppr:4:node "${exported[@]}"'),
+    }
+    for name, (launcher, text) in wanted.items():
+        site = real.sites[name]
+        found = _script(site, launcher, site.engines[0]).replace(" \\\n ", "")
+        assert text in found, name
+
+
+# Numbers, and text that is shell already or cannot be anything else by its schema.
+PLAIN = {
+    *("job.request.nodes", "job.tasks", "job.cpus", "job.gpus", "job.site.name", "name"),
+    *("launch", "line", "mark", "shape", '"; do" if loop.last else " \\\\"'),
+}
+
+
+def test_every_value_goes_through_a_filter() -> None:
+    for path in (CHECKOUT / "builder/sifwright/launch/templates").iterdir():
+        text = path.read_text()
+        assert "{#" not in text, "Jinja would take what is bash for a comment"
+        for expression in re.findall(r"\{\{ (.*?) \}\}", text):
+            filtered = re.search(r"\| (sh|path|word|seconds)$", expression)
+            assert filtered or expression in PLAIN, f"{path.name}: {expression}"

@@ -1,0 +1,106 @@
+"""The site's own MPI: in place of an image's, by the real bash, and for native ranks."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sifwright.catalog.model import Catalog, Modules, Site
+from tests.unit.jobs import Bench, Ran
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture
+def hosting(real: Catalog, tmp_path: Path) -> Site:
+    """Frontier, with libraries that are here."""
+    (tmp_path / "gtl.so").touch()
+    host = real.sites["frontier"].host_mpi
+    assert host is not None
+    host = replace(
+        host,
+        preload="$GTL/gtl.so",
+        libraries=("/nowhere.so", f"{tmp_path}/gtl.so", "/etc/hostname"),
+        binds=("/usr:/host/usr", "/nowhere"),
+    )
+    return replace(real.sites["frontier"], cache="", binds=("/var",), host_mpi=host)
+
+
+def _host_mpi(
+    bench: Bench, site: Site, mine: Mapping[str, str] | None = None, *, host_mpi: bool = True
+) -> Ran:
+    host = {"GTL": str(bench.record.parent), "CRAY_MPICH_ROOTDIR": "/cray", "LD_LIBRARY_PATH": "/l"}
+    text = bench.render(site, account="project", host_mpi=host_mpi)
+    return bench.run(text, CRAY_LD_LIBRARY_PATH="/c:/d", **(host | dict(mine or {})))
+
+
+def _given(ran: Ran) -> dict[str, str]:
+    """What the engine gets for the container, the same under both of its names."""
+    first, second = (
+        {
+            name.removeprefix(prefix): value
+            for name, value in ran.env.items()
+            if name.startswith(prefix) and ("ENV_" in name or name.endswith("LIBS"))
+        }
+        for prefix in ("APPTAINER", "SINGULARITY")
+    )
+    assert first == second
+    return first
+
+
+def test_the_sites_mpi_in_place_of_the_images(bench: Bench, hosting: Site, tmp_path: Path) -> None:
+    ran = _host_mpi(bench, hosting)
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    rocm = "/opt/rocm/lib:/opt/rocm/lib64"
+    assert _given(ran) == {
+        "ENV_LD_LIBRARY_PATH": f"/cray/gtl/lib:{rocm}:/c:/d:/l:/opt/cray/pe/lib64",
+        "ENV_LD_PRELOAD": f"{tmp_path}/gtl.so",
+        "_CONTAINLIBS": f"{tmp_path}/gtl.so,/etc/hostname",
+    }
+    assert ran.env["APPTAINER_BINDPATH"] == "/var,/usr:/host/usr"
+    assert ran.modules == ["module load cray-mpich-abi"]
+    wanted = {"MPICH_GPU_SUPPORT_ENABLED": "1", "MPICH_SMP_SINGLE_COPY_MODE": "NONE"}
+    assert wanted.items() <= ran.env.items()
+    assert ran.env["LD_LIBRARY_PATH"] == "/l", "the launcher's own is as it was"
+
+
+def test_without_the_option_the_image_keeps_its_mpi(bench: Bench, hosting: Site) -> None:
+    ran = _host_mpi(bench, hosting, host_mpi=False)
+    assert (ran.code, _given(ran), ran.modules) == (0, {}, [])
+    assert ran.env["APPTAINER_BINDPATH"] == "/var"
+    assert not [name for name in ran.env if name.startswith("MPICH_")]
+
+
+@pytest.mark.parametrize("program", ["APPTAINER", "SINGULARITY"])
+def test_the_sites_mpi_leaves_what_is_set(bench: Bench, hosting: Site, program: str) -> None:
+    mine = {f"{program}ENV_LD_LIBRARY_PATH": "/mine", f"{program}ENV_LD_PRELOAD": "/my.so"}
+    mine |= {f"{program}_CONTAINLIBS": "/my/lib.so", "MPICH_GPU_SUPPORT_ENABLED": "0"}
+    ran = _host_mpi(bench, hosting, mine)
+    given = _given(ran)
+    assert given["ENV_LD_LIBRARY_PATH"].endswith(":/opt/cray/pe/lib64:/mine")
+    assert given["ENV_LD_PRELOAD"].endswith("/gtl.so:/my.so")
+    assert given["_CONTAINLIBS"].startswith("/my/lib.so,/")
+    assert ran.env["MPICH_GPU_SUPPORT_ENABLED"] == "0"
+
+
+def test_the_sites_mpi_without_its_libraries_ends_the_job(bench: Bench, hosting: Site) -> None:
+    ran = _host_mpi(bench, hosting, {"GTL": "/nowhere"})
+    assert (ran.code, ran.argv) == (66, [])
+    assert ran.err == "job: there is no library '/nowhere/gtl.so'\n"
+    ran = _host_mpi(bench, hosting, {"CRAY_MPICH_ROOTDIR": ""})
+    assert ran.code != 0
+    assert ran.argv == []
+    assert "CRAY_MPICH_ROOTDIR" in ran.err
+
+
+@pytest.mark.parametrize("name", ["frontier", "derecho"])
+def test_native_ranks_use_the_sites_mpi(bench: Bench, real: Catalog, name: str) -> None:
+    site = replace(real.sites[name], cache="", modules=Modules())
+    text = bench.render(site, account="project", environment=str(bench.venv))
+    ran = bench.run(text, launcher=site.launcher)
+    assert ran.env["MPICH_GPU_SUPPORT_ENABLED"] == "1"
+    assert "MPICH_SMP_SINGLE_COPY_MODE" not in ran.env

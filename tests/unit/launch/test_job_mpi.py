@@ -1,0 +1,213 @@
+"""What srun is told to start an image's MPI with, and where what the image has is known from."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sifwright.catalog import pmi
+from sifwright.catalog.model import Catalog, LauncherOptions, Site
+from sifwright.catalog.pmi import UNKNOWN, ImageMpi
+from sifwright.errors import UsageError
+from sifwright.launch import launch_command
+from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.job_mpi import notes
+from tests.unit.conftest import GOOD, Cli
+
+MPICH = ImageMpi(name="mpich", pmi=("pmi1",), version="5.0.1", source="here")
+OPEN_MPI = ImageMpi(name="openmpi", pmi=("pmix",), version="5.0.10", source="here")
+NO_MPI = ImageMpi(name="")
+SPOKEN = ("cray_shasta", "pmi2", "pmix_v4", "pmix")
+
+
+@pytest.fixture
+def site(real: Catalog) -> Site:
+    """With a Slurm that has every plugin, and launchers of both MPIs."""
+    others = {"mpirun": LauncherOptions(), "mpiexec": LauncherOptions(pmi=("pmi1",))}
+    launchers = {"srun": LauncherOptions(pmi=SPOKEN), **others}
+    generic = real.sites["slurm-generic"]
+    return replace(generic, vendor="cpu", launch=launchers, other_launchers=tuple(others))
+
+
+def words(site: Site, mpi: ImageMpi | None, **asked: object) -> list[str]:
+    """What starts two ranks; raises what refuses them."""
+    values = {"nodes": 2, "arguments": ("x.py",), "mpi": mpi} | asked
+    return launch_command.words(decide_job(site, JobRequest(**values)))  # type: ignore[arg-type]
+
+
+def told(found: list[str]) -> list[str]:
+    return [word.removeprefix("--mpi=") for word in found if word.startswith("--mpi")]
+
+
+@pytest.mark.parametrize(
+    ("mpi", "asked", "plugins"),
+    [
+        (MPICH, {}, ["pmi2"]),
+        (OPEN_MPI, {}, ["pmix_v4"]),
+        (OPEN_MPI, {"pmi": "pmix"}, ["pmix"]),
+        (MPICH, {"pmi": "none"}, ["none"]),
+        (MPICH, {"launcher": "torchrun"}, []),
+        (NO_MPI, {}, []),
+        (None, {}, []),
+        (None, {"pmi": "pmi2"}, ["pmi2"]),
+        (ImageMpi(name=UNKNOWN), {}, []),
+        (MPICH, {"launcher": "mpiexec"}, []),
+        (OPEN_MPI, {"launcher": "mpirun"}, []),
+        (OPEN_MPI, {"launcher": "mpiexec", "pmi": "none"}, []),
+    ],
+)
+def test_srun_is_told_what_both_speak(
+    site: Site, mpi: ImageMpi | None, asked: dict[str, object], plugins: list[str]
+) -> None:
+    assert told(words(site, mpi, **asked)) == plugins
+
+
+@pytest.mark.parametrize(
+    ("mpi", "launcher", "says"),
+    [
+        (MPICH, "mpirun", "it speaks pmix (as that of Open MPI), and the image has MPICH 5.0.1"),
+        (OPEN_MPI, "mpiexec", "it speaks pmi1 (launch.mpiexec.pmi of site 'slurm-generic')"),
+    ],
+)
+def test_the_wrong_pair_is_refused(site: Site, mpi: ImageMpi, launcher: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        words(site, mpi, launcher=launcher)
+    (problem,) = caught.value.problems
+    assert (problem.where, says in problem.what) == (f"launcher {launcher}", True), problem
+    assert problem.fix.startswith("Use --launcher srun. Use --launcher "), problem.fix
+
+
+@pytest.mark.parametrize(
+    ("site", "option", "plugin"),
+    [
+        ("slurm-generic", ("--environment", "/venv"), "--mpi=pmix"),  # its module is Open MPI
+        ("frontier", ("--environment", "/venv"), ""),  # Cray's MPI: the default of their srun
+        ("frontier", ("--host-mpi",), ""),
+        ("cirrus-epcc", ("--environment", "/venv"), ""),  # no source says what its srun speaks
+    ],
+)
+def test_ranks_of_the_sites_mpi_are_started_as_the_site_does(
+    run_cli: Cli, site: str, option: tuple[str, ...], plugin: str
+) -> None:
+    asked = ("--nodes", "2", "--tasks-per-node", "2", "--account", "a", "--elsewhere")
+    done = run_cli("jobscript", "--site", site, *asked, *option, "--", "x.py")
+    assert done.code == 0, done.err
+    assert told(done.out.split()) == [plugin.removeprefix("--mpi=")][: len(plugin)]
+
+
+def test_notes(site: Site) -> None:
+    def said(mpi: ImageMpi, **asked: object) -> list[str]:
+        values = {"nodes": 2, "arguments": ("x.py",), "mpi": mpi} | asked
+        return list(notes(decide_job(site, JobRequest(**values))))  # type: ignore[arg-type]
+
+    (torchrun,) = said(MPICH, launcher="torchrun")
+    assert torchrun.startswith("ranks that torchrun starts are none of MPI's")
+    assert "MPICH 5.0.1 (here)" in torchrun
+    (unknown,) = said(ImageMpi(name=UNKNOWN, source="x.sif (not on this machine)"))
+    assert unknown.startswith("the MPI of x.sif (not on this machine) is not known here")
+    assert said(MPICH) == said(NO_MPI) == said(NO_MPI, launcher="torchrun") == []
+    assert said(MPICH, launcher="torchrun", pmi="none") == []
+
+
+TABLE = {"mpich": {"pmi": ("pmi1",)}, "openmpi": {"pmi": ("pmix",)}}
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        ((), NO_MPI),
+        (("MPICH 4.2",), ("mpich", ("pmi1",), "4.2")),
+        (("Open MPI 4.1.7",), ("openmpi", ("pmix",), "4.1.7")),
+        (("Open MPI 4.1.5", "Open MPI 4.1.7"), ("openmpi", ("pmix",), "")),
+        (("MPICH 4.2", "Open MPI 4.1.7"), (UNKNOWN, (), "")),
+    ],
+)
+def test_what_an_inspection_found(texts: tuple[str, ...], found: object) -> None:
+    known = pmi.found(texts, TABLE, "")
+    assert found in (known, (known.name, known.pmi, known.version))
+
+
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Put an image with the record of a build into the folder of builds."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "build" / "here" / "small"
+
+    def put(**facts: str) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        plan = {"site": "here", "image": "small", "id": "1", "steps": [], "facts": facts}
+        (folder / "record.json").write_text(json.dumps({"sif": "image.sif", "plan": plan}))
+        (folder / "image.sif").write_text("no image")
+        return folder / "image.sif"
+
+    return put
+
+
+JOB = ("--project", GOOD, "jobscript", "--site", "here", "--nodes", "1")
+END = ("--launcher", "torchrun", "--", "x.py")
+
+
+def test_the_record_tells(run_cli: Cli, beside: Callable[..., Path]) -> None:
+    beside(mpi="openmpi", openmpi="5.0.10", pmi="pmix")
+    said = run_cli(*JOB, *END).err
+    assert "(image: Open MPI 5.0.10 (build/here/small/record.json))" in said
+    beside()
+    assert run_cli(*JOB, *END).err == ""
+
+
+def test_an_image_that_no_build_can_make_is_refused(run_cli: Cli) -> None:
+    """It is not built, nor named by --sif: the job would end after its time in the queue."""
+    job = ("jobscript", "--site", "frontier", "--image", "pytorch-horovod", "--nodes", "2")
+    refused = run_cli(*job, "--account", "a", "--", "x.py")
+    assert (refused.code, refused.out) == (4, "")
+    assert "does not go with rocm" in refused.err
+
+
+def test_an_image_of_an_earlier_release_is_inspected(
+    run_cli: Cli, beside: Callable[..., Path]
+) -> None:
+    """And what cannot be is said to be unknown, as is an image of another machine."""
+    sif = beside(mpi="openmpi", openmpi="5.0.10")
+    assert run_cli(*JOB, "--", "x.py").err.startswith(
+        "note: the MPI of build/here/small/image.sif (not to be inspected) is not known here"
+    )
+    (sif.parent / "record.json").unlink()
+    assert "(not to be inspected)" in run_cli(*JOB, "--sif", sif, "--", "x.py").err
+    elsewhere = ("--sif", "/nowhere.sif", "--elsewhere")
+    said = run_cli(*JOB, *elsewhere, "--", "x.py").err
+    assert said.startswith("note: the MPI of /nowhere.sif (not on this machine) is not known here")
+    said = run_cli(*JOB, "--module", "PyTorch/2", "--", "x.py").err
+    assert said.startswith("note: the MPI of the image of PyTorch/2 (a module) is not known here")
+
+
+def test_the_record_of_another_image_tells_nothing(
+    run_cli: Cli, beside: Callable[..., Path]
+) -> None:
+    other = beside(mpi="openmpi", openmpi="5.0.10", pmi="pmix").with_name("other\n.sif")
+    other.write_text("no image")
+    said = run_cli(*JOB, "--sif", other, "--", "x.py").err
+    assert "other\\n.sif' (not to be inspected) is not known here" in said
+
+
+def test_an_image_of_this_shell_is_named(
+    run_cli: Cli, beside: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sif = beside()
+    monkeypatch.setenv("SIF", "/images/other.sif")
+    assert "the job takes SIF='/images/other.sif' of this shell" in run_cli(*JOB, *END).err
+    assert run_cli(*JOB, "--sif", sif, *END).err == ""
+
+
+def test_what_cannot_be_looked_at_is_named(run_cli: Cli) -> None:
+    long = "a" * 300
+    for option in ("--sif", "--environment"):
+        done = run_cli(*JOB, "--tasks-per-node", "1", option, long, "--", "x.py")
+        assert (done.code, "cannot be looked at: File name too long" in done.err) == (2, True)
+
+
+def test_what_would_be_built_tells(real_project: Path, run_cli: Cli) -> None:
+    words = ("--site", "local", "--nodes", "1", "--image", "pytorch-horovod")
+    done = run_cli("--project", real_project, "jobscript", *words, *END)
+    assert "(image: Open MPI 5.0.10 (image 'pytorch-horovod' as planned))" in done.err

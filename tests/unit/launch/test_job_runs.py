@@ -1,0 +1,281 @@
+"""What job scripts do when they run, by the real bash with recorders for launchers and engines.
+
+That Slurm, PBS or Flux take them as they are is for the tests in tests/system/slurm.
+"""
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sifwright.catalog.model import Catalog, Modules, Site
+from tests.unit.conftest import program
+from tests.unit.jobs import Bench, Ran
+
+APPTAINER = ("APPTAINER_BINDPATH", "SINGULARITY_BINDPATH")
+SUBMITTED = {"SLURM_JOB_ACCOUNT": "project"}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture
+def site(real: Catalog) -> Site:
+    return replace(real.sites["lumi"], binds=(), cache="")
+
+
+def _run(bench: Bench, site: Site, **env: str) -> Ran:
+    ran = bench.run(bench.render(site, account="project"), **SUBMITTED, **env)
+    assert (ran.code, ran.out, ran.err) == (0, "", ""), "a job says nothing of its own"
+    return ran
+
+
+def _binds(ran: Ran) -> str:
+    """The list that the engine gets, which is the same under both names."""
+    first, second = (ran.env[name] for name in APPTAINER)
+    assert first == second
+    assert {"APPTAINER_BIND", "SINGULARITY_BIND"}.isdisjoint(ran.env)
+    return first
+
+
+@pytest.mark.parametrize("status", [0, 1, 42, 137, 255])
+@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
+def test_the_status_of_the_step_is_the_jobs(
+    real: Catalog, bench: Bench, launcher: str, status: int
+) -> None:
+    generic = replace(real.sites["slurm-generic"], modules=Modules(), cache="")
+    text = bench.render(generic, ranks_per_node=2, launcher=launcher)
+    ran = bench.run(text, launcher=launcher, STATUS=str(status))
+    assert (ran.code, ran.out, ran.err) == (status, "", "")
+
+
+def test_binds_are_those_that_are_there(bench: Bench, site: Site, tmp_path: Path) -> None:
+    for name in ("here", "also-here"):
+        (tmp_path / name).mkdir()
+    paths = [f"{tmp_path}/here", f"{tmp_path}/missing", f"{tmp_path}/also-here:/there"]
+    assert _binds(_run(bench, replace(site, binds=tuple(paths)))) == f"{paths[0]},{paths[2]}"
+    assert _binds(_run(bench, replace(site, binds=(paths[1],)))) == ""
+    assert (
+        _binds(_run(bench, replace(site, binds=("$PLACE/here",)), PLACE=str(tmp_path))) == paths[0]
+    )
+
+
+def test_a_missing_variable_of_a_path_ends_the_job(bench: Bench, site: Site) -> None:
+    """/scratch/$SLURM_JOB_ACCOUNT without the account would be everybody's folder."""
+    text = bench.render(replace(site, cache="/scratch/$NOWHERE"), account="project")
+    for env in ({}, {"NOWHERE": ""}):
+        ran = bench.run(text, **SUBMITTED, **env)
+        assert ran.code != 0
+        assert "NOWHERE" in ran.err
+        assert ran.argv == []
+
+
+@pytest.mark.parametrize("name", ["APPTAINER_BIND", "SINGULARITY_BIND", *APPTAINER])
+def test_binds_of_the_user_stay(bench: Bench, site: Site, name: str) -> None:
+    """Whatever variable they are in, and before those of the site."""
+    site = replace(site, binds=("/usr", "/tmp:/opt/tmp"))
+    assert _binds(_run(bench, site, **{name: "/etc:/mnt:ro,/var"})) == (
+        "/etc:/mnt:ro,/var,/usr,/tmp:/opt/tmp"
+    )
+    assert _binds(_run(bench, site, **{name: "/mine:/usr,/opt/tmp"})) == "/mine:/usr,/opt/tmp"
+
+
+def test_the_same_binds_under_several_names_stay_once(bench: Bench, site: Site) -> None:
+    """As a module leaves them: Apptainer warns of a target that is bound twice."""
+    env = dict.fromkeys(("APPTAINER_BIND", "SINGULARITY_BIND", *APPTAINER), "/usr,/etc")
+    env["SINGULARITY_BIND"] = "/var"
+    assert _binds(_run(bench, replace(site, binds=("/usr",)), **env)) == "/usr,/etc,/var"
+
+
+def test_caches_are_off_the_home_directory(bench: Bench, site: Site, tmp_path: Path) -> None:
+    cache = tmp_path / "scratch" / "ada" / "cache"
+    ran = _run(bench, replace(site, cache="$PLACE/scratch/$USER/cache"), PLACE=str(tmp_path))
+    assert cache.is_dir()
+    own = {name: value for name, value in ran.env.items() if value.startswith(str(cache))}
+    assert own == {
+        "XDG_CACHE_HOME": f"{cache}",
+        "TORCH_HOME": f"{cache}/torch",
+        "HF_HOME": f"{cache}/huggingface",
+        "APPTAINER_CACHEDIR": f"{cache}/apptainer",
+        "SINGULARITY_CACHEDIR": f"{cache}/apptainer",
+    }
+
+
+def test_caches_of_the_user_stay(bench: Bench, site: Site, tmp_path: Path) -> None:
+    mine = {"TORCH_HOME": "/mine/t", "HF_HOME": "/mine/h", "SINGULARITY_CACHEDIR": "/mine/s"}
+    ran = _run(bench, replace(site, cache=f"{tmp_path}/cache"), **mine)
+    assert {name: ran.env[name] for name in mine} == mine
+    assert ran.env["APPTAINER_CACHEDIR"] == "/mine/s"
+
+
+def test_the_image_of_the_environment_comes_first(bench: Bench, site: Site) -> None:
+    assert str(bench.sif) in _run(bench, site).argv
+    assert "/etc/hostname" in _run(bench, site, SIF="/etc/hostname").argv
+    named = bench.render(site, account="project", sif=str(bench.sif))
+    assert str(bench.sif) in bench.run(named, SIF="/etc/hostname").argv
+
+
+def test_an_image_that_is_not_there(bench: Bench, site: Site) -> None:
+    ran = bench.run(bench.render(site, account="project", sif="nowhere.sif"))
+    assert (ran.code, ran.out, ran.argv) == (66, "", [])
+    assert ran.err == "job: there is no image 'nowhere.sif': name it in SIF\n"
+
+
+def test_native_sets_what_an_image_carries(bench: Bench, real: Catalog) -> None:
+    """Only where it is unset, and for the number of nodes the job has."""
+    frontier = replace(real.sites["frontier"], cache="", modules=Modules())
+    asked = {"account": "project", "environment": str(bench.venv)}
+    ran = bench.run(
+        bench.render(frontier, **asked), NCCL_CROSS_NIC="0", HSA_FORCE_FINE_GRAIN_PCIE=""
+    )
+    wanted = {"NCCL_NET": "OFI", "NCCL_CROSS_NIC": "0", "HSA_FORCE_FINE_GRAIN_PCIE": ""}
+    wanted |= {
+        "SIFWRIGHT_SITE": "frontier",
+        "SIFWRIGHT_VENDOR": "amd",
+        "SIFWRIGHT_INTERFACE": "hsn0",
+    }
+    assert {name: ran.env[name] for name in wanted} == wanted
+    one = bench.run(bench.render(frontier, nodes=1, **asked))
+    assert one.env["NCCL_NET"] == "Socket"
+    assert one.argv[-2:] == [f"{bench.nasty}/conda-python-distributed", "train.py"]
+    assert one.env["WITH_CONDA"] == f"source {bench.venv}/bin/activate"
+
+
+def test_modules(bench: Bench, real: Catalog, tmp_path: Path) -> None:
+    site = replace(real.sites["derecho"], cache="", binds=())
+    text = bench.render(site, account="project")
+    ran = bench.run(text, launcher="mpiexec")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.modules == [
+        "module --force purge",
+        "module load ncarenv/24.12 gcc/12.4.0 cray-mpich/8.1.29 apptainer/1.3.4",
+    ]
+    init = tmp_path / "modules.sh"
+    init.write_text("module() { echo $UNSET_VARIABLE; return 3; }\n")
+    broken = replace(site, modules=replace(site.modules, init=str(init)))
+    text = bench.render(broken, account="project")
+    ran = bench.run(text, launcher="mpiexec", **{"BASH_FUNC_module%%": ""})
+    assert (ran.code, ran.argv) == (3, []), "a module that cannot be loaded ends the job"
+
+
+def test_the_library_path_of_modules(bench: Bench, real: Catalog) -> None:
+    site = replace(real.sites["frontier"], cache="")
+    text = bench.render(site, account="project", environment=str(bench.venv))
+    for before, wanted in (("", "/cray"), ("/mine", "/cray:/mine")):
+        ran = bench.run(text, CRAY_LD_LIBRARY_PATH="/cray", LD_LIBRARY_PATH=before)
+        assert ran.env["LD_LIBRARY_PATH"] == wanted
+
+
+def test_the_command_line_of_srun(bench: Bench, real: Catalog) -> None:
+    frontier = replace(real.sites["frontier"], cache="", proxies={})
+    ran = bench.run(bench.render(frontier, "a b", "--x", account="project"))
+    assert ran.argv == [
+        *("--export=ALL", "--nodes=2", "--ntasks=16", "--ntasks-per-node=8", "--cpus-per-task=7"),
+        *("--gpus-per-task=1", "--gpu-bind=closest", "--network=disable_rdzv_get"),
+        *("--kill-on-bad-exit=1", "apptainer", "exec", "--rocm", str(bench.sif)),
+        *("conda-python-distributed", "a b", "--x"),
+    ]
+    assert ran.env["SRUN_CPUS_PER_TASK"] == "7"
+
+
+@pytest.mark.parametrize("launcher", ["", "torchrun"])
+def test_arguments_reach_the_ranks_unexpanded(bench: Bench, site: Site, launcher: str) -> None:
+    """MASTER_ADDR is a rank's variable: the job has none."""
+    arguments = ("t.py", "--master_addr=$MASTER_ADDR")
+    text = bench.render(
+        site, *arguments, account="project", launcher=launcher, expand_variables=True
+    )
+    ran = bench.run(text, **SUBMITTED)
+    assert tuple(ran.argv[-3:]) == ("--expand-variables", *arguments)
+
+
+def test_ports_are_reserved_where_the_site_can(bench: Bench, site: Site) -> None:
+    """With a number: without one, srun reserves none."""
+    assert not [word for word in _run(bench, site).argv if "resv" in word]
+    reserving = replace(site, job=replace(site.job, resv_ports=True))
+    assert "--resv-ports=2" in _run(bench, reserving).argv
+
+
+def test_mpirun_is_told_the_whole_environment(bench: Bench, real: Catalog) -> None:
+    generic = replace(real.sites["slurm-generic"], modules=Modules(), cache="")
+    text = bench.render(generic, ranks_per_node=2, launcher="mpirun")
+    ran = bench.run(text, launcher="mpirun", SLURM_JOB_ID="7", NCCL_DEBUG="INFO", ODD="a b\nc")
+    start = ran.argv.index("-x")
+    named = ran.argv[start + 1 : ran.argv.index("apptainer") : 2]
+    assert set(ran.argv[start : ran.argv.index("apptainer") : 2]) == {"-x"}
+    assert {"PATH", "USER", "NCCL_DEBUG", "ODD", *APPTAINER} <= set(named)
+    assert {"SLURM_JOB_ID", "PWD", "SHLVL", "_"}.isdisjoint(named)
+    assert ran.argv[:7] == ["-np", "4", "--bind-to", "none", "--map-by", "ppr:2:node", "-x"]
+
+
+def test_mpirun_may_start_more_ranks_than_cores_without_a_scheduler(
+    bench: Bench, real: Catalog
+) -> None:
+    """Nobody counts slots there; a scheduler does."""
+    asked = {"nodes": 1, "ranks_per_node": 64, "launcher": "mpirun"}
+    generic = replace(real.sites["slurm-generic"], modules=Modules(), cache="")
+    for site, expected in ((real.sites["local"], True), (generic, False)):
+        ran = bench.run(bench.render(site, **asked), launcher="mpirun")
+        assert ("--oversubscribe" in ran.argv) is expected
+
+
+def test_flux_sends_a_signal_to_the_script_too(bench: Bench, real: Catalog) -> None:
+    """Which must wait for its ranks rather than end before they have saved their work."""
+    text = bench.render(real.sites["el-capitan"], signal="USR1@60", environment=str(bench.venv))
+    (bench.bin / "flux").write_text('#!/bin/bash\nkill -USR1 "$PPID"\nsleep 0.2\nexit 7\n')
+    assert bench.run(text, launcher="flux", SIFWRIGHT_MASTER_HOST="preset").code == 7
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"), [({}, "el1"), ({"SIFWRIGHT_MASTER_HOST": "mine"}, "mine")]
+)
+def test_flux_is_asked_for_the_host_of_rank_0(
+    bench: Bench, real: Catalog, preset: dict[str, str], expected: str
+) -> None:
+    """It tells no task; see flux-hostlist(1)."""
+    text = bench.render(real.sites["el-capitan"], environment=str(bench.venv))
+    answer = '[[ "$*" != "hostlist --nth=0 instance" ]] || { echo el1; exit; }'
+    recorder = (bench.bin / "flux").read_text()
+    (bench.bin / "flux").write_text(recorder.replace("\n", f"\n{answer}\n", 1))
+    assert bench.run(text, launcher="flux", **preset).env["SIFWRIGHT_MASTER_HOST"] == expected
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"), [({}, "deg1.example.org"), ({"SIFWRIGHT_MASTER_HOST": "mine"}, "mine")]
+)
+def test_pbs_names_the_host_of_rank_0(
+    bench: Bench, real: Catalog, preset: dict[str, str], expected: str
+) -> None:
+    """The container need not see the node file then."""
+    site = replace(real.sites["derecho"], cache="", modules=Modules())
+    text = bench.render(site, account="project")
+    assert bench.run(text, launcher="mpiexec", **preset).env["SIFWRIGHT_MASTER_HOST"] == expected
+
+
+def test_pbs_starts_where_it_was_submitted(bench: Bench, real: Catalog) -> None:
+    site = replace(real.sites["derecho"], cache="", modules=Modules())
+    ran = bench.run(bench.render(site, account="project"), launcher="mpiexec", PBS_O_WORKDIR="/usr")
+    assert ran.env["PWD"] == "/usr"  # noqa: S105  # the folder, no password
+
+
+def test_a_job_without_a_scheduler_trains(real: Catalog, tmp_path: Path) -> None:
+    """All of it for real, but the engine: bash, the run scripts' name, the Python script."""
+    bench = Bench(tmp_path)
+    (bench.nasty / "conda-python-distributed").write_text('#!/bin/bash\nexec python3 "$@"\n')
+    (bench.nasty / "conda-python-distributed").chmod(0o755)
+    code = "import os, sys; print(sys.argv[1:], os.environ['WITH_CONDA'])"
+    asked = {"nodes": 1, "environment": str(bench.venv)}
+    text = bench.render(real.sites["local"], "-c", code, "a b", **asked)
+    done = subprocess.run(
+        [program("bash")],
+        input=text,
+        env=os.environ | {"RUNSCRIPTS": ""},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == f"['a b'] source {bench.venv}/bin/activate\n"

@@ -1,0 +1,84 @@
+"""What layers say of being built is what the tests build; see tests/buildrecord.py."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.plan import built_by
+from sifwright.plan.resolve import resolve
+from tests.unit.conftest import CHECKOUT, Cli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from sifwright.catalog.model import Catalog
+
+TESTS = CHECKOUT / "tests"
+
+
+def marks(file: Path) -> Iterator[tuple[str, str]]:
+    """Yield layer and make target of every mark `builds` of a file."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.builds":
+            (by,) = (ast.literal_eval(one.value) for one in node.keywords)
+            yield from ((str(ast.literal_eval(one)), by) for one in node.args)
+
+
+@pytest.fixture(scope="module")
+def built() -> set[tuple[str, str]]:
+    return {pair for file in TESTS.rglob("*.py") for pair in marks(file)}
+
+
+def test_layers_say_what_the_tests_build(real: Catalog, built: set[tuple[str, str]]) -> None:
+    said = {(name, how) for name, layer in real.layers.items() for how in layer.built or {}}
+    assert said == built, "the marks `builds` of the tests, and `built` in defs/layers/*/layer.yaml"
+
+
+def test_every_layer_says_it(real: Catalog) -> None:
+    assert not [name for name, layer in real.layers.items() if layer.built is None]
+
+
+def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
+    listed = run_cli("--project", CHECKOUT, "list", "layers").out.splitlines()
+    words = {line.split()[0]: line.split()[1] for line in listed[1:]}
+    assert words == {name: built_by.word(layer) for name, layer in real.layers.items()}
+    assert {"test", "test-rest", "test-slow", "never"} == set(words.values())
+    shown = run_cli("--project", CHECKOUT, "show", "layer", "mpich").out
+    assert f"make test-slow: {(real.layers['mpich'].built or {})['make test-slow']}" in shown
+    assert "no test, never" in run_cli("--project", CHECKOUT, "show", "layer", "apex").out
+
+
+def test_a_plan_and_its_module_name_layers_that_no_test_builds(
+    run_cli: Cli, real: Catalog, tmp_path: Path
+) -> None:
+    never = list(built_by.never(resolve(real, "lumi", "pytorch", ())))
+    assert never, "take another image for this test"
+    planned = run_cli("--project", CHECKOUT, "plan", "lumi", "pytorch").out
+    assert f"never built   by a test of sifwright: {', '.join(never)}" in planned
+    words = ["easyconfig", "lumi", "--date", "20261122"]
+    assert run_cli("--project", CHECKOUT, *words, "--output", tmp_path).code == 0
+    (config,) = tmp_path.rglob("*.eb")
+    said = " ".join(config.read_text().split())
+    assert f"No test of sifwright builds these of them: {', '.join(never)}." in said
+    assert (
+        "by a test of sifwright"
+        not in run_cli("--project", CHECKOUT, "plan", "local", "pytorch").out
+    )
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/layers.md"])
+def test_pages_name_the_layers_that_no_test_builds(real: Catalog, page: str) -> None:
+    text = " ".join((CHECKOUT / page).read_text().split())
+    sentence = re.search(r"No test builds ((?:`[a-z0-9-]+`(?:, | and )?)+)", text)
+    assert sentence, page
+    never = {name for name, layer in real.layers.items() if layer.built == {}}
+    assert set(re.findall("`([a-z0-9-]+)`", sentence[1])) == never
+
+
+def test_no_summary_claims_a_proof(real: Catalog) -> None:
+    assert not [name for name, one in real.layers.items() if re.search("prove", one.summary)]

@@ -1,0 +1,186 @@
+"""Which libfabric and plugin images have at the sites, and which pairs are refused and why."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from sifwright.errors import PlanError
+from sifwright.plan.resolve import resolve
+from tests.unit.own_image import with_image
+
+if TYPE_CHECKING:
+    from sifwright.catalog.model import Catalog
+    from sifwright.plan.model import Plan
+
+TRIXIE = "base-debian.suite=trixie"
+CUDA = ("base-debian", "cuda-debian", "python-venv", "build-tools", "libfabric")
+ROCM = ("base-debian", "rocm-debian", "python-venv", "build-tools", "libfabric")
+PLAIN = ("base-debian", "python-venv", "build-tools", "libfabric")
+# Site -> libfabric, plugin and where they run together, as far as that is known.
+PAIRS = {
+    "derecho": ("1.22.0", "1.18.0", "Isambard-AI"),
+    "frontier": ("2.3.1", "1.19.2", "Frontier"),
+}
+
+
+def plan(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str) -> Plan:
+    return resolve(with_image(catalog, *layers), site, "mine", settings)
+
+
+def refused(catalog: Catalog, site: str, layers: tuple[str, ...], *settings: str) -> str:
+    with pytest.raises(PlanError) as caught:
+        plan(catalog, site, layers, *settings)
+    return "\n".join(f"{p.where}: {p.what} | {p.fix}" for p in caught.value.problems)
+
+
+@pytest.mark.parametrize("site", PAIRS)
+def test_a_site_gets_a_pair_that_is_known_to_run(real: Catalog, site: str) -> None:
+    toolkit = CUDA if real.sites[site].vendor == "nvidia" else ROCM
+    found = plan(real, site, (*toolkit, "aws-ofi-nccl"), TRIXIE)
+    libfabric, plugin, where = PAIRS[site]
+    assert (found.facts["libfabric"], found.facts["plugin"]) == (libfabric, plugin)
+    assert found.steps[-1].options["proven"].text == f"{libfabric} ({where})"
+    assert found.facts["provider"] == "cxi"
+
+
+def test_the_sources_of_slingshot_are_those_of_cxi_only(real: Catalog) -> None:
+    steps = plan(real, "derecho", CUDA, TRIXIE).steps
+    assert {source.name for source in steps[-1].sources} == {
+        "libfabric",
+        "libcxi",
+        "cxi-driver",
+        "cassini-headers",
+    }
+    steps = plan(real, "local", PLAIN).steps
+    assert [source.name for source in steps[-1].sources] == ["libfabric"]
+    assert steps[-1].options["provider"].text == "tcp"
+
+
+def test_an_unproven_pair_is_taken_and_says_so(real: Catalog) -> None:
+    found = plan(real, "derecho", (*CUDA, "aws-ofi-nccl"), TRIXIE, "aws-ofi-nccl.version=1.21.1")
+    assert found.steps[-1].options["proven"].text == "none"
+
+
+REFUSED = {
+    "rocm-plugin-on-cuda": (
+        "derecho",
+        (*CUDA, "aws-ofi-nccl"),
+        ("aws-ofi-nccl.gpu=amd",),
+        "gpu amd does not go with vendor nvidia; .* does not load into NCCL, nor the other way",
+    ),
+    "plugin-before-rocm": (
+        "frontier",
+        (*ROCM, "aws-ofi-nccl"),
+        ("aws-ofi-nccl.version=1.17.3",),
+        "version 1.17.3 does not go with gpu amd; .* . Nearest version that does: 1.18.0",
+    ),
+    "plugin-without-interface-for-libfabric-2": (
+        "derecho",
+        (*CUDA, "aws-ofi-nccl"),
+        ("aws-ofi-nccl.version=1.6.0", "libfabric.version=2.3.1"),
+        "version 1.6.0 does not go with libfabric 2.3.1; it goes with >=1.11,<2",
+    ),
+    "plugin-on-infiniband": (
+        "leonardo",
+        (*PLAIN, "aws-ofi-nccl"),
+        (),
+        "'aws-ofi-nccl' does not suit: it is for fabric slingshot, the site has infiniband",
+    ),
+    "legacy-plugin-with-libfabric-1.22": (
+        "frontier",
+        (*ROCM, "aws-ofi-rccl"),
+        ("libfabric.version=1.22.0",),
+        "version 1.4.0 does not go with libfabric 1.22.0; .*hangs with libfabric 1.22",
+    ),
+    "legacy-plugin-on-nvidia": (
+        "derecho",
+        (*CUDA, "aws-ofi-rccl"),
+        (),
+        "'aws-ofi-rccl' does not suit: it is for vendor amd, the site has nvidia",
+    ),
+    "two-plugins": (
+        "frontier",
+        (*ROCM, "aws-ofi-nccl", "aws-ofi-rccl"),
+        (),
+        "'aws-ofi-nccl' and 'aws-ofi-rccl' both provide 'net-plugin'",
+    ),
+    "cxi-before-it-was-public": (
+        "derecho",
+        CUDA,
+        ("libfabric.version=1.20.1",),
+        "version 1.20.1 does not go with provider cxi; .*1.21.0.*Nearest version that does: 1.21.1",
+    ),
+    "cxi-without-its-userland": (
+        "derecho",
+        CUDA,
+        ("libfabric.shs=none",),
+        "provider cxi does not go with shs none",
+    ),
+    "libfabric-of-another-vendor": (
+        "frontier",
+        ROCM,
+        ("libfabric.gpu=nvidia",),
+        "gpu nvidia does not go with vendor amd",
+    ),
+    "libfabric-unknown": (
+        "derecho",
+        CUDA,
+        ("libfabric.version=9.9.9",),
+        "there is no pin of source 'libfabric' for '9.9.9'",
+    ),
+    "cuda-on-amd": (
+        "frontier",
+        CUDA,
+        (),
+        "'cuda-debian' does not suit: it is for vendor nvidia, the site has amd",
+    ),
+    "cuda-of-another-debian": (
+        "derecho",
+        CUDA,
+        ("base-debian.suite=bookworm",),
+        "release trixie does not go with python 3.11; .*base-debian.suite",
+    ),
+    "nccl-twice": (
+        "derecho",
+        (*CUDA, "nccl"),
+        (),
+        "'cuda-debian' and 'nccl' both provide 'nccl'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_is_refused_with_the_reason(real: Catalog, case: str) -> None:
+    site, layers, settings, said = REFUSED[case]
+    found = refused(real, site, layers, TRIXIE, *settings)
+    assert re.search(said, found), found
+
+
+def test_the_legacy_plugin_is_refused_with_rocm_7(real: Catalog) -> None:
+    """By the table alone: Debian has no ROCm 7 to plan with."""
+    row = real.versions["aws-ofi-rccl"]["1.4.0"]
+    assert not SpecifierSet(row["rocm"][0]).contains("7.0")
+    assert SpecifierSet(row["rocm"][0]).contains("6.4")
+    found = plan(real, "frontier", (*ROCM, "aws-ofi-rccl"), TRIXIE, "libfabric.version=1.21.1")
+    assert found.facts["rocm"] == "5.7"
+
+
+def test_every_pinned_version_is_in_the_tables(real: Catalog) -> None:
+    for name in ("libfabric", "aws-ofi-nccl", "aws-ofi-rccl"):
+        source = next(s for s in real.layers[name].sources if s.name == name)
+        assert set(source.versions) == set(real.versions[name])
+
+
+@pytest.mark.parametrize("gpu", ["nvidia", "amd"])
+def test_a_releases_own_plugin_goes_with_it(real: Catalog, gpu: str) -> None:
+    """The plugin that a libfabric chooses by default takes this libfabric and these GPUs."""
+    rows = {name: row[gpu][0] for name, row in real.versions["libfabric"].items() if gpu in row}
+    assert "2.3.1" in rows
+    for version, plugin in rows.items():
+        row = real.versions["aws-ofi-nccl"][plugin]
+        assert SpecifierSet(row["libfabric"][0]).contains(version), version
+        assert gpu in row["gpu"], version

@@ -1,0 +1,198 @@
+"""Combinations that cannot be: named, explained, and the nearest that can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.errors import PlanError
+from sifwright.plan.resolve import resolve
+from tests.unit.own_image import with_image
+
+if TYPE_CHECKING:
+    from sifwright.catalog.model import Catalog
+
+
+def _refusal(catalog: Catalog, site: str, image: str, *settings: str) -> str:
+    """Every word of the refusal, the advice included."""
+    with pytest.raises(PlanError) as caught:
+        resolve(catalog, site, image, settings)
+    return "\n".join(f"{x.where}: {x.what}\n{x.fix}" for x in caught.value.problems)
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+
+REFUSED = {
+    "no such version": (
+        ("derecho", "pytorch", "pytorch-wheel.version=2.7.2"),
+        ("'2.7.2' is not in the table 'torch'", "Did you mean '2.7.1'?"),
+    ),
+    "no such build": (
+        ("derecho", "pytorch", "pytorch-wheel.version=2.15.0"),
+        ("2.15.0 does not go with variant cu126", "Nearest version that does: 2.14.1."),
+    ),
+    "Python of the base": (
+        ("local", "pytorch", "base-debian.suite=trixie", "pytorch-wheel.version=2.4.1"),
+        ("2.4.1 does not go with python 3.13", "Nearest version that does: 2.6.0."),
+    ),
+    "no code for the GPUs": (
+        ("cirrus-epcc", "pytorch", "pytorch-wheel.version=2.13.0", "pytorch-wheel.variant=cu130"),
+        ("sm_70", "the build has no code for the site's GPUs", "Nearest variant that does: cu126."),
+    ),
+    "compiler without the GPUs": (
+        ("cirrus-epcc", "pytorch-source", "base-cuda.cuda=13.0.2"),
+        ("sm_70", "its compiler makes no code", "Nearest cuda that does: 12.9.1."),
+    ),
+    "another vendor's build": (
+        ("local", "pytorch", "pytorch-wheel.variant=rocm7.1"),
+        ("variant rocm7.1 does not go with vendor cpu", "Nearest variant that does: cpu."),
+    ),
+    "no build for the processor": (
+        ("alps", "pytorch", "pytorch-wheel.version=2.8.0"),
+        (
+            "2.8.0 does not go with the site's processor aarch64",
+            "Nearest version that does: 2.9.0.",
+        ),
+    ),
+    "a second ROCm": (
+        ("frontier", "pytorch", "base-rocm.rocm=6.4.4"),
+        ("variant rocm7.1 does not go with rocm 6.4", "a second ROCm into the process"),
+    ),
+    "torchvision of another torch": (
+        ("derecho", "pytorch", "torch-extras.vision=0.22.1"),
+        ("0.22.1; it goes with 0.23.0", "built against one torch"),
+    ),
+    "torchaudio where there is none": (
+        ("derecho", "pytorch", "pytorch-wheel.version=2.13.0", "torch-extras.audio=2.11.0"),
+        ("2.13.0 does not go with audio 2.11.0; it goes with none",),
+    ),
+    "numpy of another time": (
+        ("cirrus-epcc", "pytorch", "torch-extras.numpy=2.2.6"),
+        ("2.3.1 does not go with numpy 2.2.6; it goes with <2",),
+    ),
+    "CUDA for a source": (
+        ("derecho", "pytorch-source", "pytorch-source.version=2.3.1"),
+        (
+            "2.3.1 does not go with cuda 12.6; it goes with >=11,<12.4",
+            "Nearest version that does: 2.4.0.",
+        ),
+    ),
+    "no folder of patches": (
+        ("derecho", "pytorch-source", "pytorch-source.mpi-patch=2.7"),
+        ("has no folder patches/2.7", "Known: 2.0. Or apply none: 'none'."),
+    ),
+    "a patch that upstream has": (
+        (
+            "derecho",
+            "pytorch-source",
+            "pytorch-source.version=2.13.0",
+            "pytorch-source.mpi-patch=2.0",
+        ),
+        ("2.13.0 does not go with mpi-patch 2.0", "the same change from upstream"),
+    ),
+    "transformers of later": (
+        ("cirrus-epcc", "pytorch-full"),
+        ("does not go with torch 2.3.1; it goes with >=2.6", "older torch"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(real: Catalog, name: str) -> None:
+    (site, image, *settings), words = REFUSED[name]
+    text = _refusal(real, site, image, *settings)
+    for word in words:
+        assert word in text
+
+
+MINE = {
+    "two Pythons": (
+        "local",
+        ("base-debian", "build-tools", "python-venv", "conda"),
+        ("'python-venv' and 'conda' both provide 'python'", "Keep one of the two layers."),
+    ),
+    "two torches": (
+        "frontier",
+        ("base-image", "pytorch-wheel"),
+        ("'base-image' and 'pytorch-wheel' both provide 'torch'",),
+    ),
+    "ROCm on NVIDIA": (
+        "derecho",
+        ("base-rocm", "python-venv"),
+        ("'base-rocm' does not suit: it is for vendor amd, the site has nvidia",),
+    ),
+    "CUDA without GPUs": (
+        "local",
+        ("base-cuda", "python-venv"),
+        ("'base-cuda' does not suit: it is for vendor nvidia, the site has cpu",),
+    ),
+    "FlashAttention without GPUs": (
+        "local",
+        ("base-debian", "python-venv", "build-tools", "pytorch-wheel", "flash-attention"),
+        ("'flash-attention' does not suit: it is for vendor amd or nvidia, the site has cpu",),
+    ),
+    "FlashAttention on Volta": (
+        "cirrus-epcc",
+        ("base-cuda", "python-venv", "build-tools", "pytorch-wheel", "flash-attention"),
+        ("arch sm_70; it goes with sm_80", "tensor cores of Ampere"),
+    ),
+    "FlashAttention for nobody knows what": (
+        "slurm-generic",
+        ("base-cuda", "python-venv", "build-tools", "pytorch-wheel", "flash-attention"),
+        ("flash-attention.arch=", "Give one: --set flash-attention.arch="),
+    ),
+    "apex on AMD": (
+        "frontier",
+        ("base-rocm", "python-venv", "build-tools", "pytorch-wheel", "apex"),
+        ("'apex' does not suit: it is for vendor nvidia, the site has amd",),
+    ),
+    "FlashAttention without nvcc": (
+        "leonardo",
+        ("base-debian", "python-venv", "build-tools", "pytorch-wheel", "flash-attention"),
+        ("'flash-attention' requires 'cuda-toolkit'", "base-cuda"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MINE)
+def test_layers_that_do_not_go_together(real: Catalog, name: str) -> None:
+    site, layers, words = MINE[name]
+    text = _refusal(with_image(real, *layers), site, "mine")
+    for word in words:
+        assert word in text
+
+
+def test_apex_and_another_cuda(real: Catalog) -> None:
+    layers = ("base-cuda", "python-venv", "build-tools", "pytorch-wheel", "apex")
+    text = _refusal(with_image(real, *layers), "cirrus-epcc", "mine", "base-cuda.cuda=12.6.3")
+    assert "wheel-variant cu121 does not go with cuda 12.6; it goes with 12.1" in text
+    assert "apex refuses" in text
+
+
+def test_gpus_must_be_named_where_there_are_some(real: Catalog) -> None:
+    text = _refusal(real, "slurm-generic", "pytorch-source")
+    assert "pytorch-source.arch: it is empty, and must not be at a site with vendor nvidia" in text
+
+
+def test_a_source_and_a_rocm_that_upstream_does_not_build(real: Catalog) -> None:
+    text = _refusal(real, "setonix", "pytorch-source", "pytorch-source.version=2.10.0")
+    assert "2.10.0 does not go with rocm 6.3; it goes with 7.0, 7.1" in text
+    assert "Or change rocm (base-rocm.rocm)." in text
+
+
+@pytest.mark.parametrize("layer", ["flash-attention", "apex"])
+def test_extensions_stop_where_torch_asks_for_newer_cxx(real: Catalog, layer: str) -> None:
+    catalog = with_image(real, "base-cuda", "python-venv", "build-tools", "pytorch-wheel", layer)
+    settings = ("pytorch-wheel.version=2.13.0", "pytorch-wheel.variant=cu126")
+    assert resolve(catalog, "derecho", "mine", settings).facts["cxx"] == "17"
+    text = _refusal(catalog, "derecho", "mine", "pytorch-wheel.version=2.14.0", settings[1])
+    assert "does not go with cxx 20" in text
+
+
+def test_conda_stands_for_the_virtual_environment(real: Catalog) -> None:
+    layers = ("base-debian", "build-tools", "conda", "pytorch-wheel", "torch-extras", "run-scripts")
+    plan = resolve(with_image(real, *layers), "local", "mine", ["conda.python=3.13"])
+    assert plan.facts["python"] == "3.13"
+    text = _refusal(with_image(real, *layers), "local", "mine", "conda.python=3.9")
+    assert "2.13.0 does not go with python 3.9" in text

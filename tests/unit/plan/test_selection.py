@@ -1,0 +1,286 @@
+"""Which layers an image gets at a site, and what their options follow."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.catalog import load
+from sifwright.plan.resolve import resolve
+from tests.unit.broken import BASE, IMAGE, SITE, TOOL, VERSIONS, Change, append, replace, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sifwright.plan.model import Plan, Step
+    from tests.unit.conftest import Cli
+
+PLACES = """\
+description: A small image
+layers:
+  - layer: base
+  - one-of: [tool, other-tool]
+  - {layer: extra, optional: true}
+"""
+PIN = """\
+# why this one
+tool-source:
+  git: https://example.org/tool.git
+  tag: v{series}/v{version}
+  submodules: true
+  versions:
+    "1.1.0": {commit: 0123456789012345678901234567890123456789}
+    "1.0.0": {unchecked: nobody could look}
+"""
+
+
+def _plan(project: Path, *changes: Change, settings: tuple[str, ...] = ()) -> Plan:
+    for change in changes:
+        change(project / "defs")
+    return resolve(load.load_catalog(project / "defs", project), "here", "", settings)
+
+
+def _names(plan: Plan) -> list[str]:
+    return [step.layer.name for step in plan.steps]
+
+
+def _tool(plan: Plan) -> Step:
+    return next(step for step in plan.steps if step.layer.name == "tool")
+
+
+def _other(text: str) -> Change:
+    return append("layers/other-tool/layer.yaml", text)
+
+
+def test_a_choice_of_one_is_that_one(project: Path) -> None:
+    places = PLACES.replace("[tool, other-tool]", "[other-tool]")
+    assert _names(_plan(project, write(IMAGE, places))) == ["base", "other-tool", "extra"]
+
+
+def test_the_first_that_suits_is_taken(project: Path) -> None:
+    assert _names(_plan(project, write(IMAGE, PLACES))) == ["base", "tool", "extra"]
+    plan = _plan(project, append(TOOL, "for: {vendor: [amd]}\n"), _other("for: {vendor: [cpu]}\n"))
+    assert _names(plan) == ["base", "other-tool", "extra"]
+
+
+@pytest.mark.parametrize(
+    ("suits", "reason"),
+    [
+        ("vendor: [nvidia, amd]", "it is for vendor nvidia or amd, the site has cpu"),
+        ("fabric: [slingshot]", "it is for fabric slingshot, the site has none"),
+        ("processor: [aarch64]", "it is for processor aarch64, the site has x86_64"),
+        ("mpi: [openmpi]", "it is for mpi openmpi, the site has none"),
+    ],
+)
+def test_an_optional_place_stays_empty(
+    project: Path, run_cli: Cli, suits: str, reason: str
+) -> None:
+    extra = append("layers/extra/layer.yaml", f"for: {{{suits}}}\n")
+    plan = _plan(project, write(IMAGE, PLACES), extra)
+    assert _names(plan) == ["base", "tool"]
+    shown = run_cli("--project", project, "plan", "here").out
+    assert f"left out      extra             {reason}\n" in shown
+    document = json.loads(run_cli("--project", project, "plan", "here", "--json").out)
+    assert document["left_out"] == {"extra": reason}
+
+
+def test_a_place_may_be_for_fewer_sites(project: Path, run_cli: Cli) -> None:
+    narrow = PLACES.replace("optional: true", "optional: true, for: {fabric: [slingshot]}")
+    plan = _plan(project, write(IMAGE, narrow))
+    assert _names(plan) == ["base", "tool"]
+    reason = "in this image it is for fabric slingshot, the site has none"
+    assert [item.reason for item in plan.left_out] == [reason]
+    assert "extra" in _names(_plan(project, append(SITE, "network: {fabric: slingshot}\n")))
+    strict = narrow.replace("optional: true, for: {fabric", "for: {vendor: [amd], fabric")
+    write(IMAGE, strict)(project / "defs")
+    refused = run_cli("--project", project, "plan", "here")
+    assert "layer 'extra' does not suit: in this image it is for vendor amd" in refused.err
+
+
+def test_facts_of_the_site_make_a_layer_suit(project: Path) -> None:
+    network = append(SITE, "network: {fabric: slingshot}\nmpi: {name: openmpi}\n")
+    extra = append("layers/extra/layer.yaml", "for: {fabric: [slingshot], mpi: [openmpi]}\n")
+    assert "extra" in _names(_plan(project, write(IMAGE, PLACES), network, extra))
+
+
+def _default(text: str) -> Change:
+    return replace(TOOL, 'default: ""', f"default: {text}")
+
+
+@pytest.mark.parametrize(
+    ("default", "value", "origin"),
+    [
+        ("{site: arch}", "sm_80", "site here (arch)"),
+        ("{site: mpi-version}", "8.1.29", "site here (mpi-version)"),
+        ("{option: wheel}", "cpu", "option wheel"),
+        ("{fact: python}", "3.11", "fact python"),
+        ("{fact: nobody-gives-it}", "", "fact nobody-gives-it"),
+        ("{text: it}", "it", "text it"),
+        (
+            "{table: wheels, row: option.wheel, column: vendor}",
+            "cpu",
+            "versions.yaml: vendor of wheels cpu",
+        ),
+        (
+            "{table: wheels, row: option.wheel, column: nothing}",
+            "",
+            "versions.yaml: nothing of wheels cpu",
+        ),
+        (
+            "{table: wheels, row: site.libfabric, column: vendor}",
+            "",
+            "versions.yaml: vendor of wheels unknown",
+        ),
+    ],
+)
+def test_a_default_that_is_looked_up(project: Path, default: str, value: str, origin: str) -> None:
+    move = replace(TOOL, "  text:\n", "  other:\n")
+    site = (
+        replace(SITE, "vendor: cpu", "vendor: nvidia\narch: sm_80"),
+        append(SITE, "mpi: {name: cray-mpich, version: '8.1.29'}\n"),
+        append(VERSIONS, "  cpu2: {vendor: cpu}\n"),
+        replace(VERSIONS, "cpu: {vendor: cpu}", "cpu: {vendor: [cpu, nvidia]}"),
+    )
+    image = replace(IMAGE, "text: from the image", "fast: true")
+    option = _tool(_plan(project, _default(default), move, *site, image)).options["other"]
+    assert (option.value, option.origin) == (value, origin)
+
+
+@pytest.mark.parametrize(("vendor", "friend"), [("cpu", "9.1"), ("nvidia", "8.7"), ("amd", "")])
+def test_a_column_may_be_looked_up(project: Path, vendor: str, friend: str) -> None:
+    cells = replace(VERSIONS, "cpu: {vendor: cpu}", "cpu: {vendor: [cpu, nvidia, amd]}")
+    table = replace(VERSIONS, '"1.1.0": {', '"1.1.0": {cpu: "9.1", nvidia: "8.7", ')
+    default = _default("{table: tools, row: option.version, column: site.vendor}")
+    changes = (cells, table, default, replace(IMAGE, "text: from the image", "fast: true"))
+    plan = _plan(project, *changes, replace(SITE, "vendor: cpu", f"vendor: {vendor}"))
+    assert _tool(plan).options["text"].value == friend
+
+
+def test_an_option_may_be_needed_at_some_sites(project: Path, run_cli: Cli) -> None:
+    needed = 'default: ""\n    needed: {vendor: [nvidia]}'
+    cells = replace(VERSIONS, "cpu: {vendor: cpu}", "cpu: {vendor: [cpu, nvidia]}")
+    image = replace(IMAGE, "text: from the image", "fast: true")
+    plan = _plan(project, replace(TOOL, 'default: ""', needed), cells, image)
+    assert _tool(plan).options["text"].value == ""
+    replace(SITE, "vendor: cpu", "vendor: nvidia")(project / "defs")
+    refused = run_cli("--project", project, "plan", "here")
+    assert "tool.text: it is empty, and must not be at a site with vendor nvidia" in refused.err
+    assert run_cli("--project", project, "plan", "here", "--set", "tool.text=x").code == 0
+
+
+def test_something_may_be_required_at_some_sites(project: Path, run_cli: Cli) -> None:
+    needs = "requires: [tool, {name: toolkit, for: {vendor: [nvidia]}}]"
+    cells = replace(VERSIONS, "cpu: {vendor: cpu}", "cpu: {vendor: [cpu, nvidia]}")
+    extra = replace("layers/extra/layer.yaml", "requires: [tool]", needs)
+    assert "extra" in _names(_plan(project, extra, cells))
+    replace(SITE, "vendor: cpu", "vendor: nvidia")(project / "defs")
+    refused = run_cli("--project", project, "plan", "here")
+    assert "layer 'extra' requires 'toolkit', which no layer before it provides" in refused.err
+
+
+def test_a_fact_that_does_not_fit_names_who_gave_it(project: Path, run_cli: Cli) -> None:
+    refused = run_cli("--project", project, "plan", "here", "--set", "tool.version=2.0.0")
+    assert "Nearest version that does: 1.1.0. Or change python (base.suite)." in refused.err
+
+
+def test_it_follows_what_is_set(project: Path) -> None:
+    """--set of one option re-resolves those that depend on it, and can replace each of them."""
+    table = replace(VERSIONS, '"1.1.0": {', '"1.1.0": {friend: "9.1", ')
+    other = replace(VERSIONS, '"0.9.0": {', '"0.9.0": {friend: "8.7", ')
+    default = _default("{table: tools, row: option.version, column: friend}")
+    changes = (table, other, default, replace(IMAGE, "text: from the image", "fast: true"))
+    assert _tool(_plan(project, *changes)).options["text"].value == "9.1"
+    older = "tool.version=0.9.0"
+    assert _tool(_plan(project, settings=(older,))).options["text"].value == "8.7"
+    both = (older, "tool.text=1")
+    assert _tool(_plan(project, settings=both)).options["text"].value == "1"
+
+
+def test_a_later_fact_replaces_an_earlier_one(project: Path) -> None:
+    plan = _plan(project, append("layers/extra/layer.yaml", 'facts: {python: {text: "3.12"}}\n'))
+    assert plan.facts["python"] == "3.12"
+    assert _tool(plan).options["version"].value == "1.1.0", "checked against what came before"
+
+
+@pytest.mark.parametrize(
+    ("cell", "fits"), [(">=3.10,<3.12", True), ("==3.11", True), (">=3.12", False), (">=a", False)]
+)
+def test_a_cell_may_hold_a_specifier(project: Path, run_cli: Cli, cell: str, *, fits: bool) -> None:
+    replace(VERSIONS, '["3.10", "3.11"]', f'["2.7", "{cell}"]')(project / "defs")
+    assert (run_cli("--project", project, "plan", "here").code == 0) is fits
+
+
+def test_a_row_may_be_a_specifier(project: Path) -> None:
+    ranges = replace(VERSIONS, '"1.1.0": {', '">=1.1,<2": {friend: "9.1", ')
+    default = _default("{table: tools, row: option.version, column: friend}")
+    image = replace(IMAGE, "text: from the image", "fast: true")
+    plan = _plan(project, ranges, default, image)
+    assert _tool(plan).options["text"].value == "9.1"
+
+
+def test_a_rule_about_something_unknown_is_not_checked(project: Path) -> None:
+    rule = "  - {table: tools, row: option.version, column: python, value: site.arch}\n"
+    assert len(_plan(project, append(TOOL, rule)).steps) == 3
+
+
+def test_a_source_is_pinned(project: Path) -> None:
+    plan = _plan(project, write("layers/tool/pins.yaml", PIN))
+    (source,) = _tool(plan).sources
+    assert (source.name, source.kind, source.submodules) == ("tool-source", "git", True)
+    assert (source.url, source.ref) == ("https://example.org/tool.git", "v1.1/v1.1.0")
+    assert source.digest == "0123456789" * 4
+    assert plan.steps[0].sources == ()
+
+
+def test_a_pin_that_is_not_known_is_empty(project: Path) -> None:
+    write("layers/tool/pins.yaml", PIN)(project / "defs")
+    old = replace(VERSIONS, '"1.0.0": {python: ["3.10"]', '"1.0.0": {python: ["3.11"]')
+    (source,) = _tool(_plan(project, old, settings=("tool.version=1.0.0",))).sources
+    assert source.digest == ""
+
+
+def test_a_source_that_is_switched_off(project: Path) -> None:
+    write("layers/tool/pins.yaml", f"{PIN}  when: fast\n")(project / "defs")
+    assert _tool(_plan(project)).sources == ()
+    assert _tool(_plan(project, settings=("tool.fast=true",))).sources != ()
+
+
+def test_another_pin_is_another_step(project: Path) -> None:
+    before = _plan(project, write("layers/tool/pins.yaml", PIN)).id
+    pins = replace("layers/tool/pins.yaml", "commit: 0", "commit: f")
+    assert _plan(project, pins).id != before
+
+
+def test_a_step_carries_the_patches_of_its_version_only(project: Path) -> None:
+    files = {"1.1.0/a.patch": "a", "1.1.0/b.patch": "b", "1.0.0/a.patch": "c"}
+    changes = [write(f"layers/tool/patches/{name}", text) for name, text in files.items()]
+    plan = _plan(project, append(TOOL, "patches: version\n"), *changes)
+    found = [file.path for file in _tool(plan).files if file.path.startswith("patches/")]
+    assert found == ["patches/1.1.0/a.patch", "patches/1.1.0/b.patch"]
+
+
+def test_a_layer_may_share_the_test_of_another(project: Path) -> None:
+    plan = _plan(project, append("layers/extra/layer.yaml", "test: tool\n"))
+    assert plan.steps[-1].layer.test == _tool(plan).layer.test != ""
+
+
+def test_none_applies_no_patch(project: Path) -> None:
+    patches = append(TOOL, "patches: text\n"), write("layers/tool/patches/x/a.patch", "a")
+    plan = _plan(project, *patches, settings=("tool.text=none",))
+    assert [file.path for file in _tool(plan).files] == ["files/data.txt"]
+
+
+def test_a_base_may_be_chosen_too(project: Path) -> None:
+    image = replace(IMAGE, "layer: base", "one-of: [base, other-base]")
+    plan = _plan(
+        project,
+        append(BASE, "for: {vendor: [amd]}\n"),
+        image,
+        write(TOOL, "summary: x\n"),
+        replace(IMAGE, "    options:\n      text: from the image\n", ""),
+        replace(SITE, "options:\n  tool:\n    count: 2\n", ""),
+        write("layers/extra/layer.yaml", "summary: More\n"),
+    )
+    assert _names(plan)[0] == "other-base"

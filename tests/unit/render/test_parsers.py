@@ -1,0 +1,118 @@
+"""Other parsers than ours read the definition files: spython's, and Apptainer's own."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from spython.main.parse.parsers import SingularityParser
+
+from sifwright.catalog import load
+from sifwright.catalog.model import Catalog
+from sifwright.plan.model import Plan
+from sifwright.plan.resolve import resolve
+from sifwright.render.definition import definition
+from tests.unit import deffile
+from tests.unit.conftest import MACHINE, program
+from tests.unit.render.test_goldens import PAIRS
+
+SECTIONS = ["", "setup", "post", "environment", "labels", "runscript", "test", "help"]
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def plan(request: pytest.FixtureRequest, real: Catalog) -> Plan:
+    site, image = request.param
+    return resolve(real, site, image, [])
+
+
+@pytest.fixture
+def text(plan: Plan) -> str:
+    return definition(plan, MACHINE)
+
+
+def test_sections(text: str) -> None:
+    assert list(deffile.sections(text)) == SECTIONS
+    assert all(deffile.sections(text).values())
+
+
+def test_every_script_is_carried_exactly(plan: Plan, text: str) -> None:
+    carried = deffile.here_documents(deffile.sections(text)["post"])
+    for step in plan.steps:
+        name = step.layer.name
+        assert carried[f"/.sifwright/layers/{name}/install.sh"] == step.layer.install
+        if step.layer.test:
+            assert carried[f"/opt/sifwright/tests/{name}/test.sh"] == step.layer.test
+
+
+def test_labels(plan: Plan, text: str) -> None:
+    labels = deffile.labels(text)
+    assert labels["org.opencontainers.image.title"] == plan.image.name
+    assert labels["org.opencontainers.image.description"] == plan.image.description
+    assert labels["org.sifwright.plan"] == plan.id
+    for step in plan.steps:
+        assert labels[f"org.sifwright.step.{step.layer.name}"] == step.id
+
+
+def test_there_is_nothing_for_apptainer_to_replace(text: str) -> None:
+    assert "{{" not in text
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spython(plan: Plan, text: str, tmp_path: Path) -> None:
+    # It knows no other bootstrap than docker, and strips every line.
+    path = tmp_path / "image.def"
+    path.write_text(text.replace("debootstrap", "docker"))
+    recipe = SingularityParser(str(path)).recipe["spython-base"]
+    install = "\n".join(recipe.install)
+    for step in plan.steps:
+        script = step.layer.install.replace("debootstrap", "docker")
+        lines = [line.strip() for line in script.splitlines()]
+        assert "\n".join(line for line in lines if line) in install
+    assert f"org.sifwright.plan {plan.id}" in recipe.labels
+    assert recipe.environ
+    assert recipe.cmd
+    assert recipe.test
+
+
+def _apptainer(text: str, folder: Path) -> str:
+    """What `apptainer build` says of the file: it looks for the agent after it has read all."""
+    agent = text.split("Bootstrap: ", 1)[1].split("\n", 1)[0]
+    (folder / "x.def").write_text(text.replace(f"Bootstrap: {agent}", "Bootstrap: nosuch", 1))
+    command = [program("apptainer"), "build", "--fakeroot", "x.sif", "x.def"]
+    # It leaves empty folders there.
+    env = {**os.environ, "APPTAINER_TMPDIR": str(folder)}
+    done = subprocess.run(command, cwd=folder, env=env, check=False, capture_output=True, text=True)
+    assert done.returncode != 0
+    return done.stderr
+
+
+def test_apptainer(text: str, tmp_path: Path) -> None:
+    assert "invalid build source nosuch" in _apptainer(text, tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"0123456\n", bytes(range(256))], ids=["text", "binary"])
+def test_apptainer_reads_large_files(data: bytes, project: Path, tmp_path: Path) -> None:
+    """It refuses sections of 64 KiB, but joins those of one name."""
+    (project / "defs/layers/tool/files/large").write_bytes(data * (500_000 // len(data)))
+    plan = resolve(load.load_catalog(project / "defs", project), "here", "", [])
+    text = definition(plan, MACHINE)
+    assert "invalid build source nosuch" in _apptainer(text, tmp_path)
+    joined = text.replace("%post\n", "")
+    assert "token too long" in _apptainer(joined, tmp_path), "the limit is gone: say so"
+
+
+@pytest.mark.parametrize(
+    ("smuggled", "complaint"),
+    [
+        ("  %word", "invalid section(s) specified"),
+        ("echo {{ smuggled }}", "build var smuggled is not defined"),
+    ],
+)
+def test_apptainer_refuses_what_we_refuse(
+    text: str, tmp_path: Path, smuggled: str, complaint: str
+) -> None:
+    """The oracle of the test above can fail."""
+    spoilt = text.replace("set -euo pipefail\n", f"set -euo pipefail\n{smuggled}\n", 1)
+    answer = _apptainer(spoilt, tmp_path)
+    assert complaint in answer
+    assert "invalid build source" not in answer

@@ -1,0 +1,256 @@
+"""`sifwright diff` of plans, and its parts that need no image."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.build.cache.store import Store
+from sifwright.images.contents.layer_stack import LayeredNode
+from sifwright.images.contents.listing import ListedPath
+from sifwright.images.contents.packages import Package
+from sifwright.plan.plan_file import parse
+from sifwright.report.diff import packages, plans, trees
+from tests.unit.stores import add, key_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sifwright.plan.plan_file import PlanFacts
+    from tests.unit.conftest import Cli
+
+
+def document(**layers: dict[str, object]) -> dict[str, object]:
+    """A plan: each layer with its options; a step id stands for all before it."""
+    steps: list[dict[str, object]] = []
+    for layer, options in layers.items():
+        known = {name: {"value": value, "origin": "x"} for name, value in options.items()}
+        before = steps[-1]["id"] if steps else ""
+        step = {"layer": layer, "options": known, "sources": []}
+        steps.append({**step, "id": key_of((before, sorted(options.items())))})
+    return {"site": "here", "image": "small", "id": steps[-1]["id"], "facts": {}, "steps": steps}
+
+
+def plan(**layers: dict[str, object]) -> PlanFacts:
+    return parse(json.dumps(document(**layers)))
+
+
+OLD = plan(base={"suite": "a"}, python={"pip": "1", "extra": True}, last={})
+
+
+def test_equal_plans() -> None:
+    assert not plans.compare(OLD, OLD)
+
+
+def test_an_option_and_the_layers_after_it() -> None:
+    new = plan(base={"suite": "a"}, python={"pip": "2", "extra": False}, last={})
+    found = plans.compare(OLD, new)
+    assert found.added == found.removed == ()
+    assert [one.layer for one in found.changed] == ["python", "last"]
+    assert found.changed[0].options == (
+        plans.Change(name="pip", old="1", new="2"),
+        plans.Change(name="extra", old="true", new="false"),
+    )
+    assert (found.changed[1].options, found.changed[1].after) == ((), "python")
+
+
+def test_a_layer_more_and_a_layer_less() -> None:
+    new = plan(base={"suite": "a"}, other={}, last={})
+    found = plans.compare(OLD, new)
+    assert (found.added, found.removed) == (("other",), ("python",))
+    assert [(one.layer, one.after) for one in found.changed] == [("last", "other")]
+    back = plans.compare(OLD, plan(base={"suite": "a"}, last={}))
+    assert [(one.layer, one.after) for one in back.changed] == [("last", "python")]
+
+
+def test_another_order() -> None:
+    new = plan(base={"suite": "a"}, last={}, python={"pip": "1", "extra": True})
+    found = plans.compare(OLD, new)
+    assert found.reordered
+    assert not found.added
+
+
+def test_a_source() -> None:
+    source = {"name": "nccl", "version": "1", "url": "u", "ref": "v1", "digest": "d"}
+    two = []
+    for version in ("1", "2"):
+        made = document(base={})
+        made["steps"][0]["sources"] = [source | {"version": version}]  # type: ignore[index]
+        made["steps"][0]["id"] = version  # type: ignore[index]
+        two.append(parse(json.dumps(made)))
+    [layer] = plans.compare(two[0], two[1]).changed
+    assert [(one.name, one.old, one.new) for one in layer.sources] == [
+        ("nccl", "1 u v1 d", "2 u v1 d")
+    ]
+
+
+def test_a_script_is_named_where_it_is_known() -> None:
+    new = plan(base={"suite": "a"}, python={"pip": "1", "extra": True}, last={})
+    other = parse(json.dumps({**document(base={"suite": "a"}), "steps": [
+        {"layer": "base", "id": "other", "options": {"suite": {"value": "a"}}}
+    ]}))  # fmt: skip
+    known = {"install.sh": "1" * 64, "option suite": "a", "compression": "zstd"}
+    inputs = {new.steps[0].id: known}, {"other": known | {"install.sh": "2" * 64}}
+    [layer] = plans.compare(new, other, inputs).changed
+    assert [one.name for one in layer.files] == ["install.sh"]
+    [unknown] = plans.compare(new, other).changed
+    assert (unknown.files, unknown.after) == ((), "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", '{"plan": 3}', '{"site": 1}', "[" * 5000),
+        '{"site": "s", "image": "i", "id": "x", "steps": [{"layer": "l"}]}',
+        '{"site": "s", "image": "i", "id": "x", "steps": [{"layer": "l", "id": 1, "options": []}]}',
+    ],
+)
+def test_what_holds_no_plan(text: str) -> None:
+    with pytest.raises(ValueError, match="holds no plan"):
+        parse(text)
+
+
+class Fake:
+    """A tree of one layer."""
+
+    def __init__(self, *nodes: ListedPath) -> None:
+        self.names = ("base",)
+        self.tree = {node.path: LayeredNode(node=node, layer=0) for node in nodes}
+
+
+def node(path: bytes, size: int = 5, **facts: object) -> ListedPath:
+    return ListedPath(path=path, **{"kind": "file", "mode": 0o644, "size": size, **facts})  # type: ignore[arg-type]
+
+
+OTHER_KIND = node(b"a", 0, kind="symlink", target=b"t")
+
+
+@pytest.mark.parametrize(
+    ("new", "what"),
+    [
+        (node(b"a", mode=0o600), ("mode 644 -> 600",)),
+        (node(b"a", uid=33), ("owner 0:0 -> 33:0",)),
+        (node(b"a", 6), ("size 5 -> 6",)),
+        (OTHER_KIND, ("file -> symlink",)),
+        (node(b"a", mtime=99), None),
+    ],
+)
+def test_what_of_a_path_differs(new: ListedPath, what: tuple[str, ...] | None) -> None:
+    found = trees.compare(Fake(node(b"a")), Fake(new), set()).differences
+    assert [one.what for one in found] == ([what] if what else [])
+
+
+def test_targets_and_contents() -> None:
+    links = [Fake(node(b"l", 0, kind="symlink", target=target)) for target in (b"x", b"\n")]
+    assert trees.compare(links[0], links[1], set()).differences[0].what == ("target x -> \\n",)
+    same = Fake(node(b"a"), node(b"b"), node(b"e", 0), node(b"f", 0, kind="folder"))
+    assert list(trees.candidates(same, same)) == [b"a", b"b"]
+    [found] = trees.compare(same, same, {b"b"}).differences
+    assert (found.path, found.what) == (b"b", ("contents",))
+
+
+def test_added_removed_and_their_order() -> None:
+    old, new = Fake(node(b"x", 7)), Fake(node(b"p.pyc", 9), node(b"s", 1), node(b"t", 2))
+    found = trees.compare(old, new, set())
+    assert [one.path for one in found.of("added")] == [b"t", b"s", b"p.pyc"]
+    assert [one.path for one in found.of("removed")] == [b"x"]
+    assert found.layers() == {"base": {"added": 3, "removed": 1, "changed": 0}}
+
+
+def test_packages() -> None:
+    def package(name: str, version: str) -> Package:
+        return Package(kind="python", name=name, version=version)
+
+    old = [package("a", "1"), package("b", "1"), package("c", "1"), package("c", "2")]
+    new = [package("b", "2"), package("c", "1"), package("c", "2"), package("d", "1")]
+    found = packages.compare(old, new)
+    assert [(one.name, one.state, one.old, one.new) for one in found] == [
+        ("a", "removed", "1", None),
+        ("b", "changed", "1", "2"),
+        ("d", "added", None, "1"),
+    ]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A plan.json and a record.json of another plan; an empty cache."""
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    made = [tmp_path / "plan.json", tmp_path / "record.json"]
+    made[0].write_text(json.dumps(document(base={"suite": "a"}, last={})))
+    made[1].write_text(json.dumps({"plan": document(base={"suite": "evil\n\x1b[2J"}, last={})}))
+    return made
+
+
+def test_the_command(files: list[Path], run_cli: Cli) -> None:
+    result = run_cli("diff", *files)
+    assert (result.code, result.err) == (1, "")
+    assert result.out.splitlines()[2:] == [
+        "~ layer base",
+        "    option suite: a -> evil\\n\\x1b[2J",
+        "~ layer last: follows base",
+        "they differ",
+    ]
+    same = run_cli("diff", files[0], files[0])
+    assert (same.code, same.err, same.out.splitlines()[-1]) == (0, "", "no differences")
+
+
+def test_json(files: list[Path], run_cli: Cli) -> None:
+    result = run_cli("diff", *files, "--json")
+    assert (result.code, result.err) == (1, "")
+    found = json.loads(result.out)
+    assert (found["equal"], found["packages"], found["files"]) == (False, None, None)
+    assert found["plan"]["changed"][0]["options"][0]["new"] == "evil\n\x1b[2J"
+    assert [found[side]["kind"] for side in ("old", "new")] == ["plan", "plan"]
+
+
+def test_the_cache_names_the_script(files: list[Path], run_cli: Cli) -> None:
+    steps = [json.loads(path.read_text()) for path in files]
+    steps[1] = steps[1]["plan"]
+    steps[1]["steps"][0]["options"] = steps[0]["steps"][0]["options"]
+    files[1].write_text(json.dumps(steps[1]))
+    for number, made in enumerate(steps):
+        inputs = {"install.sh": f"{number}" * 64}
+        add(Store.open(), key_of(number), step=made["steps"][0]["id"], inputs=inputs)
+    assert "    install.sh: 000000000000 -> 111111111111" in run_cli("diff", *files).out
+
+
+def test_resolved_now(project: Path, files: list[Path], run_cli: Cli) -> None:
+    place: list[str | Path] = ["--project", project, "diff"]
+    assert run_cli(*place, "here", "here").code == 0
+    made = run_cli("--project", project, "plan", "here", "--json").out
+    files[0].write_text(made)
+    image = json.loads(made)["image"]
+    same = run_cli(*place, files[0], f"here/{image}")
+    assert (same.code, same.out.splitlines()[-1]) == (0, "no differences")
+    name, choice = next(iter(json.loads(made)["steps"][0]["options"].items()))
+    layer = json.loads(made)["steps"][0]["layer"]
+    set_ = ["--set", f"{layer}.{name}={choice['value']}"]
+    assert run_cli(*place, files[0], "here", *set_).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.sif", "missing.sif"], "there is no file 'missing.sif'"),
+        (["a/b/c", "here"], "there is no file 'a/b/c'"),
+        (["here/", "here"], "there is no file 'here/'"),
+        (["nowhere", "here"], "nowhere"),
+        (["{text}", "here"], "it has no SIF header"),
+        (["{json}", "here"], "holds no plan"),
+        (["{plan}", "{plan}", "--set", "a.b=c"], "--set is for a plan of defs/"),
+    ],
+)
+def test_refusals(
+    arguments: list[str], message: str, project: Path, files: list[Path], run_cli: Cli
+) -> None:
+    (project / "text").write_text("hello\n" * 100)
+    (project / "broken.json").write_text('{"a": 1}')
+    names = {"text": project / "text", "json": project / "broken.json", "plan": files[0]}
+    words = [word.format(**names) for word in arguments]
+    result = run_cli("--project", project, "diff", *words)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+    assert result.err.startswith("sifwright: ")
+    assert "\n    " in result.err
