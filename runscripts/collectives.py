@@ -27,8 +27,9 @@ import time
 from typing import TYPE_CHECKING
 
 import torch
-from comm import memory, values
 from comm.groups import RankError, RefusedError, open_group
+
+from comm import memory, values
 
 if TYPE_CHECKING:
     from typing import Any
