@@ -18,7 +18,7 @@ __all__ = ["CHANGED", "LAYERED", "NOTHING", "by_plain", "edits", "waiting"]
 
 # P1 and P2 of the figures to reach.
 NO_OP, EDIT = 0.02, 0.05
-NO_OP_SECONDS, EDIT_SECONDS = 1.0, 2.0
+NO_OP_SECONDS, EDIT_SECONDS = 0.5, 2.0
 CHANGED = ("--tests", "untested")
 _WHAT = ("nothing changed", "last layer")
 NOTHING, LAYERED = (f"{what}, layered" for what in _WHAT)

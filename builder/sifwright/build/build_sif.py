@@ -46,7 +46,7 @@ def build(plan: Plan, output: ImageFolder, progress: Progress, options: BuildOpt
     Raises `MachineError` before anything is written, `BuildError` or `TestError` later. Whatever
     is raised, the image that stood there before still does.
     """
-    wanted, facts = build_options.facts(plan, options), host_settings.values(plan)
+    wanted, facts = build_options.expected_record(plan, options), host_settings.values(plan)
     require_header(plan, facts)
     with (
         _ReportIfStopped() as standing,

@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.build.request.image_folder import ImageFolder
+from sifwright.build.request.inspect_base import inspect_base
+from sifwright.catalog import load as catalog
 from sifwright.catalog.project_folder import project_folder
 from sifwright.errors import UsageError
+from sifwright.plan.resolve import resolve
+from sifwright.recipes.requirements.saved_extension import with_known
 from sifwright.system.progress import JsonProgress, QuietProgress, TextProgress
 from sifwright.system.terminal import console
 
@@ -39,8 +43,6 @@ def load(arguments: Namespace) -> Catalog:
 
 def definitions(arguments: Namespace) -> Catalog:
     """What the project has, before anything is looked at."""
-    from sifwright.catalog import load as catalog  # noqa: PLC0415  # a build with nothing to do needs none of it
-
     project = project_folder(arguments.project)
     found = catalog.load_catalog(project / "defs", project)
     return with_extension(found, arguments, getattr(arguments, "site", ""))
@@ -55,8 +57,6 @@ def with_image(found: Catalog, arguments: Namespace, *names: str) -> Catalog:
     site, image = names or (getattr(arguments, "site", ""), getattr(arguments, "image", ""))
     if settings is None or not site:
         return found
-    from sifwright.build.request.inspect_base import inspect_base  # noqa: PLC0415  # most start from none
-
     folder = Path(getattr(arguments, "output", "") or _BUILD)
     return inspect_base(found, (site, image), settings, folder, _progress(arguments))
 
@@ -69,8 +69,6 @@ def _progress(arguments: Namespace) -> Progress:
 
 def with_extension(found: Catalog, arguments: Namespace, site: str, image: str = "") -> Catalog:
     """The definitions with the image that is named, if 'sifwright extend' has made it."""
-    from sifwright.recipes.requirements.saved_extension import with_known  # noqa: PLC0415  # as above
-
     image = image or getattr(arguments, "image", "")
     # Of some commands it is a file.
     folders = {Path(getattr(arguments, "output", "") or _BUILD), Path(_BUILD)}
@@ -80,8 +78,6 @@ def with_extension(found: Catalog, arguments: Namespace, site: str, image: str =
 
 
 def resolve_plan(arguments: Namespace) -> Plan:
-    from sifwright.plan.resolve import resolve  # noqa: PLC0415  # as above
-
     return resolve(load(arguments), arguments.site, arguments.image, arguments.settings)
 
 

@@ -41,7 +41,7 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
         yield
         raise KeyboardInterrupt
 
-    for place in (build_options, "facts"), (host_settings, "values"):
+    for place in (build_options, "expected_record"), (host_settings, "values"):
         monkeypatch.setattr(*place, lambda *_: {})
     for name in ("require_header", "_write_plan", "_test_digests", "_run_tests", "_publish"):
         monkeypatch.setattr(module, name, lambda *_: None)

@@ -46,7 +46,7 @@ def build(plan: Plan, place: DockerImageFolder, progress: Progress, options: Bui
 
     Raises `MachineError` before anything runs, `BuildError` or `TestError` later.
     """
-    wanted, facts = build_options.facts(plan, options), host_settings.values(plan)
+    wanted, facts = build_options.expected_record(plan, options), host_settings.values(plan)
     require_header(plan, facts)
     with (
         Timer(progress) as timer,

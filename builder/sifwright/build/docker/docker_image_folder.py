@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from sifwright.build.request.build_request import BuildRequest
     from sifwright.build.request.image_folder import ImageFolder
+    from sifwright.plan.model import Plan
 
 __all__ = ["DockerImageFolder"]
 
@@ -29,8 +29,8 @@ class DockerImageFolder:
     name: str
 
     @classmethod
-    def of(cls, output: ImageFolder, order: BuildRequest) -> DockerImageFolder:
-        return cls(image=output.folder, name=f"sifwright/{order.image}:{order.site}")
+    def of(cls, output: ImageFolder, plan: Plan) -> DockerImageFolder:
+        return cls(image=output.folder, name=f"sifwright/{plan.image.name}:{plan.site.name}")
 
     @property
     def folder(self) -> Path:

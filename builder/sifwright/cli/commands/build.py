@@ -1,32 +1,31 @@
-"""The command `build`. Most builds have nothing to do: then it loads no more than it needs."""
+"""The command `build`: build an image of a plan, unless it is up to date."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sifwright.build.request import local_base
-from sifwright.build.up_to_date import DecisionCache, RequestKey
+from sifwright.build.checks import build_place
+from sifwright.build.docker.docker_image_folder import DockerImageFolder
+from sifwright.build.request import base_image, local_base
+from sifwright.build.request.build_options import BuildOptions, expected_record
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
-from sifwright.cli.context import load, output_at, progress_of
+from sifwright.cli.context import output_of, progress_of, resolve_plan
 from sifwright.errors import UsageError
-from sifwright.recipes.requirements import saved_extension
+from sifwright.plan.lint import run as lint
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
+    from pathlib import Path
 
-    from sifwright.build.docker.docker_image_folder import DockerImageFolder
-    from sifwright.build.request.build_options import BuildOptions
-    from sifwright.build.request.build_request import BuildRequest
     from sifwright.build.request.image_folder import ImageFolder
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
+__all__ = ["GROUP", "HELP", "add_arguments", "example_command", "run"]
 
 HELP = "build the SIF, or an image with Docker, and test it"
 GROUP = "build"
@@ -53,26 +52,35 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Build the image unless it is up to date; print where it is."""
-    recall = DecisionCache(project_folder(arguments.project), _words(arguments))
-    progress = progress_of(arguments)
-    order = None if arguments.force else recall.order()
-    is_new = False
-    if order and _is_current(arguments, order):
-        _say(order.notes, progress)
+    plan, progress = resolve_plan(arguments), progress_of(arguments)
+    for line in _notes(plan, project_folder(arguments.project) / "defs"):
+        progress.note(line)
+    options, output = _options(arguments, plan), output_of(arguments, plan)
+    is_new = options.force or not _is_current(plan, output, options)
+    if is_new:
+        _note_damage(output, options, progress)
+        _build(plan, output, progress, options)
     else:
-        order, is_new = _decide_and_build(arguments, recall, progress)
-    if not is_new:
         # Earlier versions built from such a base: that image lacks most of it.
-        local_base.refuse(order.base, order.base_layer)
-    state = "built" if is_new else "up to date"
-    if _format(arguments) == "image":
-        _say(_image_result(order, _place(arguments, order), state), progress)
-    else:
-        _say(_result(order, _output(arguments, order), state), progress)
+        local_base.refuse(base_image.local_name(plan), plan.steps[0].layer.name)
+    result = _image_result if options.format == "image" else _sif_result
+    for line in result(plan, output, "built" if is_new else "up to date"):
+        progress.note(line)
+
+
+def _options(arguments: Namespace, plan: Plan) -> BuildOptions:
+    return BuildOptions(
+        layout=arguments.layout or plan.site.layout,
+        force=arguments.force,
+        cached=not arguments.no_cache,
+        tests=arguments.tests,
+        engine=_engine(arguments),
+        format=_format(arguments),
+    )
 
 
 def _engine(arguments: Namespace) -> Literal["apptainer", "docker"]:
-    """The command `extend` has no choice."""
+    """Return the engine; the command `extend` has no choice."""
     return getattr(arguments, "engine", "apptainer")
 
 
@@ -83,118 +91,63 @@ def _format(arguments: Namespace) -> Literal["sif", "image"]:
     return named or ("sif" if _engine(arguments) == "apptainer" else "image")
 
 
-def _is_current(arguments: Namespace, order: BuildRequest) -> bool:
-    if _format(arguments) == "sif":
-        return _output(arguments, order).is_current(order.facts())
-    from sifwright.build.docker.build_image import is_current  # noqa: PLC0415  # a SIF needs none of it
+def _is_current(plan: Plan, output: ImageFolder, options: BuildOptions) -> bool:
+    expected = expected_record(plan, options)
+    if options.format == "sif":
+        return output.is_current(expected)
+    from sifwright.build.docker.build_image import is_current  # noqa: PLC0415  # a SIF needs no SDK
 
-    return is_current(_place(arguments, order), order.facts())
-
-
-def _words(arguments: Namespace) -> RequestKey:
-    return RequestKey(
-        site=arguments.site,
-        image=arguments.image,
-        settings=arguments.settings,
-        layout=arguments.layout or "",
-        tests=arguments.tests,
-        extension=saved_extension.digest(Path(arguments.output, arguments.site, arguments.image)),
-        engine=f"{_engine(arguments)} {_format(arguments)}",
-    )
+    return is_current(DockerImageFolder.of(output, plan), expected)
 
 
-def _decide_and_build(
-    arguments: Namespace, recall: DecisionCache, progress: Progress
-) -> tuple[BuildRequest, bool]:
-    """From the files under `defs/`; whether it was built."""
-    from sifwright.build.request import build_options  # noqa: PLC0415  # with all below, what recalling saves
-    from sifwright.plan.resolve import resolve  # noqa: PLC0415
-
-    catalog = load(arguments)
-    plan = resolve(catalog, arguments.site, arguments.image, arguments.settings)
-    notes = _notes(plan, project_folder(arguments.project) / "defs")
-    _say(notes, progress)
-    wishes = build_options.BuildOptions(
-        layout=arguments.layout or plan.site.layout,
-        force=arguments.force,
-        cached=not arguments.no_cache,
-        tests=arguments.tests,
-        engine=_engine(arguments),
-        format=_format(arguments),
-    )
-    order = build_options.order(plan, wishes, notes)
-    is_new = wishes.force or not _is_current(arguments, order)
-    if is_new:
-        _note_damage(arguments, order, wishes, progress)
-        _build(arguments, plan, order, wishes, progress)
-    recall.remember(order, catalog.included)
-    return order, is_new
+def _note_damage(output: ImageFolder, options: BuildOptions, progress: Progress) -> None:
+    """Report that the image itself was changed, not the plan."""
+    if options.format == "sif" and not options.force and (why := output.damage()):
+        progress.note(f"{output.link}: {why.splitlines()[0]}; it is made anew")
 
 
-def _note_damage(
-    arguments: Namespace, order: BuildRequest, wishes: BuildOptions, progress: Progress
-) -> None:
-    """Say that the image is made anew because it was changed, not because the plan was."""
-    if wishes.format == "sif" and not wishes.force:
-        output = _output(arguments, order)
-        if why := output.damage():
-            progress.note(f"{output.link}: {why.splitlines()[0]}; it is made anew")
+def _build(plan: Plan, output: ImageFolder, progress: Progress, options: BuildOptions) -> None:
+    if options.format == "image":
+        from sifwright.build.docker import build_image  # noqa: PLC0415  # as above
 
-
-def _build(
-    arguments: Namespace, plan: Plan, order: BuildRequest, wishes: BuildOptions, progress: Progress
-) -> None:
-    if wishes.format == "image":
-        from sifwright.build.docker import build_image as dockerbuild  # noqa: PLC0415  # as above
-
-        dockerbuild.build(plan, _place(arguments, order), progress, wishes)
+        build_image.build(plan, DockerImageFolder.of(output, plan), progress, options)
         return
-    from sifwright.build.build_sif import build  # noqa: PLC0415  # pulls in ssl and the engine
+    from sifwright.build.build_sif import build  # noqa: PLC0415  # takes 0.1 s to load
 
-    build(plan, _output(arguments, order), progress, wishes)
+    build(plan, output, progress, options)
 
 
 def _notes(plan: Plan, defs: Path) -> list[str]:
-    """Said, not refused: the image may be for another purpose than the one that the rule knows."""
-    from sifwright.build.checks import build_place  # noqa: PLC0415  # as above
-    from sifwright.plan.lint import run  # noqa: PLC0415  # as above
-
+    """Return notes, not refusals: a rule does not know what the image is for."""
     return build_place.line(plan.site) + [
         f"lint: {error.where}: {error.what}: {error.why} [{error.rule}]"
-        for error in run.errors(plan, defs)
+        for error in lint.errors(plan, defs)
     ]
 
 
-def _say(lines: Iterable[str], progress: Progress) -> None:
-    for line in lines:
-        progress.note(line)
+def example_command(plan: Plan) -> str:
+    """Return a command that shows what the image is for; none where it starts its own."""
+    if not plan.has_run_scripts:
+        return "" if plan.image.start else "bash"
+    arguments = "-c 'import torch'" if "torch" in plan.facts else "--version"
+    return f"conda-python-simple {arguments}"
 
 
-def _output(arguments: Namespace, order: BuildRequest) -> ImageFolder:
-    return output_at(arguments, order.site, order.image)
-
-
-def _place(arguments: Namespace, order: BuildRequest) -> DockerImageFolder:
-    from sifwright.build.docker.docker_image_folder import DockerImageFolder  # noqa: PLC0415  # as above
-
-    return DockerImageFolder.of(_output(arguments, order), order)
-
-
-def _image_result(order: BuildRequest, place: DockerImageFolder, state: str) -> Iterator[str]:
-    """The same of an image in the engine."""
-    record = json.loads(place.record.read_text())
+def _image_result(plan: Plan, output: ImageFolder, state: str) -> Iterator[str]:
+    folder, program = DockerImageFolder.of(output, plan), example_command(plan)
+    record = json.loads(folder.record.read_text())
     size, engine = record["bytes"] / 1e6, record["engine"]
-    yield f"{state}: {place.name} in {engine} ({size:.0f} MB, plan {order.plan[:12]})"
+    yield f"{state}: {folder.name} in {engine} ({size:.0f} MB, plan {plan.id[:12]})"
     command = "podman" if engine.startswith("podman") else "docker"
-    yield f"try it:     {command} run --rm -it {place.name} {order.program}".rstrip()
+    yield f"try it:     {command} run --rm -it {folder.name} {program}".rstrip()
 
 
-def _result(order: BuildRequest, output: ImageFolder, state: str) -> Iterator[str]:
-    """What stands there now, and what to do next."""
-    size = output.link.stat().st_size / 1e6
-    yield f"{state}: {output.link} ({size:.0f} MB, plan {order.plan[:12]})"
-    verb = "exec" if order.program else "run"
-    yield f"try it:     singularity {verb} {shlex.quote(str(output.link))} {order.program}".rstrip()
+def _sif_result(plan: Plan, output: ImageFolder, state: str) -> Iterator[str]:
+    """Yield where the image is, and what to do next."""
+    size, program = output.link.stat().st_size / 1e6, example_command(plan)
+    yield f"{state}: {output.link} ({size:.0f} MB, plan {plan.id[:12]})"
+    verb = "exec" if program else "run"
+    yield f"try it:     singularity {verb} {shlex.quote(str(output.link))} {program}".rstrip()
     if older := output.older():
         size = sum(path.stat().st_size for path in older) / 1e6
         yield f"older images, yours to remove: {len(older)} in {output.folder} ({size:.0f} MB)"

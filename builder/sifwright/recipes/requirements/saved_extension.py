@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog
     from sifwright.recipes.requirements.extended_image import Extension
 
-__all__ = ["FILE", "SavedExtension", "digest", "with_known"]
+__all__ = ["FILE", "SavedExtension", "with_known"]
 
 FILE = "extension.json"
 _MODE = 0o644
@@ -62,12 +62,6 @@ class SavedExtension:
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps({name: getattr(self, name) for name in (*_TEXTS, "held")}, indent=1)
         files.write(folder / FILE, f"{text}\n".encode(), mode=_MODE)
-
-
-def digest(folder: Path) -> str:
-    """Of what an image there is an extension by; empty if it is none."""
-    path = folder / FILE
-    return files.sha256(path) if path.is_file() else ""
 
 
 def with_known(catalog: Catalog, output: Path, site: str, image: str) -> Catalog:
