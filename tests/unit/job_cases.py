@@ -89,10 +89,10 @@ SITES = {
     "site-mpi-host": _facts(
         "job: ", "mpi: {name: mpich, host: {library-path: [lib, '/a:/b'], preload: x.so}}\njob: "
     ),
-    "site-mpi-host-of-native": case(
-        write(SITE, GPU_SITE), append(SITE, f"{_HOST_MPI}engines: [native]\n")
+    "site-mpi-host-on-host": case(
+        write(SITE, GPU_SITE), append(SITE, f"{_HOST_MPI}run-in: [host]\n")
     ),
-    "site-module": _facts("job: ", "modules: {native: ['cuda 12', -x]}\njob: "),
+    "site-module": _facts("job: ", "modules: {host: ['cuda 12', -x]}\njob: "),
     "site-partition": _facts(
         "job: {account: required}",
         "partitions: {gpu: production}\njob: {directives: {partition: gpus}}",
@@ -142,7 +142,7 @@ JOBS = {
     "job-argument-empty": _job("--account", "ada", "--", ""),
     "job-argument-nul": _paid("--name", "x", "a\0b"),
     "job-run-in-unknown": _paid("--run-in", "docker"),
-    "job-run-in-of-site": _paid("--run-in", "container", facts=f"{GPU_SITE}engines: [native]\n"),
+    "job-run-in-of-site": _paid("--run-in", "container", facts=f"{GPU_SITE}run-in: [host]\n"),
     "job-environment-form": _paid("--environment", "/my venv"),
     "job-environment-missing": _paid("--run-in", "host"),
     "job-environment-of-container": _paid("--run-in", "container", "--environment", "/venv"),

@@ -53,7 +53,8 @@ def site(
         "several-nodes": several or {},
     }
     lines = ["description: A cluster to test with"]
-    lines += [f"{key}: {json.dumps(value)}" for key, value in (FACTS | facts).items()]
+    given = FACTS | {key.replace("_", "-"): value for key, value in facts.items()}
+    lines += [f"{key}: {json.dumps(value)}" for key, value in given.items()]
     lines.append("environment:")
     for group, values in groups.items():
         lines.append(f"  {group}:{'' if values else ' {}'}")
@@ -111,7 +112,7 @@ SITES = {
     "kdreg2": _case(site({"FI_MR_CACHE_MONITOR": "kdreg2"})),
     "kdreg2 in no container": _case(
         site({"FI_MR_CACHE_MONITOR": "kdreg2"}),
-        site({"FI_MR_CACHE_MONITOR": "kdreg2"}, engines=["native"]),
+        site({"FI_MR_CACHE_MONITOR": "kdreg2"}, run_in=["host"]),
     ),
     "memhooks on one node": _case(
         site({"FI_MR_CACHE_MONITOR": None}, {"FI_MR_CACHE_MONITOR": "memhooks"}),
@@ -152,7 +153,7 @@ SITES = {
         site({"MPICH_GPU_SUPPORT_ENABLED": "1"}, **AMD),
     ),
     "mpich-gpu of the host's": _case(site(mpi=_host(_GPU)), site(mpi=_host({}))),
-    "mpich-gpu-library": _case(site(_GPU), site(_GPU, engines=["native"])),
+    "mpich-gpu-library": _case(site(_GPU), site(_GPU, run_in=["host"])),
     "mpich-gpu-library of the image's": _case(site(_GPU), site(mpi=_host(_GPU, preload="/gtl.so"))),
     "mpich-gpu-library of the host's": _case(
         site(mpi=_host(_GPU)), site(mpi=_host(_GPU, preload="/gtl.so"))

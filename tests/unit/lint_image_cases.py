@@ -88,7 +88,7 @@ IMAGES = {
         _mpi("pmi1"), site(**_CRAY), site(**_CRAY, mpi={"name": "cray-mpich", "host": _HOST})
     ),
     "mpi-launcher of no container": _both(
-        _mpi("pmi1"), site(**_CRAY), site(**_CRAY, engines=["native"])
+        _mpi("pmi1"), site(**_CRAY), site(**_CRAY, run_in=["host"])
     ),
     "mpi-launcher of a base image": Broken(
         bad=(*_mpi("pmi1"), site(**_CRAY)), good=(*_mpi("pmi1", "base-mpi"), site(**_CRAY))
@@ -187,7 +187,7 @@ IMAGES = {
     ),
     "network-missing in no container": Broken(
         bad=(BARE, site(several=_LIBFABRIC)),
-        good=(BARE, site(several=_LIBFABRIC, engines=["native"])),
+        good=(BARE, site(several=_LIBFABRIC, run_in=["host"])),
     ),
     "network-missing for sockets": Broken(
         bad=(BARE, site(several=_LIBFABRIC)), good=(BARE, site(several={"NCCL_NET": "Socket"}))

@@ -13,14 +13,14 @@ __all__ = ["BaseInspection", "Bootstrap", "ImageStart"]
 class Bootstrap:
     """A header line of the definition file: a literal, or an option that the machine can fill.
 
-    `part`: only this part of the option, which names an image; see `imagename`.
+    `image_part`: only this part of the option, which names an image; see `image_name`.
     """
 
     keyword: str
     literal: str | None = None
     option: str | None = None
     machine: str | None = None
-    part: Literal["", "kind", "name"] = ""
+    image_part: Literal["", "kind", "name"] = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,11 +37,11 @@ class ImageStart:
 class BaseInspection:
     """`option` names an image; what is known or found of it is a row of `table`.
 
-    `holds` are options that a user may state and that are what the row says. `provides`: what the
-    layer provides only if the column of the row is not empty.
+    `must_match` are options that a user may state, if the row has the same value. `provides`: words
+    that the layer provides only if the column of the row is not empty.
     """
 
     option: str
     table: str
-    holds: tuple[str, ...] = ()
+    must_match: tuple[str, ...] = ()
     provides: Mapping[str, str] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from sifwright.catalog import (
     parse_layers,
     parse_sites,
     references,
+    renamed_keys,
     schema,
     script_rules,
     site_environment,
@@ -46,6 +47,7 @@ def load_catalog(defs: Path, project: Path) -> Catalog:
         layers=reader.layers(),
         versions=parse_layers.versions(reader.document(defs / "versions.yaml", "versions") or {}),
         included=tuple(reader.included),
+        warnings=tuple(reader.warnings),
     )
     reader.sound.remember()
     problems = reader.problems or list(references.problems(catalog, reader.place))
@@ -61,6 +63,7 @@ class _CatalogReader:
     defs: Path
     project: Path
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     lines: dict[str, dict[yaml_file.Path, int]] = field(default_factory=dict)
     sound: SchemaCache = field(default_factory=SchemaCache)
     included: list[tuple[str, tuple[LayerFile, ...]]] = field(default_factory=list)
@@ -107,6 +110,8 @@ class _CatalogReader:
         except yaml_file.YamlProblem as error:
             self.problems.append(error.problem)
             return None
+        document, warnings = renamed_keys.rename_keys(document, kind, self.name(path))
+        self.warnings += warnings
         self.lines[path.relative_to(self.defs).as_posix()] = document.lines
         return document.data if self.is_sound(document, kind, path, data) else None
 

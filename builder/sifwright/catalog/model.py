@@ -70,7 +70,7 @@ class Option:
     """One setting of a layer. `pattern` must match the whole value of a string option.
 
     `derived` says where a default that is not the same everywhere comes from. At sites with the
-    facts that `needed` names, the value must not be empty.
+    facts that `required_at` names, the value must not be empty.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Option:
     description: str
     default: OptionValue
     derived: Origin | None = None
-    needed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    required_at: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pattern: str | None = None
     enum: tuple[OptionValue, ...] = ()
 
@@ -199,13 +199,13 @@ class ImageSlot:
     """A place in an image: the first of `choices` that suits the site, with these options.
 
     Where none does, an `optional` place stays empty. `suits` narrows down what the layers suit.
-    `unless` names things: the place stays empty if a layer before it provides one of them.
+    `skip_if_provided`: the slot stays empty if an earlier layer provides one of these words.
     """
 
     choices: tuple[str, ...]
     options: Mapping[str, OptionValue]
     optional: bool = False
-    unless: tuple[str, ...] = ()
+    skip_if_provided: tuple[str, ...] = ()
     suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -225,7 +225,8 @@ class Catalog:
     """Everything under `defs/`, checked. `versions` is table -> row -> column -> values.
 
     `included`: the folders beside `defs/` that layers include, as often as they do. `inspected`:
-    rows of versions that are no file's, but were found in an image -> where they come from.
+    rows of versions that were read from an image -> where they come from. `warnings` name old keys
+    with their file and line.
     """
 
     sites: Mapping[str, Site]
@@ -234,6 +235,7 @@ class Catalog:
     versions: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]]
     included: tuple[tuple[str, tuple[LayerFile, ...]], ...]
     inspected: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

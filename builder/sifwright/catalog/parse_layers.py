@@ -36,7 +36,7 @@ def image(name: str, data: dict[str, Any]) -> Image:
             choices=tuple(entry.get("one-of", ())) or (entry["layer"],),
             options=entry.get("options", {}),
             optional=entry.get("optional", False),
-            unless=tuple(entry.get("unless", ())),
+            skip_if_provided=tuple(entry.get("skip-if-provided", ())),
             suits=_suits(entry),
         )
         for entry in data["layers"]
@@ -119,11 +119,18 @@ def _suits(data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _option(name: str, data: dict[str, Any]) -> Option:
-    needed = {key: tuple(values) for key, values in data.get("needed", {}).items()}
-    settings = {**data, "enum": tuple(data.get("enum", ())), "needed": needed}
-    if isinstance(data["default"], dict):
-        settings |= {"default": "", "derived": _origin(data["default"])}
-    return Option(name=name, **settings)
+    derived = _origin(data["default"]) if isinstance(data["default"], dict) else None
+    required_at = data.get("required-at", {})
+    return Option(
+        name=name,
+        type=data["type"],
+        description=data["description"],
+        default="" if derived is not None else data["default"],
+        derived=derived,
+        required_at={key: tuple(values) for key, values in required_at.items()},
+        pattern=data.get("pattern"),
+        enum=tuple(data.get("enum", ())),
+    )
 
 
 def _need(data: str | dict[str, Any]) -> Requirement:
@@ -168,11 +175,17 @@ def _rule(data: dict[str, str]) -> VersionRule:
 def _bootstrap(keyword: str, value: str | dict[str, str]) -> Bootstrap:
     if isinstance(value, str):
         return Bootstrap(keyword=keyword, literal=value)
-    return Bootstrap(keyword=keyword, **cast("Any", value))
+    settings: Any = {key.replace("-", "_"): given for key, given in value.items()}
+    return Bootstrap(keyword=keyword, **settings)
 
 
 def _inspects(data: dict[str, Any]) -> BaseInspection:
-    return BaseInspection(**{**data, "holds": tuple(data.get("holds", ()))})
+    return BaseInspection(
+        option=data["option"],
+        table=data["table"],
+        must_match=tuple(data.get("must-match", ())),
+        provides=data.get("provides", {}),
+    )
 
 
 def _env_rule(name: str, data: dict[str, Any]) -> EnvRule:

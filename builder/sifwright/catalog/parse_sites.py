@@ -38,7 +38,7 @@ def site(name: str, data: dict[str, Any]) -> Site:
         mpi_reasons=_reasons(mpi.get("environment", {}), "value"),
         host_mpi=_host_mpi(mpi["host"]) if "host" in mpi else None,
         other_launchers=tuple(data.get("other-launchers", ())),
-        engines=tuple(data.get("engines", ("container", "native"))),
+        run_in=tuple(data.get("run-in", ("container", "host"))),
         node=_node(data.get("node", {})),
         driver=Driver(**data.get("driver", {})),
         gpu_visibility=data.get("gpu-visibility", ""),
@@ -97,7 +97,7 @@ def _modules(data: dict[str, Any]) -> Modules:
         init=data.get("init", ""),
         purge=data.get("purge", ""),
         container=tuple(data.get("container", ())),
-        native=tuple(data.get("native", ())),
+        host=tuple(data.get("host", ())),
         library_path=data.get("library-path", ""),
     )
 

@@ -40,12 +40,12 @@ class ComputeNode:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Modules:
-    """What is loaded for each engine. Paths may name variables of the job: `$NAME`."""
+    """Modules of jobs in a container and on the host. Paths may name variables: `$NAME`."""
 
     init: str = ""
     purge: Literal["", "plain", "force"] = ""
     container: tuple[str, ...] = ()
-    native: tuple[str, ...] = ()
+    host: tuple[str, ...] = ()
     library_path: str = ""
 
 
@@ -156,7 +156,7 @@ class Site:
 
     `network_expect` must all appear in the NCCL or RCCL debug output of launches on several nodes.
     `partitions` and `qos` are name -> what it is for. `limits` and `unverified` are for people.
-    `mpi_environment` is for ranks that use the site's own MPI: all native ones, and those in
+    `mpi_environment` is for ranks that use the site's own MPI: all ranks on the host, and those in
     containers that get it as `host_mpi` says. `central` is the folder of the site's own images;
     `commands` are those of an image that a module puts on PATH under their plain names.
     """
@@ -180,7 +180,7 @@ class Site:
     mpi_reasons: Mapping[str, Reason] = field(default_factory=dict)
     host_mpi: HostMpi | None = None
     other_launchers: tuple[str, ...] = ()
-    engines: tuple[str, ...] = ("container", "native")
+    run_in: tuple[str, ...] = ("container", "host")
     node: ComputeNode = field(default_factory=ComputeNode)
     driver: Driver = field(default_factory=Driver)
     gpu_visibility: Literal["", "own", "all"] = ""

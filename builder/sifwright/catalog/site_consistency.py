@@ -169,7 +169,7 @@ def _name(path: Path) -> str:
 
 
 def _mpi(site: Site, at: Place) -> Iterator[Problem]:
-    if site.host_mpi and "container" not in site.engines:
+    if site.host_mpi and "container" not in site.run_in:
         what = "mpi.host: the site runs no containers that it could be brought into"
         yield Problem(where=at(("mpi", "host")), what=what, fix="Remove it.")
     for path, values in (

@@ -9,6 +9,7 @@ from sifwright.build.request.image_folder import ImageFolder
 from sifwright.build.request.inspect_base import inspect_base
 from sifwright.catalog import load as catalog
 from sifwright.catalog.project_folder import project_folder
+from sifwright.cli import deprecated
 from sifwright.errors import UsageError
 from sifwright.plan.resolve import resolve
 from sifwright.recipes.requirements.saved_extension import with_known
@@ -44,8 +45,10 @@ def load(arguments: Namespace) -> Catalog:
 def definitions(arguments: Namespace) -> Catalog:
     """What the project has, before anything is looked at."""
     project = project_folder(arguments.project)
-    found = catalog.load_catalog(project / "defs", project)
-    return with_extension(found, arguments, getattr(arguments, "site", ""))
+    loaded = catalog.load_catalog(project / "defs", project)
+    for warning in loaded.warnings:
+        deprecated.warn(warning)
+    return with_extension(loaded, arguments, getattr(arguments, "site", ""))
 
 
 def with_image(found: Catalog, arguments: Namespace, *names: str) -> Catalog:

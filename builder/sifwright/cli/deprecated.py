@@ -10,7 +10,7 @@ from sifwright.cli import registry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COMMANDS", "OPTIONS", "rename"]
+__all__ = ["COMMANDS", "OPTIONS", "rename", "warn"]
 
 # Each old name, and the words that replace it.
 COMMANDS = {
@@ -69,5 +69,9 @@ def _replace(words: list[str], old: str, new: str) -> list[str]:
 
 
 def _warn(old: str, new: str) -> None:
-    text = f"warning: '{old}' is now '{new}'; the next release knows the new name only"
-    sys.stderr.write(f"sifwright: {text}\n")
+    warn(f"'{old}' is now '{new}'; the next release knows the new name only")
+
+
+def warn(text: str) -> None:
+    """Print a warning about an old name on standard error."""
+    sys.stderr.write(f"sifwright: warning: {text}\n")

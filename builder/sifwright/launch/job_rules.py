@@ -50,11 +50,7 @@ def launcher(site: Site, request: JobRequest) -> str:
 
 def run_in(site: Site, request: JobRequest) -> str:
     """Return where the job runs; the name of an environment asks for the host."""
-    return request.run_in or ("host" if request.environment else _offered(site)[0])
-
-
-def _offered(site: Site) -> list[str]:
-    return ["host" if engine == "native" else engine for engine in site.engines]
+    return request.run_in or ("host" if request.environment else site.run_in[0])
 
 
 def is_word(text: str) -> bool:
@@ -96,10 +92,10 @@ def _launcher(site: Site, request: JobRequest) -> Iterator[Problem]:
 
 def _run_in(site: Site, request: JobRequest) -> Iterator[Problem]:
     chosen = run_in(site, request)
-    if chosen not in _offered(site):
+    if chosen not in site.run_in:
         where = "in a container" if chosen == "container" else "on the host"
         what = f"site '{site.name}' runs no jobs {where}"
-        fix = f"Use --run-in {' or '.join(_offered(site))}."
+        fix = f"Use --run-in {' or '.join(site.run_in)}."
         yield Problem(where=f"--run-in {chosen}", what=what, fix=fix)
     elif chosen == "host" and not (request.environment or request.modules):
         what = "a job on the host runs in an environment, and none is named"

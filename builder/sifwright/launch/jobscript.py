@@ -76,7 +76,7 @@ def ready_for_modules(modules: Modules) -> Iterator[str]:
 
 def _modules(job: Job) -> Iterator[str]:
     modules, request = job.site.modules, job.request
-    names = modules.native if job.run_in == "host" else modules.container
+    names = modules.host if job.run_in == "host" else modules.container
     if request.host_mpi and job.site.host_mpi:
         names += job.site.host_mpi.modules
     if not names and not request.modules:

@@ -104,7 +104,8 @@ def add_table_row(
     table = base.inspects.table
     rows = {**catalog.versions[table], base.name: {key: (cells[key],) for key in cells}}
     layer = replace(base.layer, disk_mb=disk_mb or base.layer.disk_mb)
-    unknown: Rows = {name: {cells[name]: {}} for name in base.inspects.holds if cells.get(name)}
+    stated = [name for name in base.inspects.must_match if cells.get(name)]
+    unknown: Rows = {name: {cells[name]: {}} for name in stated}
     # Nothing is said there of a release that is not in its table: what asks for more is refused.
     every = {name: {**more, **catalog.versions.get(name, {})} for name, more in unknown.items()}
     return replace(

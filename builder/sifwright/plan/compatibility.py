@@ -64,9 +64,9 @@ class Resolver:
         return value
 
     def check_needed(self, layer: Layer, option: Option, value: Value) -> None:
-        if value.text or not option.needed or why_not_suitable(option.needed, self.site):
+        if value.text or not option.required_at or why_not_suitable(option.required_at, self.site):
             return
-        facts = " and ".join(f"{name} {self.site.fact(name)}" for name in option.needed)
+        facts = " and ".join(f"{name} {self.site.fact(name)}" for name in option.required_at)
         what = f"it is empty, and must not be at a site with {facts}"
         fix = f"Give one: --set {layer.name}.{option.name}=… ({option.description})"
         self.problems.append(Problem(where=f"{layer.name}.{option.name}", what=what, fix=fix))
@@ -74,7 +74,7 @@ class Resolver:
     def check_held(self, layer: Layer, option: Option, options: Mapping[str, Value]) -> None:
         """A value that somebody gives, of what was found in an image, must be what was found."""
         held, value = layer.inspects, options[option.name]
-        if held is None or option.name not in held.holds:
+        if held is None or option.name not in held.must_match:
             return
         name = options[held.option].text
         cell = self.catalog.versions[held.table].get(name, {}).get(option.name)

@@ -90,7 +90,7 @@ def _already_provided(entry: ImageSlot, selection: Selection) -> str:
     found = (
         f"'{layer.name}' provides '{thing}'"
         for layer in selection.layers
-        for thing in entry.unless
+        for thing in entry.skip_if_provided
         if thing in layer.provides
     )
     return next(found, "")

@@ -23,5 +23,5 @@ def text(base: Step, line: Bootstrap) -> str:
     if line.literal or not line.option:
         return line.literal or ""
     value = base.options[line.option].text
-    kind, name = image_name.split(value) if line.part else ("", "")
-    return {"kind": kind, "name": name}.get(line.part, value)
+    kind, name = image_name.split(value) if line.image_part else ("", "")
+    return {"kind": kind, "name": name}.get(line.image_part, value)

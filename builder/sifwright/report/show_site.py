@@ -127,7 +127,7 @@ def _jobs(site: Site) -> Iterator[tuple[str, str]]:
     launchers = [site.launcher if site.launcher != "local" else "torchrun", *site.other_launchers]
     yield "ranks start with", " or ".join(launchers)
     yield from _launchers(site)
-    yield "engines", ", ".join(site.engines)
+    yield "ranks run in", ", ".join(site.run_in)
     yield from _partitions(site)
     if job.needs_account:
         yield "account", "must be given"
@@ -174,7 +174,7 @@ def _images(site: Site) -> Iterator[tuple[str, str]]:
         yield layer, ", ".join(f"{key} {value}" for key, value in options.items())
     if site.registry_mirror:
         yield "for docker.io", site.registry_mirror
-    if "container" in site.engines:
+    if "container" in site.run_in:
         yield "run with", _engine(site)
         yield from _listed("binds, if there", site.binds)
         if site.central:
@@ -190,7 +190,7 @@ def _engine(site: Site) -> str:
 
 def _host(site: Site) -> Iterator[tuple[str, str]]:
     modules = site.modules
-    for name, loaded in (("container", modules.container), ("native", modules.native)):
+    for name, loaded in (("container", modules.container), ("host", modules.host)):
         if loaded:
             purged = f" {_PURGE[modules.purge]}" if modules.purge else ""
             yield f"modules, {name}", f"{' '.join(loaded)}{purged}"

@@ -156,7 +156,7 @@ def test_no_image(site: Site) -> None:
 def test_a_site_for_the_native_engine_alone(site: Site) -> None:
     """Building an image there is no advice."""
     path = site.folder / "project" / "defs" / "sites" / "two.yaml"
-    path.write_text(path.read_text() + "engines: [native]\n")
+    path.write_text(path.read_text() + "run-in: [host]\n")
     (site.results / "image.sif").unlink()
     done = site.check()
     assert done.returncode == 2

@@ -102,7 +102,7 @@ def _is_there(name: str) -> bool:
 def make_modules(folder: Path, site: str) -> None:
     """Write stand-ins for the modules that a native job of the site loads, and one more."""
     modules = load.load_catalog(ROOT / "defs", ROOT).sites[site].modules
-    for name in ("other/1.0", *modules.native):
+    for name in ("other/1.0", *modules.host):
         file = folder / (name if "/" in name else f"{name}/1.0")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"#%Module1.0\nprepend-path PATH /opt/{name}/bin\nsetenv A_{len(name)} x\n")

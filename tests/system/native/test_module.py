@@ -52,7 +52,7 @@ def test_values_of_the_user_stay(frontier: Place) -> None:
 
 
 def test_without_that_path_it_is_not_loaded_and_says_why(frontier: Place) -> None:
-    last = SITES["frontier"].modules.native[-1]
+    last = SITES["frontier"].modules.host[-1]
     (module,) = (frontier.folder / "modules").glob(f"{last}/*")
     module.write_text("#%Module1.0\n")
     place = replace(frontier, tool=f"{frontier.tool}; set +e")

@@ -67,7 +67,7 @@ def test_an_option_takes_the_place_of_the_sites_directive(real: Catalog) -> None
 def test_each_scheduler_has_its_own_name_for_it(
     real: Catalog, site: str, asked: dict[str, object], expected: str
 ) -> None:
-    environment = "" if "container" in real.sites[site].engines else "/venv"
+    environment = "" if "container" in real.sites[site].run_in else "/venv"
     ranks = None if real.sites[site].node.gpus else 4
     lines = _lines(real, site, environment=environment, ranks_per_node=ranks, **asked)
     assert lines.count(expected) == 1
@@ -121,7 +121,7 @@ def test_each_scheduler_has_its_own_name_for_it(
 def test_what_is_refused_names_the_fact_and_the_way_out(
     real: Catalog, site: str, asked: dict[str, object], said: str
 ) -> None:
-    environment = {} if "container" in real.sites[site].engines else {"environment": "/venv"}
+    environment = {} if "container" in real.sites[site].run_in else {"environment": "/venv"}
     assert said in _refused(real, site, **(environment | asked))
 
 

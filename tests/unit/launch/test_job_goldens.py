@@ -19,15 +19,15 @@ GOLDENS = Path(__file__).parents[1] / "goldens" / "jobs"
 PLACES: dict[str, dict[str, Any]] = {
     "container": {"built_sif": "/project/build/image.sif"},
     "host-mpi": {"built_sif": "/project/build/image.sif", "host_mpi": True},
-    "native": {"environment": "/project/venv", "run_scripts": "/project/runscripts"},
+    "host": {"environment": "/project/venv", "run_scripts": "/project/runscripts"},
 }
 
 
 def _jobs(site: Site) -> list[tuple[str, str]]:
     """Its own launcher with every engine, the other launchers with the usual one."""
-    own = [(site.launcher, engine) for engine in site.engines]
+    own = [(site.launcher, engine) for engine in site.run_in]
     own += [(site.launcher, "host-mpi")] if site.host_mpi else []
-    return own + [(name, site.engines[0]) for name in (*site.other_launchers, TORCHRUN)]
+    return own + [(name, site.run_in[0]) for name in (*site.other_launchers, TORCHRUN)]
 
 
 _CATALOG = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
@@ -40,7 +40,7 @@ def _script(site: Site, launcher: str, engine: str) -> str:
         nodes=1 if site.scheduler == "local" else 2,
         arguments=("train.py", "--epochs", "3", "--note", "it's"),
         launcher=launcher,
-        run_in="host" if engine == "native" else "container",
+        run_in="container" if engine == "host-mpi" else engine,
         ranks_per_node=None if site.node.gpus else 4,
         account="project" if site.job.needs_account else "",
         **PLACES[engine],
@@ -97,7 +97,7 @@ def test_what_makes_sites_differ(real: Catalog) -> None:
     }
     for name, (launcher, text) in wanted.items():
         site = real.sites[name]
-        found = _script(site, launcher, site.engines[0]).replace(" \\\n ", "")
+        found = _script(site, launcher, site.run_in[0]).replace(" \\\n ", "")
         assert text in found, name
 
 

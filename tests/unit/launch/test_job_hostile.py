@@ -49,7 +49,7 @@ def site(real: Catalog) -> Site:
 
 def _bare(site: Site) -> Site:
     """Without what would make folders here."""
-    return replace(site, cache="", modules=Modules(), binds=(), engines=("container", "native"))
+    return replace(site, cache="", modules=Modules(), binds=(), run_in=("container", "host"))
 
 
 def _asked(site: Site) -> dict[str, object]:

@@ -159,7 +159,7 @@ def test_a_column_may_be_looked_up(project: Path, vendor: str, friend: str) -> N
 
 
 def test_an_option_may_be_needed_at_some_sites(project: Path, run_cli: Cli) -> None:
-    needed = 'default: ""\n    needed: {vendor: [nvidia]}'
+    needed = 'default: ""\n    required-at: {vendor: [nvidia]}'
     cells = replace(VERSIONS, "cpu: {vendor: cpu}", "cpu: {vendor: [cpu, nvidia]}")
     image = replace(IMAGE, "text: from the image", "fast: true")
     plan = _plan(project, replace(TOOL, 'default: ""', needed), cells, image)

@@ -72,8 +72,8 @@ def test_everything_of_a_site_is_shown(site: str) -> None:
     """Every fact that is text or a list of texts stands in what is printed."""
     text = "\n".join(show.lines(_REAL, "site", site))
     document = show.document(_REAL, "site", site)
-    hidden = {"container_program"} if "container" not in _REAL.sites[site].engines else set()
-    hidden |= {"options", "compression", "engines", "gpu_visibility", "vendor", "job", "launch"}
+    hidden = {"container_program"} if "container" not in _REAL.sites[site].run_in else set()
+    hidden |= {"options", "compression", "run_in", "gpu_visibility", "vendor", "job", "launch"}
     for key, value in document.items():
         if key not in hidden and value and isinstance(value, str) and value != "none":
             assert value in text or value == "local", key

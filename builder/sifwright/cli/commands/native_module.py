@@ -56,9 +56,9 @@ def run(arguments: Namespace) -> None:
 def native_site(arguments: Namespace, catalog: Catalog) -> Site:
     """Return the site; raises `PlanError` if its jobs run in containers only."""
     site = choose(catalog.sites, arguments.site, "site")
-    if "native" not in site.engines:
+    if "host" not in site.run_in:
         what = f"jobs at site '{site.name}' run in containers only"
-        raise PlanError.of(what, fix="Its file says so: engines.")
+        raise PlanError.of(what, fix="Its file says so: run-in.")
     return site
 
 

@@ -33,8 +33,8 @@ class Native:
 
     @property
     def loads(self) -> tuple[str, ...]:
-        """Return the modules that the site has for native jobs."""
-        return self.site.modules.native
+        """Return the modules that the site has for jobs on the host."""
+        return self.site.modules.host
 
     @property
     def library_path(self) -> str:
@@ -56,7 +56,7 @@ class Native:
         """Return the message for a variable of `library_path` that is not there."""
         return (
             f"LD_LIBRARY_PATH needs {self.library_path} of these modules: {' '.join(self.loads)}"
-            f" (modules.native, modules.library-path in defs/sites/{self.site.name}.yaml)."
+            f" (modules.host, modules.library-path in defs/sites/{self.site.name}.yaml)."
         )
 
 

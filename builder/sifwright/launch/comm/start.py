@@ -55,10 +55,10 @@ class RankLayout:
 
 def require_images(site: Site) -> None:
     """Raises `UsageError` at a site whose jobs run in no image."""
-    if "container" in site.engines:
+    if "container" in site.run_in:
         return
     raise UsageError.of(
-        f"site {site.name} is described for the native engine only, and the benchmark is in images",
+        f"site {site.name} runs jobs on the host only, and the benchmark is in images",
         fix=f"Run it in a job: sifwright jobscript --site {site.name} --nodes 2 --environment DIR"
         f" -- {Path(SCRIPT).relative_to('/')}",
     )

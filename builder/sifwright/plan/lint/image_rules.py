@@ -131,7 +131,7 @@ def _network_missing(plan: Plan) -> Iterator[Violation]:
     path, network = on_several_nodes(plan.site, "NCCL_NET")
     if not network or network.lower() in INTERNAL_NETWORKS or _plugin(plan):
         return
-    if "container" in plan.site.engines:
+    if "container" in plan.site.run_in:
         what = f"NCCL_NET={network}, and image '{plan.image.name}' has no network plugin"
         fix = "Use an image with layer aws-ofi-nccl, or set NCCL_NET=Socket in the job."
         yield Violation(path=path, what=what, fix=fix)
@@ -149,7 +149,7 @@ def _mpi_launcher(plan: Plan) -> Iterator[Violation]:
     """An MPI that a layer installs, for nothing: the one of a base image may be left unused."""
     site, mpi = plan.site, pmi.of_facts(plan.facts, "")
     layer = next((step.layer.name for step in plan.steps if "mpi" in step.layer.provides), "")
-    if not layer or site.host_mpi or "container" not in site.engines:
+    if not layer or site.host_mpi or "container" not in site.run_in:
         return
     names = [name for name in site.launchers if name != "local"]
     offered = {name: pmi.offered(site, name) for name in names}

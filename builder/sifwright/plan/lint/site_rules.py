@@ -80,7 +80,7 @@ def _monitor_name(site: Site) -> Iterator[Violation]:
 
 def _kdreg2(site: Site) -> Iterator[Violation]:
     for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
-        if value == "kdreg2" and "container" in site.engines:
+        if value == "kdreg2" and "container" in site.run_in:
             what = f"environment.{path[1]}: FI_MR_CACHE_MONITOR=kdreg2 in images"
             yield Violation(path=path, what=what, fix="Set userfaultfd.")
 
@@ -113,7 +113,7 @@ def _mpich_gpu(site: Site) -> Iterator[Violation]:
 
 def _mpich_gpu_library(site: Site) -> Iterator[Violation]:
     name = "MPICH_GPU_SUPPORT_ENABLED"
-    if "container" not in site.engines:
+    if "container" not in site.run_in:
         return
     for path, value in placed(site, name):
         if value == "1":
