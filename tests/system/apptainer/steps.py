@@ -273,7 +273,7 @@ def settle(seen: Tree, written: Sequence[listing.ListedPath]) -> None:
 def write_joined(layers: Sequence[Path], target: Path) -> None:
     """Join squashfs files to one."""
     ranges = [Range(path=path, size=path.stat().st_size) for path in layers]
-    with created(target, 0) as writer:
+    with created(target) as writer:
         for piece in join(ranges):
             writer.write(piece) if isinstance(piece, bytes) else writer.copy(piece)
 

@@ -78,8 +78,7 @@ def compose(
         metadata=singularity_metadata.inspect_json({file.path: file.data for file in kept}),
         arch=_ARCH[plan.site.processor],
     )
-    before = context.made.parent / "image.sif"
-    return write(context.made / "image.sif", contents, like=before if before.exists() else None)
+    return write(context.made / "image.sif", contents)
 
 
 def _metadata(plan: Plan, definition: str, results: Sequence[CacheEntry]) -> list[LayerFile]:

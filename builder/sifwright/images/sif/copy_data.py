@@ -1,54 +1,37 @@
-"""Write a file from front to back, and take digests of exactly the bytes that get into it.
-
-Of large files nothing stays in memory: the system would have to find room for all of it, and give
-up what others read, for bytes that are in memory a second time as those of what they come from.
-"""
+"""Write a file from front to back, and take digests of exactly the bytes that get into it."""
 
 from __future__ import annotations
 
-import ctypes
-import errno
-import fcntl
 import hashlib
 import os
-import struct
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from sifwright.errors import BuildError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["LARGE", "Digest", "Range", "UnreadableError", "Writer", "blocks", "created", "opened"]
+__all__ = ["Digest", "Range", "UnreadableError", "Writer", "created", "opened", "read_blocks"]
 
-# Big enough that threads and system calls cost nothing, small enough to stay in a CPU's cache.
 _BLOCK = 1 << 20
-# The disk is told to begin after so much: fsync has little left to wait for at the end.
-_BEHIND = 8 << 20
-# Files of this size and more leave memory as soon as they are on the disk.
-LARGE = 1 << 30
-# sync_file_range(2): begin to write; and wait for what was begun, and for that.
-_BEGIN, _FINISH = 2, 7
-_FAILED = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
-# ioctl_ficlonerange(2): _IOW(0x94, 13, struct file_clone_range).
-_FICLONERANGE = 0x4020940D
-_CLONE_RANGE = struct.Struct("=qQQQ")
+# Bytes that are copied by one call, and given to the disk together.
+_SPAN = 8 << 20
+# Files that grow longer leave memory as soon as they are on the disk.
+_KEPT = 1 << 30
 
 
 class Digest(Protocol):
-    """What hashlib makes."""
+    """A hash of hashlib."""
 
     def update(self, data: memoryview, /) -> None: ...
 
 
 class UnreadableError(Exception):
-    """What was to be copied cannot be read; the text says why."""
+    """The source of a copy cannot be read; the text gives the reason."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,18 +44,17 @@ class Range:
 
 
 class Writer:
-    """A new file, made by `created`. What is written of it in small pieces has one digest."""
+    """A new file, made by `created`. All of `write` and `pad` together has one digest."""
 
-    def __init__(self, file: int, pool: ThreadPoolExecutor, size: int) -> None:
+    def __init__(self, file: int, pool: ThreadPoolExecutor) -> None:
         self._file = file
         self._pool = pool
-        self._is_large = size >= LARGE
         self._written = hashlib.sha256()
-        self._position = self._begun = 0
+        self._position = 0
 
     @property
     def written(self) -> str:
-        """The sha256 of all that `write` and `pad` have written."""
+        """The sha256 of all bytes of `write` and `pad`."""
         return self._written.hexdigest()
 
     def write(self, data: bytes) -> None:
@@ -83,108 +65,71 @@ class Writer:
         self.write(bytes(offset - self._position))
 
     def put(self, data: bytes | memoryview) -> None:
-        """Write what counts for no digest."""
+        """Write bytes that count for no digest."""
         data = memoryview(data)
         while data:
             count = os.pwrite(self._file, data, self._position)
             self._position += count
             data = data[count:]
-        if self._position - self._begun >= _BEHIND:
-            self._write_behind()
 
     def copy(self, source: Range, digest: Digest | None = None) -> None:
-        """Copy the bytes, and add them to the digest; raises `UnreadableError`."""
-        with opened(source.path) as file:
-            uses = (self.put,) if digest is None else (self.put, digest.update)
-            self._through(file, source.offset, source.size, uses)
+        """Copy the bytes and add them to the digest; raise `UnreadableError`.
 
-    def clone(self, source: Range, sha256: str) -> bool:
-        """Share the bytes instead of copying them; False if they cannot be, or are the wrong ones.
-
-        They are read back from the new file, so the digest is that of what stands there. Without
-        one, they are known to be right.
+        A file system that can (XFS, Btrfs) shares the bytes. The digest is that of the new file: it
+        is read again, beside the copying, while its bytes are in memory.
         """
-        before, digest = self._position, hashlib.sha256()
-        try:
-            with opened(source.path) as file:
-                self._share(file, source)
-            if sha256:
-                self._through(self._file, before, source.size, (digest.update,))
-            is_right = not sha256 or digest.hexdigest() == sha256
-        except (OSError, UnreadableError):
-            is_right = False
-        self._position = before + source.size if is_right else before
-        return is_right
+        hashing = []
+        with opened(source.path) as file:
+            for at in range(0, source.size, _SPAN):
+                start, size = self._position, min(_SPAN, source.size - at)
+                self._copy_span(file, source.offset + at, size)
+                hashing.append(self._pool.submit(self._finish_span, start, size, digest))
+        for future in hashing:
+            future.result()
 
     def sync(self) -> None:
         os.fsync(self._file)
 
-    def _share(self, file: int, source: Range) -> None:
-        arguments = _CLONE_RANGE.pack(file, source.offset, source.size, self._position)
-        fcntl.ioctl(self._file, _FICLONERANGE, arguments)
+    def _copy_span(self, file: int, offset: int, size: int) -> None:
+        end = offset + size
+        try:
+            while offset < end and (
+                count := os.copy_file_range(file, self._file, end - offset, offset, self._position)
+            ):
+                offset, self._position = offset + count, self._position + count
+        except OSError:
+            # The kernel cannot do it between these two, or does not say which of them failed.
+            pass
+        for block in read_blocks(file, offset, end - offset):
+            self.put(block)
 
-    def _through(
-        self, file: int, offset: int, size: int, uses: Sequence[Callable[[memoryview], None]]
-    ) -> None:
-        """Read blocks, and use each in all ways at once: the GIL is free in all of them."""
-        pending: list[Future[None]] = []
-        buffers = (bytearray(_BLOCK), bytearray(_BLOCK))
-        first, *others = uses
-        for number, at in enumerate(range(0, size, _BLOCK)):
-            block = memoryview(buffers[number % 2])[: min(_BLOCK, size - at)]
-            _fill(file, block, offset + at)
-            wait(pending)
-            pending = [self._pool.submit(use, block) for use in others]
-            first(block)
-        wait(pending)
-
-    def _write_behind(self) -> None:
-        """Have the disk write the last piece, and be done with the one before."""
-        start, size = self._begun, self._position - self._begun
-        _sync_range(self._file, start, size, _BEGIN)
-        if self._is_large and start >= _BEHIND:
-            # What still has to be written would stay in memory.
-            _sync_range(self._file, start - _BEHIND, _BEHIND, _FINISH)
-            os.posix_fadvise(self._file, 0, start, os.POSIX_FADV_DONTNEED)
-        self._begun = self._position
-
-
-def _sync_range(file: int, start: int, size: int, how: int) -> None:
-    """Have the disk write these bytes (sync_file_range(2)), where the system can.
-
-    Raises `OSError` if the disk failed: fsync would not say so again.
-    """
-    libc = _libc()
-    if not hasattr(libc, "sync_file_range"):
-        return
-    if libc.sync_file_range(file, ctypes.c_int64(start), ctypes.c_int64(size), how):
-        error = ctypes.get_errno()
-        if error in _FAILED:
-            raise OSError(error, os.strerror(error))
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+    def _finish_span(self, start: int, size: int, digest: Digest | None) -> None:
+        if digest:
+            for block in read_blocks(self._file, start, size):
+                digest.update(block)
+        # Linux begins to write the bytes, so fsync waits less, and forgets those that are written.
+        start, end = (0, start + size) if start >= _KEPT else (start, start + size)
+        os.posix_fadvise(self._file, start, end - start, os.POSIX_FADV_DONTNEED)
 
 
 @contextmanager
-def created(path: Path, size: int) -> Iterator[Writer]:
-    """Yield the writer of a new file of about that size; if anything fails, there is no such file.
+def created(path: Path) -> Iterator[Writer]:
+    """Yield the writer of a new file; remove the file if anything fails.
 
-    Raises `BuildError` if it cannot be written, a full disk for example, or is there already.
+    Raise `BuildError` if the file cannot be written, for example on a full disk, or exists.
     """
     try:
-        # What `apptainer build` gives a SIF, which Linux can be told to run by itself.
+        # The mode that `apptainer build` gives a SIF: Linux can be told to run it by itself.
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o755)
     except OSError as error:
         raise _unwritable(path, error) from error
     try:
         try:
-            with ThreadPoolExecutor(2) as pool:
-                yield Writer(file, pool, size)
+            # One thread: the spans come to the digest in their order.
+            with ThreadPoolExecutor(1) as pool:
+                yield Writer(file, pool)
         finally:
-            # Some file systems (NFS) say no sooner that they could not write.
+            # Some file systems (NFS) report a failed write no sooner.
             os.close(file)
     except BaseException as error:
         path.unlink(missing_ok=True)
@@ -203,9 +148,9 @@ def _unwritable(path: Path, error: OSError) -> BuildError:
 
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
-    """Open a regular file for reading; raises `UnreadableError`."""
+    """Open a regular file for reading; raise `UnreadableError`."""
     try:
-        # Otherwise the other end of a pipe would be waited for.
+        # Without O_NONBLOCK, the call would wait for the other end of a pipe.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror}") from error
@@ -215,20 +160,15 @@ def opened(path: Path) -> Iterator[int]:
         os.close(file)
 
 
-def blocks(file: int, source: Range) -> Iterator[bytearray]:
-    """The bytes, a part at a time; raises `UnreadableError`."""
-    for at in range(0, source.size, _BLOCK):
-        block = bytearray(min(_BLOCK, source.size - at))
-        _fill(file, memoryview(block), source.offset + at)
-        yield block
-
-
-def _fill(file: int, block: memoryview, offset: int) -> None:
-    while block:
+def read_blocks(file: int, offset: int, size: int) -> Iterator[memoryview]:
+    """Yield the bytes in parts, all in one buffer; raise `UnreadableError`."""
+    buffer, end = memoryview(bytearray(min(_BLOCK, size))), offset + size
+    while offset < end:
         try:
-            count = os.preadv(file, [block], offset)
+            count = os.preadv(file, [buffer[: end - offset]], offset)
         except OSError as error:
             raise UnreadableError(f"cannot be read: {error.strerror}") from error
         if count == 0:
             raise UnreadableError(f"ends at byte {offset}, too early")
-        block, offset = block[count:], offset + count
+        yield buffer[:count]
+        offset += count

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright.errors import UsageError
-from sifwright.images.sif.copy_data import Range, UnreadableError, blocks, created, opened
+from sifwright.images.sif.copy_data import (
+    Range,
+    UnreadableError,
+    created,
+    opened,
+    read_blocks,
+)
 from sifwright.images.sif.format import DESCRIPTOR, HEADER, Descriptor, Header, descriptors
 from sifwright.system import file_digests
 
@@ -126,7 +132,7 @@ def extract(path: Path, descriptor: Descriptor, target: Path) -> str:
     """
     try:
         digest = hashlib.sha256()
-        with created(target, descriptor.size) as writer:
+        with created(target) as writer:
             writer.copy(place(path, descriptor), digest)
         return digest.hexdigest()
     except UnreadableError as error:
@@ -144,18 +150,18 @@ def data(path: Path, descriptor: Descriptor) -> bytes:
     """A small object, such as the definition file; raises `SifError`, also above 64 MiB."""
     if descriptor.size > _MAXIMUM_DATA:
         raise _no_sif(path, ValueError(f"has an object of {descriptor.size} bytes"))
-    return b"".join(_blocks(place(path, descriptor)))
+    return b"".join(map(bytes, _blocks(place(path, descriptor))))
 
 
 def _update(found: Digest, where: Range) -> None:
     for block in _blocks(where):
-        found.update(memoryview(block))
+        found.update(block)
 
 
-def _blocks(where: Range) -> Iterator[bytearray]:
+def _blocks(where: Range) -> Iterator[memoryview]:
     try:
         with opened(where.path) as file:
-            yield from blocks(file, where)
+            yield from read_blocks(file, where.offset, where.size)
     except UnreadableError as error:
         raise _no_sif(where.path, error) from error
 

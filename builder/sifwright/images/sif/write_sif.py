@@ -48,16 +48,11 @@ class Partition:
         except OSError as error:
             raise PartitionError(self.path, f"cannot be read: {error.strerror}") from error
 
-    def add(self, writer: Writer, size: int, older: Range | None) -> str:
-        """Share or copy the bytes, and return their sha256; `PartitionError` if it is another."""
-        own = Range(path=self.path, size=size)
-        if writer.clone(own, "" if self.is_checked else self.sha256):
-            return self.sha256
-        if older is not None and writer.clone(older, self.sha256):
-            return self.sha256
+    def add(self, writer: Writer, size: int) -> str:
+        """Copy the bytes and return their sha256; raise `PartitionError` if it is another one."""
         digest = None if self.is_checked else hashlib.sha256()
         try:
-            writer.copy(own, digest)
+            writer.copy(Range(path=self.path, size=size), digest)
         except UnreadableError as error:
             raise PartitionError(self.path, str(error)) from error
         if digest and digest.hexdigest() != self.sha256:
@@ -79,8 +74,8 @@ class Composed:
         """In bytes."""
         return sum(one.size if isinstance(one, Range) else len(one) for one in self.pieces)
 
-    def add(self, writer: Writer, _size: int, _older: Range | None) -> str:
-        """Copy the bytes and return their sha256; `PartitionError` if a file is too short."""
+    def add(self, writer: Writer, _size: int) -> str:
+        """Copy the bytes and return their sha256; raise `PartitionError` if a file is too short."""
         digest = hashlib.sha256()
         for piece in self.pieces:
             if isinstance(piece, bytes):
@@ -112,31 +107,23 @@ class Contents(Generic[_Part_co]):
     arch: str
 
 
-def write(
-    target: Path, contents: Contents[Partition | Composed], *, like: Path | None = None
-) -> str:
+def write(target: Path, contents: Contents[Partition | Composed]) -> str:
     """Write a SIF, sync it, and return its `image.fingerprint`.
 
-    A partition is compared with its digest while it is copied: raises `PartitionError`. Raises
-    `BuildError` if the target cannot be written or is there already, `PlanError` for what a SIF has
-    no room for. Whatever is raised, no new target is there afterwards.
-
-    Where the file system can share bytes between files (XFS, Btrfs), partitions are shared: with
-    their own files, or with `like`, an older SIF beside the target. It need not be good.
+    Raise `PartitionError` if a partition does not have its digest, which is compared while copying.
+    Raise `BuildError` if the target cannot be written or exists, and `PlanError` if a SIF has no
+    room for the contents. After an error there is no new target.
     """
     plan = layout.layout([*_texts(contents), *_places(contents)], contents.arch)
-    older = _ranges(like)
     texts = (contents.definition, contents.metadata)
     parts = []
-    with created(target, plan.descriptors[-1].end) as writer:
+    with created(target) as writer:
         writer.write(plan.head + b"".join(text for text in texts if text is not None))
         first = len(plan.descriptors) - len(contents.partitions)
         for number, one in enumerate(contents.partitions):
             place = plan.descriptors[first + number]
             writer.pad(place.offset)
-            same = older[number] if number < len(older) else None
-            same = same if same and same.size == place.size else None
-            parts.append(one.add(writer, place.size, same))
+            parts.append(one.add(writer, place.size))
         writer.sync()
         return sif_file.combined(writer.written, parts)
 
@@ -153,14 +140,3 @@ def _places(contents: Contents[Partition | Composed]) -> list[layout.Object]:
         layout.partition(one.size, one.name, contents.arch, is_system=one.is_system)
         for one in contents.partitions
     ]
-
-
-def _ranges(path: Path | None) -> list[Range]:
-    """Where the partitions of an older SIF are; none if it cannot be read: it only saves time."""
-    if path is None:
-        return []
-    try:
-        older = sif_file.read(path)
-    except sif_file.SifError:
-        return []
-    return [sif_file.place(path, one) for one in older.partitions]
