@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sifwright.build.cache.store import Store
 from sifwright.build.layers.pack import LISTING, SQUASHFS
 from sifwright.build.request.inputs import Inputs
-from sifwright.build.steps import step_key, stepwise
+from sifwright.build.steps import apptainer_steps, step_key
 from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def build(
     cache_folder.make(cache_folder.root())
     store = Store(root=cache_folder.root())
     inputs = Inputs.recorded(plan, folder)
-    cached = stepwise.cached_steps(plan, replace(inputs, digest=digest), store)
+    cached = apptainer_steps.cached_steps(plan, replace(inputs, digest=digest), store)
     found: list[CacheEntry] = []
     for number, step in enumerate(plan.steps, start=1):
         key = cached.key(step, found)

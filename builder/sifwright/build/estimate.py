@@ -11,7 +11,7 @@ from sifwright.build.cache.store import Store
 from sifwright.build.checks import disk_space
 from sifwright.build.forecast import aged, forecast
 from sifwright.build.request.inputs import Inputs
-from sifwright.build.steps import stepwise
+from sifwright.build.steps import apptainer_steps
 from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class BuildEstimate:
 def forecast_steps(plan: Plan, output: Path) -> list[StepForecast]:
     """What a build into this folder would find in the cache; nothing is asked, run or changed."""
     inputs, store = Inputs.recorded(plan, output), Store(root=cache_folder.root())
-    return list(forecast(plan, stepwise.cached_steps(plan, inputs, store)))
+    return list(forecast(plan, apptainer_steps.cached_steps(plan, inputs, store)))
 
 
 def estimate_build(
@@ -51,7 +51,7 @@ def estimate_build(
     """What a build will do with this engine."""
     found = list(takewhile(lambda one: one.layer != options.before, forecast_steps(plan, output)))
     way: Way = "cached" if options.cached else "uncached"
-    if engine is None or stepwise.why_not_stepwise(engine, plan):
+    if engine is None or apptainer_steps.why_not_stepwise(engine, plan):
         way = "engine"
     first = sum(one.why is None for one in found) if way == "cached" else 0
     wanted = disk_space.estimate_disk_needs(found, first, way, entered=bool(options.before))

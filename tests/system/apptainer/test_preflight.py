@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from sifwright.build import estimate
 from sifwright.build.checks import host_checks, preflight
-from sifwright.build.steps import stepwise
+from sifwright.build.steps import apptainer_steps
 from sifwright.catalog.load import load_catalog
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
@@ -86,9 +86,11 @@ def test_an_apptainer_without_zstd_runs_no_steps_on_layers_of_it(plan: Plan) -> 
     found = apptainer.find()
     assert found is not None
     old = dataclasses.replace(found, version=Version("1.3.6"), takes_squashfs_arguments=False)
-    assert stepwise.why_not_stepwise(old, plan) == "apptainer 1.3.6 opens no squashfs of zstd"
+    assert (
+        apptainer_steps.why_not_stepwise(old, plan) == "apptainer 1.3.6 opens no squashfs of zstd"
+    )
     gzip = dataclasses.replace(plan, site=dataclasses.replace(plan.site, compression="gzip"))
-    assert "zstd" not in stepwise.why_not_stepwise(old, gzip)
+    assert "zstd" not in apptainer_steps.why_not_stepwise(old, gzip)
 
 
 @pytest.mark.usefixtures("in_a_user_namespace")

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sifwright.build.cache.store import CacheEntry, Store
-    from sifwright.build.request.build_context import BuildContext, Layout
+    from sifwright.build.request.build_context import BuildContext
+    from sifwright.build.request.build_options import Layout
     from sifwright.plan.model import Plan
 
 _METADATA = {"labels": {"org.label-schema.schema-version": "1.0"}, "environment": ""}
@@ -72,7 +73,10 @@ def _assembled(plan: Plan, results: list[CacheEntry], folder: Path, layout: Layo
         path.mkdir(parents=True)
     text = definition(plan, MACHINE)
     made = folder / "made"
-    task = SimpleNamespace(plan=plan, definition=text, layout=layout, made=made, log=folder / "log")
+    options = SimpleNamespace(layout=layout)
+    task = SimpleNamespace(
+        plan=plan, definition=text, options=options, made=made, log=folder / "log"
+    )
     digest = assemble(cast("BuildContext", task), results, work, lambda _: False)
     assert sif_file.partitions(made / "image.sif")
     return digest

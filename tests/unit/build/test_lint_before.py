@@ -25,7 +25,7 @@ def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         raise MachineError.of("nothing is built here", fix="It is a test.")
 
     monkeypatch.setattr("sifwright.build.checks.preflight.check", lambda *_: ENGINE)
-    monkeypatch.setattr("sifwright.build.build_sif.build", build)
+    monkeypatch.setattr("sifwright.build.build_image.build_image", build)
 
 
 def _spoil(project: Path, name: str, *, good: bool = False) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from sifwright.build.publish import publish_sif
 from sifwright.build.request.image_folder import ImageFolder
 from tests.unit.sifs import write_sif
 
@@ -64,7 +65,7 @@ def publish(output: ImageFolder, build: str, folder: Path) -> None:
         (folder / name).write_text(text(name, build))
     plan = cast("Plan", SimpleNamespace(id=build[0] * 64))
     found = write_sif(folder / "image.sif", text("image.sif", build).encode())
-    output.publish(plan, folder, {**wanted(build), "sif_fingerprint": found})
+    publish_sif(output, plan, folder, {**wanted(build), "sif_fingerprint": found})
 
 
 def is_whole(output: ImageFolder, build: str) -> bool:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from sifwright.build.cache.store import Store
+from sifwright.build.engine import assemble_image, run_steps
 from sifwright.build.layers.pack import LISTING, SQUASHFS, PackedLayer
 from sifwright.build.request.inputs import Inputs
 from sifwright.build.request.output_parser import OutputParser
-from sifwright.build.steps import step_runner, stepwise
+from sifwright.build.steps import apptainer_steps, step_runner
+from sifwright.build.steps.apptainer_steps import ApptainerSteps
 from sifwright.build.steps.step_runner import StepRunner
 from sifwright.catalog import load
 from sifwright.errors import BuildError
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.build.cache.store import CacheEntry
-    from sifwright.build.request.build_context import BuildContext
+    from sifwright.build.request.build_options import Layout
     from sifwright.build.steps.sandbox import Sandbox
     from sifwright.plan.model import Plan
 
@@ -90,18 +93,29 @@ def plan(project: Path, base: Path) -> Plan:
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(step_runner, "pack", pack)
+    monkeypatch.setattr(apptainer_steps, "assemble", lambda *_: "fingerprint")
     return Ground(tmp_path)
 
 
-def made_by(plan: Plan, ground: Ground, *, reads_all: bool = False) -> StepRunner:
-    store = Store.open()
-    return StepRunner(
+def made_by(plan: Plan, ground: Ground, layout: Layout = "layered") -> ApptainerSteps:
+    """Return the engine; joining a flat image needs whole results."""
+    ground.temporary.mkdir(exist_ok=True)
+    runner = StepRunner(
         plan=plan,
-        cached=stepwise.cached_steps(plan, Inputs(record={}), store),
+        cached=apptainer_steps.cached_steps(plan, Inputs(record={}), Store.open()),
         sandbox=cast("Sandbox", ground),
-        compression="zstd",
-        reads_all=reads_all,
+        leases=ExitStack(),
     )
+    context: Any = SimpleNamespace(
+        plan=plan,
+        watcher=ground.watcher,
+        work=ground.temporary,
+        made=ground.temporary,
+        definition="",
+        options=SimpleNamespace(layout=layout),
+    )
+    apptainer: Any = SimpleNamespace(product="apptainer", version="1.4.5")
+    return ApptainerSteps(context=context, apptainer=apptainer, runner=runner)
 
 
 def harm(number: int) -> None:
@@ -113,12 +127,12 @@ def harm(number: int) -> None:
 
 
 def test_what_is_damaged_once_is_made_again(plan: Plan, ground: Ground) -> None:
-    with made_by(plan, ground).results() as results:
-        assert ground.ran == [0, 1, 2]
+    assemble_image(made_by(plan, ground), 3)
+    assert ground.ran == [0, 1, 2]
     harm(1)
-    with made_by(plan, ground, reads_all=True).results() as results:
-        assert ground.ran == [0, 1, 2, 1]
-    assert [entry.manifest["layer"] for entry in results] == list(LAYERS)
+    artifact = assemble_image(made_by(plan, ground, "flat"), 3)
+    assert ground.ran == [0, 1, 2, 1]
+    assert list(artifact.keys) == list(LAYERS)
 
 
 def test_what_is_damaged_each_time_ends_the_build(
@@ -136,18 +150,15 @@ def test_what_is_damaged_each_time_ends_the_build(
     monkeypatch.setattr(Store, "put", put)
     # Each step takes hours.
     monkeypatch.setattr(step_runner, "_MOMENT", 0.0)
-    with (
-        pytest.raises(BuildError, match=r"what layer 'base' made was damaged twice") as caught,
-        made_by(plan, ground, reads_all=True).results(),
-    ):
-        pass
+    with pytest.raises(BuildError, match=r"what layer 'base' made was damaged twice") as caught:
+        assemble_image(made_by(plan, ground, "flat"), 3)
     assert ground.ran == [0, 1, 0, 1]
     assert caught.value.problems[0].fix == FIX
     assert re.search(r"/cache/steps-1/entries/[0-9a-f]{64}$", caught.value.problems[0].where)
 
 
 def test_the_same_while_it_is_put_together(
-    plan: Plan, ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: Plan, ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = []
 
@@ -157,11 +168,9 @@ def test_the_same_while_it_is_put_together(
         harm(2)
         raise PartitionError(results[2].file(SQUASHFS), "has another sha256")
 
-    monkeypatch.setattr(stepwise, "assemble", assemble)
-    task = cast("BuildContext", SimpleNamespace(plan=plan, watcher=ground.watcher))
-    ground.temporary.mkdir()
+    monkeypatch.setattr(apptainer_steps, "assemble", assemble)
     with pytest.raises(BuildError, match=r"what layer 'extra' made was damaged twice"):
-        stepwise._made(task, made_by(plan, ground), tmp_path)  # noqa: SLF001
+        assemble_image(made_by(plan, ground), 3)
     assert tried == [3, 3]
 
 
@@ -173,10 +182,9 @@ def test_a_base_that_the_disk_changed_is_noticed(
     making = made_by(plan, ground)
     base.write_bytes(b"gOod")
     expected = r"base\.sif: was changed while the image was built from it"
-    with pytest.raises(BuildError, match=expected), making.results():
-        pass
+    with pytest.raises(BuildError, match=expected):
+        run_steps(making, 3)
     assert (ground.ran, Store.open().all_keys()) == ([0], [])
     # What is there by now is another base, and known as that.
     file_digests._digest.cache_clear()  # noqa: SLF001
-    with made_by(plan, ground).results() as results:
-        assert len(results) == 3
+    assert len(run_steps(made_by(plan, ground), 3)) == 3

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.build import build_sif as module
-from sifwright.build.build_sif import build
-from sifwright.build.request import build_options, host_settings
+from sifwright.build import build_image as module
+from sifwright.build.build_image import build_image
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.errors import Interrupted
 from sifwright.system.progress import QuietProgress
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NOTHING: Any = SimpleNamespace(tests="all")
+NOTHING: Any = SimpleNamespace(steps=())
 
 
 def _stop(*_: object) -> None:
@@ -28,37 +27,33 @@ def _stop(*_: object) -> None:
 
 @pytest.fixture
 def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
-    """Where a build goes whose only act is to be stopped when it removes its folders."""
-    engine = SimpleNamespace(test_command=lambda *_: [])
-    task = SimpleNamespace(made=tmp_path, engine=engine, log=None, watcher=None)
+    """Return the folder of a build whose only act is to be stopped as it removes its folders."""
 
     @contextmanager
-    def prepared(*_: object) -> Iterator[object]:
-        yield task
-
-    @contextmanager
-    def making(_: object) -> Iterator[None]:
+    def prepare(*_: object) -> Iterator[None]:
         yield
+
+    @contextmanager
+    def open_engine(_: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(name=lambda _: None)
         raise KeyboardInterrupt
 
-    for place in (build_options, "expected_record"), (host_settings, "values"):
-        monkeypatch.setattr(*place, lambda *_: {})
-    for name in ("require_header", "_write_plan", "_test_digests", "_run_tests", "_publish"):
+    for name in ("assemble_image", "run_tests", "publish"):
         monkeypatch.setattr(module, name, lambda *_: None)
-    monkeypatch.setattr(module, "build_context", prepared)
-    monkeypatch.setattr(module, "_making", making)
+    monkeypatch.setattr(module, "prepare_build", prepare)
+    monkeypatch.setattr(module, "open_engine", open_engine)
     return ImageFolder(folder=tmp_path, name="image")
 
 
 def test_a_build_that_is_stopped_after_the_new_image_is_there(output: ImageFolder) -> None:
     with pytest.raises(Interrupted, match="the new image is in place"):
-        build(NOTHING, output, QuietProgress(), NOTHING)
+        build_image(NOTHING, output, QuietProgress(), NOTHING)
 
 
-@pytest.mark.parametrize("name", ["_run_tests", "_publish"])
+@pytest.mark.parametrize("name", ["run_tests", "publish"])
 def test_a_build_that_is_stopped_before(
     output: ImageFolder, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(module, name, _stop)
     with pytest.raises(KeyboardInterrupt):
-        build(NOTHING, output, QuietProgress(), NOTHING)
+        build_image(NOTHING, output, QuietProgress(), NOTHING)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.build.publish import publish_sif
 from sifwright.build.request.build_options import BuildOptions, expected_record
 from sifwright.cli.commands.build import example_command
 from sifwright.plan.resolve import resolve
@@ -54,7 +55,7 @@ class Bench:
             (made / name).write_text(f"{name} of {plan.id}")
         fingerprint = write_sif(made / "image.sif", plan.id.encode())
         record = {**expected_record(plan, options), "sif_fingerprint": fingerprint}
-        output.publish(plan, made, record)
+        publish_sif(output, plan, made, record)
         shutil.rmtree(made)
 
 
@@ -62,7 +63,7 @@ class Bench:
 def bench(project: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Return a project whose image was built by the command before."""
     bench = Bench(project=project, cli=run_cli)
-    monkeypatch.setattr("sifwright.build.build_sif.build", bench.publish)
+    monkeypatch.setattr("sifwright.build.build_image.build_image", bench.publish)
     assert bench.build().out.startswith("built: ")
     return bench
 

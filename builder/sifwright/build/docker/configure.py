@@ -14,41 +14,40 @@ from sifwright.render import oci_config
 from sifwright.render.oci_config import OciConfig
 
 if TYPE_CHECKING:
-    from sifwright.build.docker.docker_context import DockerBuildContext
-    from sifwright.build.docker.docker_steps import BuiltImage
+    from sifwright.build.docker.docker_build import DockerBuild
 
 __all__ = ["configure_image", "configure_like_base"]
 
 
-def configure_image(work: DockerBuildContext, tree: BuiltImage) -> str:
+def configure_image(build: DockerBuild, tree: str, base: str) -> str:
     """The image of a tree with its configuration; it has no name but that of a step."""
-    env, labels = work.engine.environment(tree.base), work.engine.labels(tree.base)
-    config = oci_config.image_config(work.plan, env)
+    env, labels = build.engine.environment(base), build.engine.labels(base)
+    config = oci_config.image_config(build.context.plan, env)
     config = replace(config, labels={**labels, **config.labels})
-    key = _key(work, tree, config)
-    if found := work.known(key):
+    key = _key(build, tree, config)
+    if found := build.known(key):
         return found
-    with container(work.engine, _configured(tree.image, config)) as made:
-        if work.engine.is_podman:
-            return podman_commit.imported(work, made, tree.base, config, key)
-        return work.commit(made, key, f"configuration of plan {work.plan.id}")
+    with container(build.engine, _configured(tree, config)) as made:
+        if build.engine.is_podman:
+            return podman_commit.imported(build, made, base, config, key)
+        return build.commit(made, key, f"configuration of plan {build.context.plan.id}")
 
 
-def configure_like_base(work: DockerBuildContext, tree: BuiltImage) -> str:
+def configure_like_base(build: DockerBuild, tree: str, base: str) -> str:
     """The image of a tree with no configuration but its base's, as Apptainer builds from it."""
-    if not work.engine.is_podman:
-        return tree.image
-    env, labels = work.engine.environment(tree.base), work.engine.labels(tree.base)
+    if not build.engine.is_podman:
+        return tree
+    env, labels = build.engine.environment(base), build.engine.labels(base)
     config = OciConfig(env=env, labels=labels, user="0", home="/", working_dir="/")
-    key = _key(work, tree, config)
-    if found := work.known(key):
+    key = _key(build, tree, config)
+    if found := build.known(key):
         return found
-    with container(work.engine, _configured(tree.image, config)) as made:
-        return podman_commit.imported(work, made, tree.base, config, key)
+    with container(build.engine, _configured(tree, config)) as made:
+        return podman_commit.imported(build, made, base, config, key)
 
 
-def _key(work: DockerBuildContext, tree: BuiltImage, config: OciConfig) -> str:
-    text = json.dumps([tree.image, asdict(config), work.surroundings], sort_keys=True)
+def _key(build: DockerBuild, tree: str, config: OciConfig) -> str:
+    text = json.dumps([tree, asdict(config), build.surroundings], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Run the steps of a plan in containers, each on the image that the one before it made."""
+"""Steps that Docker Engine or podman runs in containers, each on the image of the step before."""
 
 from __future__ import annotations
 
@@ -8,100 +8,155 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sifwright.build.docker import archives, step_facts
-from sifwright.build.docker.docker_base import base
+from sifwright.build.docker import archives, containers, step_facts
+from sifwright.build.docker.configure import configure_image
+from sifwright.build.docker.docker_base import prepare_base
+from sifwright.build.docker.docker_build import DockerBuild
 from sifwright.build.docker.step_facts import StepRecord
+from sifwright.build.engine import Artifact
+from sifwright.build.request import base_image
 from sifwright.build.steps import step_key
-from sifwright.render import build_files
+from sifwright.host.engines.docker import Container
+from sifwright.render import build_files, dockerfile, oci_config, singularity_metadata
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from sifwright.build.docker.docker_context import DockerBuildContext
+    from sifwright.build.request.build_context import BuildContext
     from sifwright.build.request.first_use import SourceDigest
+    from sifwright.host.engines.docker import Docker
+    from sifwright.plan.model import Plan
 
-__all__ = ["BuiltImage", "tree"]
+__all__ = ["DockerSteps", "StepImage", "open_build", "open_engine"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BuiltImage:
-    """The image with all files of the plan, and how it came about.
-
-    `base` is the image that the plan starts from; `keys` are those of the steps, by layer.
-    """
+class StepImage:
+    """The image that a step made, and what else is known of it."""
 
     image: str
-    base: str
-    keys: Mapping[str, str]
-    used: tuple[SourceDigest, ...]
+    record: StepRecord
+
+
+@dataclass(kw_only=True)
+class DockerSteps:
+    """Runs the steps that the engine has no image of, and makes an image of that engine.
+
+    `base` is the id of the image that the first step runs on.
+    """
+
+    build: DockerBuild
+    base: str = ""
+
+    @property
+    def plan(self) -> Plan:
+        return self.build.context.plan
+
+    def run(self, number: int, below: Sequence[StepImage]) -> StepImage:
+        build, step = self.build, self.plan.steps[number]
+        if not below:
+            self.base = prepare_base(build)
+        lower = below[-1].image if below else self.base
+        kept = below[-1].record.kept_here(build.mirrors) if below else {}
+        key = step_key.key(step, build.surroundings, lower)
+        build.context.watcher.timer.start(step.layer.name)
+        image = build.known(key)
+        record = step_facts.read(image) if image else None
+        if record and record.fits(build.context.inputs.record):
+            build.context.watcher.timer.finish("cached")
+            return StepImage(image=image, record=record)
+        result = self._run(number, lower, kept, key)
+        build.context.watcher.timer.finish("done")
+        return result
+
+    def _run(self, number: int, lower: str, kept: Mapping[str, str], key: str) -> StepImage:
+        build, step, watcher = self.build, self.plan.steps[number], self.build.context.watcher
+        first = len(watcher.used)
+        with workspace(build.context.work) as scratch:
+            archive = archives.step(scratch, self.plan, number, build.machine, kept)
+            with build.ran(lower, (step.layer.name, step.id), archive) as ran:
+                message = f"layer {step.layer.name}, step {step.id}"
+                image = build.commit(ran.container, key, message)
+        used = tuple(watcher.used[first:])
+        record = StepRecord(kept=ran.kept, used=used, mirrors=build.mirrors)
+        step_facts.write(image, record)
+        return StepImage(image=image, record=record)
+
+    def finish(self, results: Sequence[StepImage]) -> Artifact:
+        """Add the tests, the plan and the configuration to the image of the last step."""
+        engine, tree = self.build.engine, self.with_plan(results[-1].image)
+        image = configure_image(self.build, tree, self.base)
+        facts = {"image_id": image, "bytes": engine.size(image), "engine": str(engine)}
+        files = {"Dockerfile": dockerfile.dockerfile(self.plan, self._reference())}
+        return Artifact(keys=self.keys(results), used=self.used(results), facts=facts, files=files)
+
+    def keys(self, results: Sequence[StepImage]) -> dict[str, str]:
+        """Return the images of the steps, by layer."""
+        names = (step.layer.name for step in self.plan.steps)
+        return dict(zip(names, (result.image for result in results), strict=True))
+
+    def used(self, results: Sequence[StepImage]) -> list[SourceDigest]:
+        """Return the sources of all steps."""
+        return [source for result in results for source in result.record.used]
+
+    def with_plan(self, lower: str) -> str:
+        """Return an image with the tests and the plan."""
+        build, files = self.build, list(build_files.kept(self.plan))
+        texts = [[lower, archives.ENTER], *([file.path, file.data.decode()] for file in files)]
+        key = hashlib.sha256(json.dumps([build.surroundings, *texts]).encode()).hexdigest()
+        if image := build.known(key):
+            return image
+        with workspace(build.context.work) as scratch:
+            archive = archives.closing(scratch, files)
+            with build.ran(lower, ("sifwright", self.plan.id), archive) as ran:
+                return build.commit(ran.container, key, f"tests and plan {self.plan.id}")
+
+    def _reference(self) -> str:
+        """Return the name of the base image in a Dockerfile."""
+        start = oci_config.start(self.plan)
+        if isinstance(start, oci_config.Local):
+            return self.base
+        reference = base_image.redirected_reference(self.plan.site, start.name)
+        if isinstance(start, oci_config.Registry):
+            reference = reference.at(self.build.context.inputs.digest)
+        return str(reference)
+
+    def test(self, artifact: Artifact, layers: Sequence[str] | None) -> int:
+        """Run the tests as the image's own user, in a tree that is read-only like a SIF's."""
+        script = singularity_metadata.section(self.build.context.definition, "test")
+        config = oci_config.image_config(self.plan, {})
+        container = Container(
+            image=str(artifact.facts["image_id"]),
+            name=containers.name(),
+            entrypoint=("/bin/sh", "-c"),
+            command=(script,),
+            user=config.user,
+            working_dir=config.working_dir,
+            env={} if layers is None else {"SIFWRIGHT_TESTS": " ".join(layers)},
+            read_only=True,
+        )
+        with containers.container(self.build.engine, container) as identity:
+            _, status = self.build.follow(identity)
+        return status
+
+    def name(self, artifact: Artifact) -> None:
+        repository, _, tag = self.build.context.output.tag.rpartition(":")
+        self.build.engine.tag(str(artifact.facts["image_id"]), repository, tag)
 
 
 @contextmanager
-def tree(work: DockerBuildContext) -> Iterator[BuiltImage]:
-    """Yield the image of all steps; those that are there already do not run.
+def open_engine(context: BuildContext, engine: Docker) -> Iterator[DockerSteps]:
+    """Yield the engine; its images stay for the next build, unless there is to be no cache."""
+    with open_build(context, engine) as build:
+        yield DockerSteps(build=build)
 
-    Raises `BuildError` where a step fails; what was made before stays for the next build, unless
-    there is to be no cache.
-    """
+
+@contextmanager
+def open_build(context: BuildContext, engine: Docker) -> Iterator[DockerBuild]:
+    build = DockerBuild(context=context, engine=engine)
     try:
-        yield _Steps(work).tree()
+        yield build
     finally:
-        if not work.cached:
-            work.forget()
-
-
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    work: DockerBuildContext
-
-    def tree(self) -> BuiltImage:
-        start = below = base(self.work)
-        kept: dict[str, str] = {}
-        keys: dict[str, str] = {}
-        used: list[SourceDigest] = []
-        for number, step in enumerate(self.work.plan.steps):
-            below, facts = self._result(number, below, kept)
-            keys[step.layer.name] = below
-            kept = facts.kept_here(self.work.mirrors)
-            used += facts.used
-        return BuiltImage(image=self._closed(below), base=start, keys=keys, used=tuple(used))
-
-    def _result(self, number: int, below: str, kept: Mapping[str, str]) -> tuple[str, StepRecord]:
-        work, step = self.work, self.work.plan.steps[number]
-        key = step_key.key(step, work.surroundings, below)
-        work.watcher.timer.start(step.layer.name)
-        image = work.known(key)
-        facts = step_facts.read(image) if image else None
-        if facts and facts.fits(work.inputs.record):
-            work.watcher.timer.finish("cached")
-            return image, facts
-        made = self._made(number, below, kept, key)
-        work.watcher.timer.finish("done")
-        return made
-
-    def _made(
-        self, number: int, below: str, kept: Mapping[str, str], key: str
-    ) -> tuple[str, StepRecord]:
-        work, step = self.work, self.work.plan.steps[number]
-        first = len(work.watcher.used)
-        with workspace(work.folder) as scratch:
-            archive = archives.step(scratch, work.plan, number, work.machine, kept)
-            with work.ran(below, (step.layer.name, step.id), archive) as ran:
-                image = work.commit(ran.container, key, f"layer {step.layer.name}, step {step.id}")
-        used = tuple(work.watcher.used[first:])
-        facts = StepRecord(kept=ran.kept, used=used, mirrors=work.mirrors)
-        step_facts.write(image, facts)
-        return image, facts
-
-    def _closed(self, below: str) -> str:
-        """With the tests and the plan."""
-        work, files = self.work, list(build_files.kept(self.work.plan))
-        texts = [[below, archives.ENTER], *([one.path, one.data.decode()] for one in files)]
-        key = hashlib.sha256(json.dumps([work.surroundings, *texts]).encode()).hexdigest()
-        if found := work.known(key):
-            return found
-        with workspace(work.folder) as scratch:
-            archive = archives.closing(scratch, files)
-            with work.ran(below, ("sifwright", work.plan.id), archive) as ran:
-                return work.commit(ran.container, key, f"tests and plan {work.plan.id}")
+        if not context.options.cached:
+            build.forget()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from sifwright.build.docker.docker_context import DockerBuildContext
+    from sifwright.build.docker.docker_build import DockerBuild
     from sifwright.render.oci_config import OciConfig
 
 __all__ = ["load_tree"]
@@ -28,19 +28,17 @@ __all__ = ["load_tree"]
 _LAYER = "layer.tar"
 
 
-def load_tree(
-    work: DockerBuildContext, tree: Iterable[bytes], config: OciConfig | None = None
-) -> str:
+def load_tree(build: DockerBuild, tree: Iterable[bytes], config: OciConfig | None = None) -> str:
     """Make an image of a tar archive, with this configuration or none; the image's id."""
-    with work.spooled(tree, work.folder, TEMPORARY_FIX) as layer:
-        return work.load(_archive(layer, _described(work, layer, config)))
+    with build.spooled(tree, build.context.work, TEMPORARY_FIX) as layer:
+        return build.load(_archive(layer, _described(build, layer, config)))
 
 
-def _described(work: DockerBuildContext, layer: Path, config: OciConfig | None) -> dict[str, Any]:
+def _described(build: DockerBuild, layer: Path, config: OciConfig | None) -> dict[str, Any]:
     """What OCI's image specification calls the image's configuration."""
     with layer.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    processor = work.engine.processor
+    processor = build.engine.processor
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {
         "architecture": ARCHITECTURES.get(processor, processor),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sifwright.build.checks.host_checks import TEMPORARY_FIX
 from sifwright.build.docker import containers
-from sifwright.build.docker.docker_context import REPOSITORY
+from sifwright.build.docker.docker_build import REPOSITORY
 from sifwright.build.docker.load import unnamed
 from sifwright.build.docker.tar_members import text
 from sifwright.errors import BuildError, PlanError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sifwright.build.docker.docker_context import DockerBuildContext
+    from sifwright.build.docker.docker_build import DockerBuild
 
 __all__ = ["make_usable"]
 
@@ -32,22 +32,22 @@ _EPOCH = "1970-01-01T00:00:00Z"
 _KNOWN = ("architecture", "os", "created")
 
 
-def make_usable(work: DockerBuildContext, image: str, name: str) -> str:
+def make_usable(build: DockerBuild, image: str, name: str) -> str:
     """The image, or one with the same files and environment that does nothing by itself.
 
     `name` is what the plan calls it. Raises `PlanError` if its programs are for another processor.
     """
-    details = work.engine.details(image)
-    _require_architecture(work, str(details.get("Architecture") or ""), name)
-    if not _has_behaviour(details) and _can_commit(work, image):
+    details = build.engine.details(image)
+    _require_architecture(build, str(details.get("Architecture") or ""), name)
+    if not _has_behaviour(details) and _can_commit(build, image):
         return image
-    facts = json.dumps(["ready", image, work.surroundings], sort_keys=True)
+    facts = json.dumps(["ready", image, build.surroundings], sort_keys=True)
     key = hashlib.sha256(facts.encode()).hexdigest()
-    return work.known(key) or work.keep(_reloaded(work, image), key)
+    return build.known(key) or build.keep(_reloaded(build, image), key)
 
 
-def _require_architecture(work: DockerBuildContext, found: str, name: str) -> None:
-    site = work.plan.site
+def _require_architecture(build: DockerBuild, found: str, name: str) -> None:
+    site = build.context.plan.site
     wanted = ARCHITECTURES.get(site.processor, site.processor)
     if found not in {"", wanted}:
         what = f"it is for {found}, and site '{site.name}' has {site.processor} ({wanted})"
@@ -60,32 +60,32 @@ def _has_behaviour(details: dict[str, Any]) -> bool:
     return checked or any(config.get(name) for name in _LIVELY)
 
 
-def _can_commit(work: DockerBuildContext, image: str) -> bool:
+def _can_commit(build: DockerBuild, image: str) -> bool:
     """Podman commits nothing on an image whose history does not have just its layers.
 
     It does not say which of the steps made none, so it is tried. Without any history, what comes
     after the next step cannot be committed.
     """
-    if not work.engine.is_podman:
+    if not build.engine.is_podman:
         return True
-    if not work.engine.has_history(image):
+    if not build.engine.has_history(image):
         return False
-    tag = f"trial-{work.salt}"
+    tag = f"trial-{build.salt}"
     wanted = Container(image=image, name=containers.name(), entrypoint=(), command=("true",))
-    with containers.container(work.engine, wanted) as made:
+    with containers.container(build.engine, wanted) as made:
         try:
-            work.engine.commit(made, REPOSITORY, tag, "sifwright: a trial")
+            build.engine.commit(made, REPOSITORY, tag, "sifwright: a trial")
         except BuildError:
             return False
         finally:
-            work.engine.untag(f"{REPOSITORY}:{tag}")
+            build.engine.untag(f"{REPOSITORY}:{tag}")
     return True
 
 
-def _reloaded(work: DockerBuildContext, image: str) -> str:
-    work.watcher.timer.start("base image")
-    with work.saved(image, work.folder, TEMPORARY_FIX) as archive:
-        return work.load(_stripped_archive(archive))
+def _reloaded(build: DockerBuild, image: str) -> str:
+    build.context.watcher.timer.start("base image")
+    with build.saved(image, build.context.work, TEMPORARY_FIX) as archive:
+        return build.load(_stripped_archive(archive))
 
 
 def _stripped_archive(archive: Path) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ from sifwright.host.engines.docker import Container
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from sifwright.build.docker.docker_context import DockerBuildContext
+    from sifwright.build.docker.docker_build import DockerBuild
     from sifwright.render.oci_config import OciConfig
 
 __all__ = ["imported"]
@@ -31,18 +31,18 @@ _ALWAYS = ("run/.containerenv",)
 _CHUNK = 1 << 20
 
 
-def imported(work: DockerBuildContext, made: str, base: str, config: OciConfig, key: str) -> str:
+def imported(build: DockerBuild, made: str, base: str, config: OciConfig, key: str) -> str:
     """Make an image of a container's tree, with this configuration."""
-    left_out = {*_ALWAYS, *_missing(work, base)}
-    with closing(_filtered(work.engine.export(made), left_out)) as stream:
-        return work.keep(load_tree(work, stream, config), key)
+    left_out = {*_ALWAYS, *_missing(build, base)}
+    with closing(_filtered(build.engine.export(made), left_out)) as stream:
+        return build.keep(load_tree(build, stream, config), key)
 
 
-def _missing(work: DockerBuildContext, base: str) -> Iterator[str]:
+def _missing(build: DockerBuild, base: str) -> Iterator[str]:
     wanted = Container(image=base, name=containers.name(), entrypoint=(), command=("true",))
-    with container(work.engine, wanted) as made:
+    with container(build.engine, wanted) as made:
         for path in _MADE:
-            if not work.engine.has(made, f"/{path}"):
+            if not build.engine.has(made, f"/{path}"):
                 yield path
 
 

@@ -12,7 +12,7 @@ from sifwright.host.network import credentials
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sifwright.build.docker.docker_context import DockerBuildContext
+    from sifwright.build.docker.docker_build import DockerBuild
     from sifwright.host.network.registry import Reference
 
 __all__ = ["login", "pull"]
@@ -20,26 +20,26 @@ __all__ = ["login", "pull"]
 _PARTS = 10
 
 
-def pull(work: DockerBuildContext, reference: Reference) -> str:
+def pull(build: DockerBuild, reference: Reference) -> str:
     """Pull an image, by its digest where there is one; its id."""
     name = str(reference)
-    work.watcher.timer.start("base image")
-    with work.log.open("a", encoding="utf-8") as log:
+    build.context.watcher.timer.start("base image")
+    with build.context.log.open("a", encoding="utf-8") as log:
         log.write(f"+ pull {name}\n")
-        work.engine.pull(name, login(reference), _Pull(lambda line: _tell(work, log.write, line)))
-    found = work.engine.identity(name)
+        build.engine.pull(name, login(reference), _Pull(lambda line: _tell(build, log.write, line)))
+    found = build.engine.identity(name)
     if not found:
         raise BuildError.of(
-            f"{work.engine} pulled another image than was asked for",
+            f"{build.engine} pulled another image than was asked for",
             where=name,
             fix=mirrors.NETWORK_FIX,
         )
     return found
 
 
-def _tell(work: DockerBuildContext, write: Callable[[str], int], line: str) -> None:
+def _tell(build: DockerBuild, write: Callable[[str], int], line: str) -> None:
     write(f"{line}\n")
-    work.watcher(line)
+    build.context.watcher(line)
 
 
 def login(reference: Reference) -> dict[str, Any] | None:

@@ -1,117 +1,116 @@
-"""Make a SIF of what an engine's steps come to, as Apptainer's steps would have given it."""
+"""A SIF of the steps of Docker Engine or podman, as Apptainer's steps would have given it."""
 
 from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sifwright.build.checks import host_checks
 from sifwright.build.docker.configure import configure_like_base
-from sifwright.build.docker.docker_context import DockerBuildContext
-from sifwright.build.docker.docker_steps import tree
-from sifwright.build.docker.prepare import usable
+from sifwright.build.docker.docker_steps import DockerSteps, open_build
 from sifwright.build.layers.pack import PackOptions, WorkTree, pack
-from sifwright.build.request.build_context import BuiltSif
+from sifwright.build.publish import OUTPUT_FIX
 from sifwright.build.steps import build_folder
+from sifwright.build.steps.apptainer_steps import why_not_stepwise
 from sifwright.build.steps.assemble import compose
+from sifwright.build.steps.sif_engine import SifEngine
 from sifwright.errors import BuildError, MachineError
 from sifwright.images.sif.write_sif import Partition
-from sifwright.render import oci_config, singularity_metadata
+from sifwright.render import singularity_metadata
 from sifwright.system import files, processes, user_namespace
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from sifwright.build.docker.docker_steps import BuiltImage
+    from sifwright.build.docker.docker_steps import StepImage
+    from sifwright.build.engine import Artifact
     from sifwright.build.request.build_context import BuildContext
+    from sifwright.host.engines.apptainer import Apptainer
+    from sifwright.host.engines.docker import Docker
     from sifwright.render.singularity_metadata import BaseMetadata
 
-__all__ = ["built_sif"]
+__all__ = ["DockerStepsToSif", "open_engine"]
 
-_OUTPUT_FIX = "Free space there, or choose another folder with --output."
 _HEADER = "org.label-schema.usage.singularity.deffile."
 
 
-@contextmanager
-def built_sif(context: BuildContext, why_not: str) -> Iterator[BuiltSif]:
-    """Write image.sif; `why_not` says what keeps this machine from making one of a tree.
+@dataclass(kw_only=True)
+class DockerStepsToSif(SifEngine):
+    """Runs the steps as `DockerSteps` does, and makes a SIF of the last image."""
 
-    Raises `BuildError` where a step fails; the steps before it stay in the engine.
-    """
-    if why_not:
+    steps: DockerSteps
+
+    def run(self, number: int, below: Sequence[StepImage]) -> StepImage:
+        return self.steps.run(number, below)
+
+    def finish(self, results: Sequence[StepImage]) -> Artifact:
+        """Unpack the image and pack its tree; raises `BuildError`."""
+        steps = self.steps
+        image = steps.with_plan(results[-1].image)
+        self.context.watcher.timer.start("pack")
+        fingerprint = self._pack(self._unpack(configure_like_base(steps.build, image, steps.base)))
+        compression = self.context.plan.site.compression
+        return self.artifact(steps.keys(results), steps.used(results), fingerprint, compression)
+
+    def _unpack(self, image: str) -> Path:
+        """Return the tree of an image, with what Apptainer adds to it."""
+        context, build = self.context, self.steps.build
+        definition, root = context.work / "tree.def", context.work / "tree"
+        # Beside the output, which has to have room for as much anyway.
+        with build.saved(image, context.made, OUTPUT_FIX) as archive:
+            definition.write_text(f"Bootstrap: docker-archive\nFrom: {archive}\n")
+            command = user_namespace.around(self._owners, root)
+            command += self.apptainer.sandbox_command(definition, root, binds=())
+            status = processes.stream(
+                command, log=context.log, on_line=context.watcher, env=context.environment()
+            )
+        if status != 0:
+            message = f"{self.apptainer.product} cannot unpack the image of {build.engine}"
+            raise BuildError(context.watcher.problem(message))
+        return root
+
+    @property
+    def _owners(self) -> Path:
+        return self.context.work / "owners"
+
+    def _pack(self, root: Path) -> str:
+        """Write image.sif of a tree, and return its fingerprint."""
+        context, compression = self.context, self.context.plan.site.compression
+        with workspace(context.work) as scratch:
+            (scratch / "upper").mkdir()
+            changes = WorkTree(tree=root, state=scratch / "state.json", upper=scratch / "upper")
+            options = PackOptions(compression=compression, log=context.log, owners=self._owners)
+            packed = pack(changes, scratch, options)
+            digest = files.sha256(packed.squashfs)
+            layer = Partition(path=packed.squashfs, name="rootfs", is_system=True, sha256=digest)
+            built = datetime.now(UTC).isoformat(timespec="seconds")
+            metadata = singularity_metadata.files(
+                context.plan, context.definition, self._metadata(root), built
+            )
+            return compose(context, [layer], list(metadata), build_folder.modes(root), scratch)
+
+    def _metadata(self, root: Path) -> BaseMetadata:
+        """Return Apptainer's metadata of the tree with the bootstrap lines of the plan."""
+        found = build_folder.base_metadata(root)
+        labels = {name: text for name, text in found.labels.items() if not name.startswith(_HEADER)}
+        lines = self.context.definition.partition("\n%")[0]
+        header = re.findall(r"^(\w+): (.*)$", lines, re.MULTILINE)
+        ours = {f"{_HEADER}{keyword.lower()}": value for keyword, value in header}
+        return replace(found, labels={**labels, **ours})
+
+
+@contextmanager
+def open_engine(
+    context: BuildContext, engine: Docker, apptainer: Apptainer
+) -> Iterator[DockerStepsToSif]:
+    """Yield the engine; raises `MachineError` where no SIF can be made of a tree."""
+    if why_not := why_not_stepwise(apptainer, context.plan):
         fix = "Build the image alone: --engine docker --format image."
         raise MachineError.of(f"no SIF can be made of an image here: {why_not}", fix=fix)
-    oci_config.start(context.plan)
-    engine = usable(context.plan, context.watcher.progress)
-    with workspace(host_checks.temporary_root()) as folder:
-        work = DockerBuildContext(
-            plan=context.plan,
-            engine=engine,
-            inputs=context.inputs,
-            settings=context.settings,
-            header=context.header,
-            folder=folder,
-            made=context.made,
-            watcher=context.watcher,
-            cached=context.cached,
-        )
-        with tree(work) as found:
-            context.watcher.timer.start("pack")
-            yield _made(context, work, found)
-
-
-def _made(context: BuildContext, work: DockerBuildContext, found: BuiltImage) -> BuiltSif:
-    root = _unpacked(context, work, configure_like_base(work, found))
-    with workspace(work.folder) as scratch:
-        (scratch / "upper").mkdir()
-        changes = WorkTree(tree=root, state=scratch / "state.json", upper=scratch / "upper")
-        owners = work.folder / "owners"
-        how = PackOptions(compression=context.plan.site.compression, log=context.log, owners=owners)
-        packed = pack(changes, scratch, how)
-        digest = files.sha256(packed.squashfs)
-        layer = Partition(path=packed.squashfs, name="rootfs", is_system=True, sha256=digest)
-        built = datetime.now(UTC).isoformat(timespec="seconds")
-        kept = list(
-            singularity_metadata.files(
-                context.plan, context.definition, _base(context, root), built
-            )
-        )
-        fingerprint = compose(context, [layer], kept, build_folder.modes(root), scratch)
-    return BuiltSif(
-        keys=found.keys,
-        used=found.used,
-        compression=context.plan.site.compression,
-        fingerprint=fingerprint,
-    )
-
-
-def _unpacked(context: BuildContext, work: DockerBuildContext, image: str) -> Path:
-    """The tree of an image, with what Apptainer adds to it."""
-    definition, root = work.folder / "tree.def", work.folder / "tree"
-    # Beside the output, which has to have room for as much anyway.
-    with work.saved(image, work.made, _OUTPUT_FIX) as archive:
-        definition.write_text(f"Bootstrap: docker-archive\nFrom: {archive}\n")
-        command = user_namespace.around(work.folder / "owners", root)
-        command += context.engine.sandbox_command(definition, root, binds=())
-        environment = context.environment(work.folder)
-        status = processes.stream(
-            command, log=context.log, on_line=context.watcher, env=environment
-        )
-    if status != 0:
-        what = f"{context.engine.product} cannot unpack the image of {work.engine}"
-        raise BuildError(context.watcher.problem(what))
-    return root
-
-
-def _base(context: BuildContext, root: Path) -> BaseMetadata:
-    """What Apptainer says of the tree, but for where it got it: it is made as the plan says."""
-    found = build_folder.base_metadata(root)
-    labels = {name: text for name, text in found.labels.items() if not name.startswith(_HEADER)}
-    header = re.findall(r"^(\w+): (.*)$", context.definition.partition("\n%")[0], re.MULTILINE)
-    ours = {f"{_HEADER}{keyword.lower()}": value for keyword, value in header}
-    return replace(found, labels={**labels, **ours})
+    with open_build(context, engine) as build:
+        steps = DockerSteps(build=build)
+        yield DockerStepsToSif(context=context, apptainer=apptainer, steps=steps)

@@ -9,10 +9,11 @@ from sifwright.build.request import base_image, local_base
 from sifwright.render.definition import digest
 
 if TYPE_CHECKING:
-    from sifwright.build.request.build_context import Layout
     from sifwright.plan.model import Plan
 
-__all__ = ["BuildOptions", "expected_record"]
+__all__ = ["BuildOptions", "Layout", "expected_record"]
+
+Layout = Literal["flat", "layered"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -73,7 +73,9 @@ def compose(
     last = [*kept, *build_files.kept(plan)]
     parts = [*layers, _last(last, modes, work / "metadata.sqfs", how.compression)]
     contents = Contents(
-        partitions=[_flat(parts, work / "flat", how)] if context.layout == "flat" else parts,
+        partitions=[_flat(parts, work / "flat", how)]
+        if context.options.layout == "flat"
+        else parts,
         definition=context.definition.encode(),
         metadata=singularity_metadata.inspect_json({file.path: file.data for file in kept}),
         arch=_ARCH[plan.site.processor],

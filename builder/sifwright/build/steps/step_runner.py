@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.build.cache.claims import claim
 from sifwright.build.cache.leases import lease
+from sifwright.build.engine import DamagedResultError
 from sifwright.build.layers.pack import LISTING, PackedLayer, PackOptions, WorkTree, pack
 from sifwright.build.request import base_image
 from sifwright.build.steps import build_folder, step_key
@@ -39,55 +40,37 @@ __all__ = ["StepRunner"]
 _MOMENT = 60.0
 
 
-class _DamagedResultError(Exception):
-    """A cached result turned out not to be what was stored, and was dropped."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepRunner:
     """The steps of a plan, whose results are looked up or made.
 
-    `cached` leads to results that are there, `sandbox` runs what is not. `reads_all`: the results
-    will be read by what does not compare them with their digests.
+    `cached` leads to results that are there, `sandbox` runs the other steps. `leases` keep results
+    from being pruned; whoever made the runner ends them.
     """
 
     plan: Plan
     cached: CachedSteps
     sandbox: Sandbox
-    compression: str
-    reads_all: bool
+    leases: ExitStack
     _checked: dict[str, float] = field(default_factory=dict, init=False)
     _damaged: set[str] = field(default_factory=set, init=False)
 
-    @contextmanager
-    def results(self, count: int | None = None) -> Iterator[list[CacheEntry]]:
-        """Yield the results of all steps, or the first so many; nobody prunes them inside.
+    def result(self, number: int, below: Sequence[CacheEntry]) -> CacheEntry:
+        """Return the result of a step on those of the steps before it.
 
-        Raises `BuildError` where a step fails; what was made before stays for the next build.
+        Raises `BuildError` if the step fails, `DamagedResultError` if a result below was damaged.
         """
-        while True:
-            with ExitStack() as stack:
-                try:
-                    found = self._all(stack, count)
-                except _DamagedResultError:
-                    continue
-                yield found
-                return
-
-    def _all(self, stack: ExitStack, count: int | None) -> list[CacheEntry]:
-        found: list[CacheEntry] = []
-        for number, step in enumerate(self.plan.steps[:count]):
-            key = self.cached.key(step, found)
-            # Before it is looked for: a prune leaves it alone from now on.
-            stack.enter_context(lease(self.cached.store, [key]))
-            self._watcher.timer.start(step.layer.name)
-            if entry := self.cached.store.peek(key):
-                self.cached.store.touch(entry)
-            found.append(entry or self._shared(number, key, found))
-            self._watcher.timer.finish("cached" if entry else "done")
-        if self.reads_all:
-            self._check(found)
-        return found
+        step = self.plan.steps[number]
+        key = self.cached.key(step, below)
+        # Before it is looked for: a prune leaves it alone from now on.
+        self.leases.enter_context(lease(self.cached.store, [key]))
+        self._watcher.timer.start(step.layer.name)
+        entry = self.cached.store.peek(key)
+        if entry:
+            self.cached.store.touch(entry)
+        result = entry or self._shared(number, key, below)
+        self._watcher.timer.finish("cached" if entry else "done")
+        return result
 
     def _shared(self, number: int, key: str, below: Sequence[CacheEntry]) -> CacheEntry:
         """Make the result, or wait for whoever is making it."""
@@ -180,7 +163,7 @@ class StepRunner:
 
     def _pack(self, ran: StepRun, below: Sequence[CacheEntry], made: Path) -> PackedLayer:
         how = PackOptions(
-            compression=self.compression, log=self.sandbox.log, owners=self.sandbox.owners
+            compression=self.plan.site.compression, log=self.sandbox.log, owners=self.sandbox.owners
         )
         lower = [entry.file(LISTING) for entry in below]
         return pack(ran.changes, made, how, lower=lower, exclude=[build_files.BUILD])
@@ -204,10 +187,10 @@ class StepRunner:
         """Whether every byte of it was compared a moment ago, and not before a step of hours."""
         return time.monotonic() - self._checked.get(entry.key, -_MOMENT) < _MOMENT
 
-    def _check(self, results: Sequence[CacheEntry]) -> None:
-        """Read what is to be relied on, and is not compared elsewhere."""
+    def check(self, results: Sequence[CacheEntry]) -> None:
+        """Read every byte of results; raise `DamagedResultError` if one was damaged."""
         if self.drop_damaged([entry for entry in results if not self.is_checked(entry)]):
-            raise _DamagedResultError
+            raise DamagedResultError
 
     @contextmanager
     def _being_checked(self, results: Sequence[CacheEntry]) -> Iterator[None]:
@@ -216,7 +199,7 @@ class StepRunner:
         To read gigabytes can take longer than the step.
         """
         with ThreadPoolExecutor(1) as thread:
-            checking = thread.submit(self._check, results)
+            checking = thread.submit(self.check, results)
             try:
                 yield
             except SifwrightError:

@@ -7,7 +7,6 @@ import shlex
 from typing import TYPE_CHECKING, Literal
 
 from sifwright.build.checks import build_place
-from sifwright.build.docker.docker_image_folder import DockerImageFolder
 from sifwright.build.request import base_image, local_base
 from sifwright.build.request.build_options import BuildOptions, expected_record
 from sifwright.catalog.project_folder import project_folder
@@ -55,17 +54,26 @@ def run(arguments: Namespace) -> None:
     plan, progress = resolve_plan(arguments), progress_of(arguments)
     for line in _notes(plan, project_folder(arguments.project) / "defs"):
         progress.note(line)
-    options, output = _options(arguments, plan), output_of(arguments, plan)
-    is_new = options.force or not _is_current(plan, output, options)
+    options = _options(arguments, plan)
+    output = output_of(arguments, plan)
+    if options.format == "image":
+        output = output.of_engine(plan.site.name)
+    is_new = options.force or not output.is_current(expected_record(plan, options))
     if is_new:
         _note_damage(output, options, progress)
         _build(plan, output, progress, options)
     else:
         # Earlier versions built from such a base: that image lacks most of it.
         local_base.refuse(base_image.local_name(plan), plan.steps[0].layer.name)
-    result = _image_result if options.format == "image" else _sif_result
+    result = _image_result if output.tag else _sif_result
     for line in result(plan, output, "built" if is_new else "up to date"):
         progress.note(line)
+
+
+def _build(plan: Plan, output: ImageFolder, progress: Progress, options: BuildOptions) -> None:
+    from sifwright.build.build_image import build_image  # noqa: PLC0415  # takes 0.1 s to load
+
+    build_image(plan, output, progress, options)
 
 
 def _options(arguments: Namespace, plan: Plan) -> BuildOptions:
@@ -91,30 +99,10 @@ def _format(arguments: Namespace) -> Literal["sif", "image"]:
     return named or ("sif" if _engine(arguments) == "apptainer" else "image")
 
 
-def _is_current(plan: Plan, output: ImageFolder, options: BuildOptions) -> bool:
-    expected = expected_record(plan, options)
-    if options.format == "sif":
-        return output.is_current(expected)
-    from sifwright.build.docker.build_image import is_current  # noqa: PLC0415  # a SIF needs no SDK
-
-    return is_current(DockerImageFolder.of(output, plan), expected)
-
-
 def _note_damage(output: ImageFolder, options: BuildOptions, progress: Progress) -> None:
     """Report that the image itself was changed, not the plan."""
     if options.format == "sif" and not options.force and (why := output.damage()):
         progress.note(f"{output.link}: {why.splitlines()[0]}; it is made anew")
-
-
-def _build(plan: Plan, output: ImageFolder, progress: Progress, options: BuildOptions) -> None:
-    if options.format == "image":
-        from sifwright.build.docker import build_image  # noqa: PLC0415  # as above
-
-        build_image.build(plan, DockerImageFolder.of(output, plan), progress, options)
-        return
-    from sifwright.build.build_sif import build  # noqa: PLC0415  # takes 0.1 s to load
-
-    build(plan, output, progress, options)
 
 
 def _notes(plan: Plan, defs: Path) -> list[str]:
@@ -134,12 +122,11 @@ def example_command(plan: Plan) -> str:
 
 
 def _image_result(plan: Plan, output: ImageFolder, state: str) -> Iterator[str]:
-    folder, program = DockerImageFolder.of(output, plan), example_command(plan)
-    record = json.loads(folder.record.read_text())
+    record = json.loads(output.record.read_text())
     size, engine = record["bytes"] / 1e6, record["engine"]
-    yield f"{state}: {folder.name} in {engine} ({size:.0f} MB, plan {plan.id[:12]})"
+    yield f"{state}: {output.tag} in {engine} ({size:.0f} MB, plan {plan.id[:12]})"
     command = "podman" if engine.startswith("podman") else "docker"
-    yield f"try it:     {command} run --rm -it {folder.name} {program}".rstrip()
+    yield f"try it:     {command} run --rm -it {output.tag} {example_command(plan)}".rstrip()
 
 
 def _sif_result(plan: Plan, output: ImageFolder, state: str) -> Iterator[str]:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from sifwright.build.build_sif import build_context
-from sifwright.build.request import host_settings
-from sifwright.build.request.build_options import BuildOptions
-from sifwright.build.steps.stepwise import open_shell
+from sifwright.build.open_shell import open_shell
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, progress_of, resolve_plan
 from sifwright.errors import BuildError
-from sifwright.system.progress import Timer
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -36,13 +32,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Run the steps before the layer, then the shell; raises `BuildError` if a script fails."""
     plan = resolve_plan(arguments)
-    options = BuildOptions(layout=plan.site.layout, before=arguments.before)
-    facts, output = host_settings.values(plan), output_of(arguments, plan)
-    with (
-        Timer(progress_of(arguments)) as timer,
-        build_context(plan, facts, output, timer, options) as context,
-    ):
-        status = open_shell(context, arguments.before)
+    output = output_of(arguments, plan)
+    status = open_shell(plan, arguments.before, output, progress_of(arguments))
     # Of a person's shell it is that of the last thing they tried.
     if status and not sys.stdin.isatty():
         fix = "It is that of the last command on standard input; what that said stands above."

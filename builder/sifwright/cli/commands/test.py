@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright.build import build_sif
+from sifwright.build.test import rerun_tests
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import built, progress_of, resolve_plan
 
@@ -27,4 +27,4 @@ def run(arguments: Namespace) -> None:
     """Run the tests; raises `TestError` if one fails."""
     arguments.settings = []
     plan = resolve_plan(arguments)
-    build_sif.test_image(built(arguments, plan), progress_of(arguments))
+    rerun_tests(built(arguments, plan), progress_of(arguments))

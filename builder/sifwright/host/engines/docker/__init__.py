@@ -2,6 +2,5 @@
 
 from sifwright.host.engines.docker.client import Container, Docker
 from sifwright.host.engines.docker.find_engine import find
-from sifwright.host.engines.docker.proxies import proxies
 
-__all__ = ["Container", "Docker", "find", "proxies"]
+__all__ = ["Container", "Docker", "find"]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from docker import APIClient, errors, types
+from docker.utils import config
+from docker.utils.proxy import ProxyConfig
 
 from sifwright.host.engines.docker.engine_errors import LOST, is_full, translate_errors
 
@@ -58,6 +60,18 @@ class Docker:
             return str(self.api.info().get("DockerRootDir", ""))
         except (errors.DockerException, *LOST):
             return ""
+
+    def proxies(self) -> dict[str, str]:
+        """Return the proxies that the user's config.json names for this engine, as variables.
+
+        Steps get them as they get those of the environment. The SDK would give them to the
+        container, and a commit would keep them.
+        """
+        # An object of objects: docker_config.py has seen to it before the engine was asked.
+        settings: Mapping[str, Any] = config.load_general_config()
+        named: Mapping[str, Any] = settings.get("proxies", {})
+        values = ProxyConfig.from_dict(named.get(self.address) or named.get("default", {}))
+        return {name: str(value) for name, value in values.get_environment().items()}
 
     @property
     def is_podman(self) -> bool:

@@ -1,4 +1,4 @@
-"""One build with an engine that is under way: what is built, with what, and where."""
+"""An engine of Docker's kind in one build: its containers, and the images that the build made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from sifwright.build.docker import containers
 from sifwright.build.docker.archives import ENTER
 from sifwright.build.docker.step_output import StepOutput
-from sifwright.build.request.build_context import LOG
 from sifwright.build.steps import build_folder
 from sifwright.errors import BuildError
 from sifwright.host.engines.docker import Container
@@ -22,13 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from sifwright.build.request.host_settings import Settings
-    from sifwright.build.request.inputs import Inputs
-    from sifwright.build.request.output_parser import OutputParser
+    from sifwright.build.request.build_context import BuildContext
     from sifwright.host.engines.docker import Docker
-    from sifwright.plan.model import Plan
 
-__all__ = ["REPOSITORY", "DockerBuildContext", "StepRun"]
+__all__ = ["REPOSITORY", "DockerBuild", "StepRun"]
 
 # Each result of a step is an image of this name, tagged with the step's key.
 REPOSITORY = "sifwright/step"
@@ -43,36 +39,22 @@ class StepRun:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DockerBuildContext:
-    """`folder` and `made` are private, the second beside the output.
+class DockerBuild:
+    """One build in the engine; `tags` are those of the results that it made."""
 
-    `header` is what is taken of the machine, `tags` are those of the results made here.
-    """
-
-    plan: Plan
+    context: BuildContext
     engine: Docker
-    inputs: Inputs
-    settings: Settings
-    header: Mapping[str, str]
-    folder: Path
-    made: Path
-    watcher: OutputParser
-    cached: bool
     # What is made without the cache is nobody else's.
     salt: str = field(default_factory=lambda: secrets.token_hex(16))
     tags: list[str] = field(default_factory=list)
 
     @property
-    def log(self) -> Path:
-        return self.made / LOG
-
-    @property
     def machine(self) -> Path:
-        return Path(self.settings.env["SIFWRIGHT_MACHINE"])
+        return Path(self.context.settings.env["SIFWRIGHT_MACHINE"])
 
     @property
     def mirrors(self) -> dict[str, str]:
-        return build_folder.mirrors(self.header)
+        return build_folder.mirrors(self.context.header)
 
     @property
     def surroundings(self) -> dict[str, str]:
@@ -83,11 +65,11 @@ class DockerBuildContext:
             "enter": build_files.package_text("render/templates/enter.sh"),
             "surround": build_files.package_text("render/templates/surround.sh"),
         }
-        return around if self.cached else {**around, "salt": self.salt}
+        return around if self.context.options.cached else {**around, "salt": self.salt}
 
     def container(self, image: str, words: Sequence[str]) -> Container:
         """One that runs what it is given in /.sifwright, and sees what is bound of the machine."""
-        mounts = [_mount(bind) for bind in self.settings.binds]
+        mounts = [_mount(bind) for bind in self.context.settings.binds]
         return Container(
             image=image, name=containers.name(), entrypoint=ENTER, command=words, mounts=mounts
         )
@@ -99,13 +81,13 @@ class DockerBuildContext:
             self.engine.put(made, archive)
             said, status = self.follow(made)
             if status != 0:
-                raise BuildError(self.watcher.problem(f"{self.engine.product} failed"))
+                raise BuildError(self.context.watcher.problem(f"{self.engine.product} failed"))
             yield StepRun(container=made, kept=said.kept)
 
     def follow(self, container: str) -> tuple[StepOutput, int]:
         """Run a container to its end; what it said, and its exit status."""
-        with self.log.open("a", encoding="utf-8") as log:
-            said = StepOutput(log=log, on_line=self.watcher)
+        with self.context.log.open("a", encoding="utf-8") as log:
+            said = StepOutput(log=log, on_line=self.context.watcher)
             status = self.engine.run(container, said)
             said.end()
         return said, status

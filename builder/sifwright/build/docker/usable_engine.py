@@ -1,0 +1,41 @@
+"""Docker Engine or podman, checked for the builds of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sifwright.build.docker import containers
+from sifwright.errors import MachineError
+from sifwright.host.engines import docker
+from sifwright.render import oci_config
+
+if TYPE_CHECKING:
+    from sifwright.host.engines.docker import Docker
+    from sifwright.plan.model import Plan
+    from sifwright.system.progress import Progress
+
+__all__ = ["find_usable"]
+
+
+def find_usable(plan: Plan, progress: Progress) -> Docker:
+    """Return the engine, without containers of killed builds; raises `MachineError`.
+
+    Raises `PlanError` for a plan that no such engine can build.
+    """
+    oci_config.start(plan)
+    engine = docker.find()
+    _require_processor(engine, plan)
+    progress.note(f"with {engine} at {engine.address}")
+    containers.reclaim(engine)
+    return engine
+
+
+def _require_processor(engine: Docker, plan: Plan) -> None:
+    """Raise for another processor: emulated programs would take days to build PyTorch."""
+    if engine.processor != plan.site.processor:
+        raise MachineError.of(
+            f"site '{plan.site.name}' has {plan.site.processor} processors,"
+            f" {engine} runs on {engine.processor}",
+            where=engine.address,
+            fix=f"Build on a machine with {plan.site.processor} processors.",
+        )

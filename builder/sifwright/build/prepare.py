@@ -1,0 +1,119 @@
+"""Check the machine before a build, and prepare the folders and settings that it uses."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sifwright.build import estimate
+from sifwright.build.checks import disk_space, host_checks, network_checks, preflight
+from sifwright.build.request import first_use, host_settings
+from sifwright.build.request.build_context import BuildContext
+from sifwright.build.request.build_options import expected_record
+from sifwright.build.request.inputs import Inputs
+from sifwright.build.request.output_parser import OutputParser
+from sifwright.errors import MachineError
+from sifwright.host.engines import apptainer
+from sifwright.host.network import pip_settings
+from sifwright.render.definition import definition, require_header
+from sifwright.system import cache_folder, files
+from sifwright.system.tempdirs import name_folder_in_errors, remove_stale, workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from sifwright.build.request.build_options import BuildOptions
+    from sifwright.build.request.host_settings import Settings
+    from sifwright.build.request.image_folder import ImageFolder
+    from sifwright.host.engines.apptainer import Apptainer
+    from sifwright.host.engines.docker import Docker
+    from sifwright.plan.model import Plan
+    from sifwright.system.progress import Progress, Timer
+
+__all__ = ["prepare_build"]
+
+
+@contextmanager
+def prepare_build(
+    plan: Plan, output: ImageFolder, timer: Timer, options: BuildOptions
+) -> Iterator[BuildContext]:
+    """Check the machine, and yield the context of a build; its folders are removed afterwards.
+
+    Raises `MachineError` before anything is written.
+    """
+    expected, facts = expected_record(plan, options), host_settings.values(plan)
+    require_header(plan, facts)
+    timer.start("check this machine")
+    pip_settings.ask_ahead()
+    docker = _find_docker(plan, options, timer.progress)
+    # Before free space is measured.
+    remove_stale(output.folder, host_checks.temporary_root(), cache_folder.root())
+    engine = _check(plan, output, facts, timer.progress, options)
+    inputs = Inputs.of(plan, output.pins_folder, timer.progress.note)
+    # The first folder is on the file system of the output, so that publishing is a rename.
+    with workspace(output.folder) as made, workspace(host_checks.temporary_root()) as work:
+        header = {**facts, **inputs.header}
+        context = BuildContext(
+            plan=plan,
+            definition=definition(plan, header),
+            header=header,
+            expected=expected,
+            inputs=inputs,
+            settings=_settings(work, inputs, docker),
+            output=output,
+            made=made,
+            work=work,
+            watcher=OutputParser(timer=timer, fix=f"Whole log: {output.log}"),
+            options=options,
+            apptainer=engine,
+            docker=docker,
+        )
+        with _publish_log(context):
+            yield context
+
+
+def _find_docker(plan: Plan, options: BuildOptions, progress: Progress) -> Docker | None:
+    """Return the engine that runs the steps in place of Apptainer, if the build wants one."""
+    if options.engine != "docker":
+        return None
+    from sifwright.build.docker.usable_engine import find_usable  # noqa: PLC0415  # loads the SDK
+
+    return find_usable(plan, progress)
+
+
+def _check(
+    plan: Plan,
+    output: ImageFolder,
+    facts: Mapping[str, str],
+    progress: Progress,
+    options: BuildOptions,
+) -> Apptainer | None:
+    """Return Apptainer, if a SIF is to be made; raise `MachineError` with all that is missing."""
+    if options.format == "image":
+        if problems := list(network_checks.problems(plan, facts)):
+            raise MachineError(*problems)
+        return None
+    found = apptainer.find()
+    future = estimate.estimate_build(plan, output.folder, found, options)
+    engine = preflight.check(found, plan, facts, future)
+    for line in (disk_space.summary_line(future.needs, output.folder), future.aged):
+        if line:
+            progress.note(line)
+    return engine
+
+
+def _settings(work: Path, inputs: Inputs, docker: Docker | None) -> Settings:
+    with name_folder_in_errors(work, host_checks.TEMPORARY_FIX):
+        proxies = docker.proxies() if docker else {}
+        return host_settings.prepare(work, first_use.lines(inputs.record), proxies)
+
+
+@contextmanager
+def _publish_log(context: BuildContext) -> Iterator[None]:
+    """Publish the log at the end of the build, also of one that failed."""
+    try:
+        yield
+    finally:
+        if context.log.exists():
+            files.publish(context.log, context.output.log)

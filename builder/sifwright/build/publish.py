@@ -1,0 +1,143 @@
+"""Put a tested image in place, with its record and the texts that it was made from."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright import __version__
+from sifwright.build.request import first_use
+from sifwright.plan.plan_json import plan_document, plan_json
+from sifwright.system import file_digests, files
+from sifwright.system.tempdirs import name_folder_in_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sifwright.build.engine import Artifact
+    from sifwright.build.request.build_context import BuildContext
+    from sifwright.build.request.image_folder import ImageFolder
+    from sifwright.plan.model import Plan
+
+__all__ = ["publish", "publish_sif"]
+
+OUTPUT_FIX = "Free space there, or choose another folder with --output."
+# Builds that publish at the same time repeat their renames until one set is whole. Two builds need
+# two or three tries; if many builds need more, the next build notices.
+_TRIES = 20
+_PAUSE_MS = 20
+
+
+def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]) -> None:
+    """Publish the image of a build; `passed` are the digests of its tests."""
+    context.watcher.timer.start("publish")
+    output, made = context.output, context.made
+    record = _record(context, artifact, passed)
+    with name_folder_in_errors(output.folder, OUTPUT_FIX):
+        for name, text in {"plan.json": plan_json(context.plan), **artifact.files}.items():
+            (made / name).write_text(text)
+        # First: without the image it does no harm, an image without it would not be checked.
+        _publish_first_use(context, artifact)
+        if output.tag:
+            publish_texts(output, made, record)
+        else:
+            publish_sif(output, context.plan, made, record)
+
+
+def _record(
+    context: BuildContext, artifact: Artifact, passed: Mapping[str, str]
+) -> dict[str, object]:
+    return {
+        **context.expected,
+        "tested": context.options.tests,
+        "proofs": passed,
+        **artifact.facts,
+        "sifwright": __version__,
+        "built": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": dict(context.watcher.timer.seconds),
+        "own_seconds": dict(context.watcher.own_seconds),
+        "timeline": list(context.watcher.timer.timeline),
+        **first_use.documents([*context.inputs.used, *artifact.used]),
+        "plan": plan_document(context.plan),
+    }
+
+
+def _publish_first_use(context: BuildContext, artifact: Artifact) -> None:
+    """Publish the digests of unpinned sources."""
+    text = first_use.text(context.inputs.record, [*context.inputs.used, *artifact.used])
+    (context.made / first_use.FILE).write_text(text)
+    files.publish(context.made / first_use.FILE, context.output.pins_folder / first_use.FILE)
+
+
+def publish_texts(output: ImageFolder, made: Path, record: Mapping[str, object]) -> None:
+    """Publish the texts beside an image of an engine, the record last.
+
+    The record belongs to no image until the engine gives its name to this one.
+    """
+    _write_record(output, made, record)
+    for name in (*output.texts, output.record.name):
+        files.publish(made / name, output.folder / name)
+
+
+def publish_sif(output: ImageFolder, plan: Plan, made: Path, record: Mapping[str, object]) -> None:
+    """Publish image.sif of `made` with its texts.
+
+    Killed at any moment, the link leads to a whole image, the old one or the new one, and
+    `ImageFolder.is_current` tells whether the texts belong to it.
+    """
+    image = made / output.link.name
+    facts = {
+        "sif": f"{output.name}-{plan.id[:12]}.sif",
+        **record,
+        "sif_bytes": image.stat().st_size,
+    }
+    text = _write_record(output, made, facts)
+    with image.open("rb") as file:
+        _rename_until_whole(output, made, text, os.fstat(file.fileno()))
+        # Its second name would change the time that the digest is remembered for.
+        image.unlink(missing_ok=True)
+        # Of the open file: another build may have published its own by now.
+        status = os.fstat(file.fileno())
+        file_digests.remember(status, str(record["sif_fingerprint"]), file_digests.SIF)
+
+
+def _write_record(output: ImageFolder, made: Path, record: Mapping[str, object]) -> str:
+    digests = {name: files.sha256(made / name) for name in output.texts}
+    text = json.dumps({**record, "files": digests}, indent=1) + "\n"
+    (made / output.record.name).write_text(text)
+    return text
+
+
+def _rename_until_whole(
+    output: ImageFolder, made: Path, record: str, image: os.stat_result
+) -> None:
+    """Publish until all files belong to one build.
+
+    When builds publish at the same time, the last one to rename checks the set and publishes again
+    if it is mixed.
+    """
+    for number in range(_TRIES):
+        # Two builds in step would never end.
+        time.sleep(secrets.randbelow(1 + _PAUSE_MS * number) / 1000)
+        _rename(output, made, json.loads(record)["sif"])
+        # Without hard links nothing is left to be published again.
+        if output.is_of_one_build(record, image) or not (made / output.link.name).exists():
+            return
+
+
+def _rename(output: ImageFolder, made: Path, sif: str) -> None:
+    """Rename each file once, the link last."""
+    texts = {name: name for name in (*output.texts, output.record.name)}
+    with tempfile.TemporaryDirectory(dir=made) as folder:
+        for name, target in {output.link.name: sif, **texts}.items():
+            # A rename does nothing where both are names of one file, as at a second try.
+            new = files.link_or_move(made / name, Path(folder))
+            files.publish(new, output.folder / target)
+            new.unlink(missing_ok=True)
+        files.relink(output.link, sif, Path(folder))

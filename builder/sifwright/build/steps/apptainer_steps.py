@@ -1,0 +1,178 @@
+"""Steps that Apptainer runs one by one, with a cache of their results."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.build.cache.store import Store
+from sifwright.build.checks import host_checks
+from sifwright.build.downloads import prefetch
+from sifwright.build.engine import Artifact, DamagedResultError
+from sifwright.build.layers.pack import FORMAT
+from sifwright.build.request import base_image
+from sifwright.build.steps import build_folder
+from sifwright.build.steps.assemble import assemble
+from sifwright.build.steps.cached_steps import CachedSteps, used
+from sifwright.build.steps.sandbox import Sandbox
+from sifwright.build.steps.sif_engine import SifEngine
+from sifwright.build.steps.step_runner import StepRunner
+from sifwright.host.engines import apptainer_config
+from sifwright.images.sif.layout import MAXIMUM_OVERLAYS
+from sifwright.images.sif.write_sif import PartitionError
+from sifwright.render.definition import base_definition
+from sifwright.system import cache_folder, ids, user_namespace
+from sifwright.system.tempdirs import workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from concurrent.futures import Executor
+    from contextlib import AbstractContextManager
+
+    from sifwright.build.cache.store import CacheEntry
+    from sifwright.build.downloads.prefetch import Prefetcher
+    from sifwright.build.request.build_context import BuildContext
+    from sifwright.build.request.inputs import Inputs
+    from sifwright.host.engines.apptainer import Apptainer
+    from sifwright.plan.model import Plan
+
+__all__ = ["ApptainerSteps", "cached_steps", "open_engine", "why_not_stepwise"]
+
+
+@dataclass(kw_only=True)
+class ApptainerSteps(SifEngine):
+    """Runs the steps whose results are not in the cache, and assembles a SIF of all results."""
+
+    runner: StepRunner
+
+    def run(self, number: int, below: Sequence[CacheEntry]) -> CacheEntry:
+        return self.runner.result(number, below)
+
+    def finish(self, results: Sequence[CacheEntry]) -> Artifact:
+        """Write image.sif; raises `DamagedResultError` for a result that the disk has changed."""
+        if self.context.options.layout == "flat":
+            # Joining does not compare them with their digests.
+            self.runner.check(results)
+        self.runner.sandbox.discard()
+        self.context.watcher.timer.start("assemble")
+        # Not the entries' names: a layer shares results with one that does the same.
+        names = (step.layer.name for step in self.context.plan.steps)
+        return self.artifact(
+            keys=dict(zip(names, (entry.key for entry in results), strict=True)),
+            used=[source for entry in results for source in used(entry)],
+            fingerprint=self._assemble(results),
+            compression=self.context.plan.site.compression,
+        )
+
+    def _assemble(self, results: Sequence[CacheEntry]) -> str:
+        with workspace(self.context.work) as scratch:
+            try:
+                return assemble(self.context, results, scratch, self.runner.is_checked)
+            except PartitionError as error:
+                if self.runner.drop_damaged(results):
+                    raise DamagedResultError from error
+                raise
+
+    def shell(self, below: Sequence[CacheEntry]) -> list[str]:
+        """Return the command that opens a shell where the step after these would begin."""
+        self.runner.check(below)
+        return self.runner.shell(below, self.context.work)
+
+
+@contextmanager
+def open_engine(
+    context: BuildContext, apptainer: Apptainer, before: int | None = None
+) -> Iterator[ApptainerSteps]:
+    """Yield the engine for all steps, or for a shell before the step of this number."""
+    with (
+        _open_store(context) as store,
+        ThreadPoolExecutor(1, "background") as background,
+        ExitStack() as leases,
+    ):
+        cached = cached_steps(context.plan, context.inputs, store)
+        first, count = len(cached.leading(context.plan)), len(context.plan.steps)
+        steps = range(first, count) if before is None else range(min(first, before), before + 1)
+        with _prefetch(context, steps) as downloads:
+            sandbox = _sandbox(context, apptainer, background, downloads)
+            runner = StepRunner(plan=context.plan, cached=cached, sandbox=sandbox, leases=leases)
+            yield ApptainerSteps(context=context, apptainer=apptainer, runner=runner)
+        if sandbox.is_clearing:
+            context.watcher.timer.start("clean up")
+
+
+@contextmanager
+def _open_store(context: BuildContext) -> Iterator[Store]:
+    """Yield the user's cache; without it, one that is removed afterwards."""
+    if context.options.cached:
+        store = Store.open(note=context.watcher.progress.note)
+        store.reclaim()
+        yield store
+        return
+    with workspace(host_checks.temporary_root()) as root:
+        cache_folder.make(root)
+        yield Store(root=root)
+
+
+def _prefetch(context: BuildContext, steps: range) -> AbstractContextManager[Prefetcher | None]:
+    """Download for the steps of these numbers, unless nothing is to be kept."""
+    if not context.options.cached:
+        return nullcontext()
+    note = context.watcher.progress.note
+    return prefetch.fetching(context.plan, steps, work=context.work, log=context.log, note=note)
+
+
+def _sandbox(
+    context: BuildContext,
+    apptainer: Apptainer,
+    background: Executor,
+    downloads: Prefetcher | None,
+) -> Sandbox:
+    return Sandbox(
+        plan=context.plan,
+        base=base_definition(context.plan, context.header),
+        mirrors=build_folder.mirrors(context.header),
+        engine=apptainer,
+        settings=context.settings,
+        environment=context.environment(),
+        watcher=context.watcher,
+        log=context.log,
+        temporary=context.work,
+        downloads=downloads,
+        aside=background,
+    )
+
+
+def cached_steps(plan: Plan, inputs: Inputs, store: Store) -> CachedSteps:
+    """Return the cache as builds of this image see it."""
+    surroundings = _surroundings(plan, inputs)
+    return CachedSteps(store=store, surroundings=surroundings, record=inputs.record)
+
+
+def _surroundings(plan: Plan, inputs: Inputs) -> dict[str, str]:
+    """Return what decides the bytes of every step beside the plan; see `step_key.key`.
+
+    A step with one uid gives the same result, unless a program in it did without another uid.
+    """
+    return {
+        **({"ids": "one"} if ids.are_one() else {}),
+        "processor": plan.site.processor,
+        "compression": plan.site.compression,
+        "packing": FORMAT,
+        "base image": base_image.local_digest(plan) or inputs.digest,
+    }
+
+
+def why_not_stepwise(engine: Apptainer, plan: Plan) -> str:
+    """Return why steps cannot be run one by one here; empty if they can."""
+    if len(plan.steps) > MAXIMUM_OVERLAYS:
+        return f"it has {len(plan.steps)} layers, and {MAXIMUM_OVERLAYS} can be stacked"
+    if engine.product != "apptainer":
+        return f"{engine.product} is not known to run steps on overlays"
+    if engine.compression(plan.site.compression) != plan.site.compression:
+        return f"{engine.product} {engine.version} opens no squashfs of {plan.site.compression}"
+    if not apptainer_config.allows_overlays(engine):
+        return "overlays are switched off ('enable overlay = no' in apptainer.conf)"
+    problem = user_namespace.problem()
+    return problem.what if problem else ""
