@@ -13,7 +13,7 @@ from figures import Skipped
 from project import Project
 from usage import measured
 
-from sifwright.build import estimate
+from sifwright.build import forecast
 from sifwright.build.checks import host_checks, preflight
 from sifwright.build.request import host_settings
 from sifwright.build.request.output_parser import OutputParser
@@ -57,7 +57,7 @@ def program(settings: Settings) -> str:
     try:
         wanted = plan(settings)
         found = apptainer.find()
-        future = estimate.estimate_cold_build(wanted, settings.folder)
+        future = forecast.estimate_cold_build(wanted, settings.folder)
         return preflight.check(found, wanted, host_settings.values(wanted), future).program
     except MachineError as error:
         raise Skipped(str(error).replace("\n", " ")) from error

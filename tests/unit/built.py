@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sifwright.build.cache.store import Store
 from sifwright.build.layers.pack import LISTING, SQUASHFS
 from sifwright.build.request.inputs import Inputs
-from sifwright.build.steps import apptainer_steps, step_key
+from sifwright.build.steps import apptainer_steps, cached_steps
 from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def build(
             "step": step.id,
             "site": plan.site.name,
             "image": plan.image.name,
-            "inputs": step_key.inputs(step, cached.surroundings),
+            "inputs": cached_steps.step_inputs(step, cached.surroundings),
             "used": [asdict(one) for one in used] if number == len(plan.steps) else [],
             "unpacked": {"entries": ENTRIES * number, "bytes": UNPACKED * number},
             "capabilities": step.layer.name in capable,

@@ -1,22 +1,41 @@
-"""What a build would do: which steps are cached, which will run and why, how long, how much."""
+"""The forecast of a build: cache hits and misses with reasons, time, and disk space."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from sifwright.build.cache.store import Store
+from sifwright.build.checks import disk_space
 from sifwright.build.request.first_use import ARCHIVE
-from sifwright.build.steps import cached_steps, step_key
+from sifwright.build.request.inputs import Inputs
+from sifwright.build.steps import apptainer_steps, cached_steps
+from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from sifwright.build.cache.store import CacheEntry
+    from sifwright.build.checks.disk_space import DiskNeeds, Way
+    from sifwright.build.request.build_options import BuildOptions
     from sifwright.build.steps.cached_steps import CachedSteps
+    from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan, Step
 
-__all__ = ["CacheMissReason", "StepForecast", "aged", "document", "forecast"]
+__all__ = [
+    "BuildEstimate",
+    "CacheMissReason",
+    "StepForecast",
+    "aged",
+    "document",
+    "estimate_build",
+    "estimate_cold_build",
+    "forecast",
+    "forecast_steps",
+]
 
 # After so many, Debian's security archive has something new for nearly every image.
 _DAYS = 7
@@ -28,7 +47,7 @@ _SHOWN = 12
 class CacheMissReason:
     """Why a step will run, in a person's words, and by name where one thing is the reason.
 
-    That is an `input` (see `stepkey.inputs`) that was `old` and is `new`, None where there is none;
+    That is an `input` (see `step_inputs`) that was `old` and is `new`, None where there is none;
     or `after`, the layer before it that will run.
     """
 
@@ -146,13 +165,13 @@ def aged(found: Sequence[StepForecast], now: datetime) -> str:
 
 
 def _options(entry: CacheEntry) -> dict[str, str]:
-    """The options that a result was made with, as `stepkey.inputs` names them."""
+    """The options that a result was made with, as `step_inputs` names them."""
     inputs = entry.manifest["inputs"]
-    return {name: value for name, value in inputs.items() if name.startswith(step_key.OPTION)}
+    return {name: value for name, value in inputs.items() if name.startswith(cached_steps.OPTION)}
 
 
 def _chosen(step: Step) -> dict[str, str]:
-    return {f"{step_key.OPTION}{name}": value.text for name, value in step.options.items()}
+    return {f"{cached_steps.OPTION}{name}": value.text for name, value in step.options.items()}
 
 
 def _declared(plan: Plan, step: Step) -> int:
@@ -175,7 +194,7 @@ def _why(
     """The first input that is not what it was; None if all are."""
     if last is None:
         return CacheMissReason(text="it was never built here")
-    old, new = last.manifest["inputs"], step_key.inputs(step, surroundings)
+    old, new = last.manifest["inputs"], cached_steps.step_inputs(step, surroundings)
     for name in (*new, *old):
         before, now = old.get(name), new.get(name)
         if before != now:
@@ -199,3 +218,49 @@ def _shown(value: str | None) -> str:
     if value is None:
         return "(none)"
     return value[:_SHOWN] if len(value) >= _DIGEST else value or "(empty)"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildEstimate:
+    """`first` is the number of the first step that will run; `output` is the image's folder.
+
+    `aged` says of cached packages that they are old, or nothing.
+    """
+
+    first: int
+    needs: DiskNeeds
+    output: Path
+    aged: str = ""
+
+
+def forecast_steps(plan: Plan, output: Path) -> list[StepForecast]:
+    """What a build into this folder would find in the cache; nothing is asked, run or changed."""
+    inputs, store = Inputs.recorded(plan, output), Store(root=cache_folder.root())
+    return list(forecast(plan, apptainer_steps.cached_steps(plan, inputs, store)))
+
+
+def estimate_build(
+    plan: Plan, output: Path, engine: Apptainer | None, options: BuildOptions
+) -> BuildEstimate:
+    """What a build will do with this engine."""
+    found = list(takewhile(lambda one: one.layer != options.before, forecast_steps(plan, output)))
+    way: Way = "cached" if options.cached else "uncached"
+    if engine is None or apptainer_steps.why_not_stepwise(engine, plan):
+        way = "engine"
+    first = sum(one.why is None for one in found) if way == "cached" else 0
+    wanted = disk_space.estimate_disk_needs(found, first, way, entered=bool(options.before))
+    return BuildEstimate(
+        first=first,
+        needs=replace(wanted, output=0) if options.before else wanted,
+        output=output,
+        aged=aged(found, datetime.now(UTC)) if way == "cached" else "",
+    )
+
+
+def estimate_cold_build(plan: Plan, output: Path) -> BuildEstimate:
+    """What a build would do that finds none of the steps."""
+    return BuildEstimate(
+        first=0,
+        needs=disk_space.estimate_disk_needs(forecast_steps(plan, output), 0),
+        output=output,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sifwright.build import estimate
+from sifwright.build import forecast
 from sifwright.build.checks import disk_space, host_checks, network_checks, preflight
 from sifwright.build.request import first_use, host_settings
 from sifwright.build.request.build_context import BuildContext
@@ -95,7 +95,7 @@ def _check(
             raise MachineError(*problems)
         return None
     found = apptainer.find()
-    future = estimate.estimate_build(plan, output.folder, found, options)
+    future = forecast.estimate_build(plan, output.folder, found, options)
     engine = preflight.check(found, plan, facts, future)
     for line in (disk_space.summary_line(future.needs, output.folder), future.aged):
         if line:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.version import Version
 
-from sifwright.build import estimate
+from sifwright.build import forecast
 from sifwright.build.checks import host_checks, preflight
 from sifwright.build.steps import apptainer_steps
 from sifwright.catalog.load import load_catalog
@@ -43,7 +43,7 @@ def _fake(folder: Path, name: str, version: str, help_text: str = "") -> None:
 
 
 def _said(plan: Plan, output: Path) -> str:
-    future = estimate.estimate_cold_build(plan, output)
+    future = forecast.estimate_cold_build(plan, output)
     with pytest.raises(MachineError) as caught:
         preflight.check(apptainer.find(), plan, {"debian-mirror": "http://127.0.0.1:9"}, future)
     return str(caught.value)

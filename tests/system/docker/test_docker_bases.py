@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.docker import load
+from sifwright.build.docker import image_archives
 from sifwright.errors import MachineError
 from sifwright.host.engines import docker
 from sifwright.render.oci_config import Local
@@ -235,7 +235,7 @@ def test_an_archive_that_is_damaged(tmp_path: Path, case: str) -> None:
     archive.write_bytes(DAMAGED[case])
     engine = docker.find()
     with closing(engine.api), pytest.raises(MachineError) as caught:
-        load.load(engine, Local(kind="docker-archive", name=str(archive)))
+        image_archives.load(engine, Local(kind="docker-archive", name=str(archive)))
     (problem,) = caught.value.problems
     assert problem.where == str(archive)
     assert problem.what.startswith("it cannot be read as docker-archive: ")

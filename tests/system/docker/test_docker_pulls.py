@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.docker import pull
+from sifwright.build.docker import docker_base
 from sifwright.errors import MachineError, Problem
 from sifwright.host.engines import docker
 from sifwright.host.engines.docker import pull_errors
@@ -208,18 +208,18 @@ def test_a_helper_that_fails(
     engine = docker.find()
     with closing(engine.api), warnings.catch_warnings():
         warnings.simplefilter("error")
-        engine.pull(str(image), pull.login(image), lambda _: None)
+        engine.pull(str(image), docker_base.login(image), lambda _: None)
         assert engine.identity(str(image))
 
 
 def test_a_token(found: Registry, tmp_path: Path) -> None:
     """What we do not ask with, the engine may."""
     image = registry.parse(f"{found.host}/{NAME}")
-    assert pull.login(image) is None
+    assert docker_base.login(image) is None
     (tmp_path / ".docker").mkdir()
     tokens = {"auths": {found.host: {"identitytoken": "x"}}}
     (tmp_path / ".docker/config.json").write_text(json.dumps(tokens))
-    assert pull.login(image) == {"IdentityToken": "x"}
+    assert docker_base.login(image) == {"IdentityToken": "x"}
 
 
 @pytest.fixture

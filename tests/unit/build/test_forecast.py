@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build import estimate
+from sifwright.build import forecast
 from sifwright.build.checks import disk_space
 from sifwright.build.forecast import document
 from sifwright.build.request import first_use
@@ -63,7 +63,7 @@ def _on_registry(project: Path, name: str = "registry.example/group/base:1.0") -
 
 
 def _states(plan: Plan, output: Path) -> dict[str, str]:
-    found = estimate.forecast_steps(plan, output)
+    found = forecast.forecast_steps(plan, output)
     return {one.layer: one.why.text if one.why else "cached" for one in found}
 
 
@@ -71,7 +71,7 @@ def test_an_edit_in_the_middle(project: Path, output: Path) -> None:
     build(_plan(project), output)
     _edit(project, "tool")
     plan = _plan(project)
-    first, second, third = estimate.forecast_steps(plan, output)
+    first, second, third = forecast.forecast_steps(plan, output)
     assert first.why is None
     assert second.why is not None
     assert second.why.input == "install.sh"
@@ -86,7 +86,7 @@ def test_what_an_edit_takes(project: Path, output: Path) -> None:
     """Of the steps that run: each stands below the temporary folder alone, all go to the cache."""
     results = build(_plan(project), output)
     _edit(project, "tool")
-    found = estimate.forecast_steps(_plan(project), output)
+    found = forecast.forecast_steps(_plan(project), output)
     packed = [entry.bytes for entry in results]
     assert disk_space.estimate_disk_needs(found, 1) == disk_space.DiskNeeds(
         temporary=disk_space.OWN + 3 * TREE, cache=sum(packed[1:]), output=sum(packed)
@@ -102,7 +102,7 @@ def test_what_files_with_capabilities_take(project: Path, output: Path, edited: 
     """All below is unpacked for a step on them, and stands there until the end of the build."""
     build(_plan(project), output, capable=["tool"])
     _edit(project, edited)
-    found = estimate.forecast_steps(_plan(project), output)
+    found = forecast.forecast_steps(_plan(project), output)
     everything = disk_space.OWN + (1 + 2 + 3) * TREE
     # That of an edited layer is expected to have them again.
     assert (
@@ -123,7 +123,7 @@ def test_what_a_first_build_takes(project: Path, output: Path) -> None:
     for layer, text in (("base", "disk_mb: 300\n"), ("tool", "disk_mb: 100\n")):
         with (project / "defs" / "layers" / layer / "layer.yaml").open("a") as file:
             file.write(text)
-    found = estimate.forecast_steps(_plan(project), output)
+    found = forecast.forecast_steps(_plan(project), output)
     assert set(_states(_plan(project), output).values()) == {"it was never built here"}
     m = 10**6
     assert disk_space.estimate_disk_needs(found, 0) == disk_space.DiskNeeds(
@@ -140,7 +140,7 @@ def test_sizes_that_are_facts(real: Catalog, output: Path) -> None:
     plan = resolve(real, "local", "pytorch", [])
     cuda = replace(plan, facts={**plan.facts, "torch-mb": "7500"})
     sizes = [
-        disk_space.estimate_disk_needs(estimate.forecast_steps(one, output), 0).temporary
+        disk_space.estimate_disk_needs(forecast.forecast_steps(one, output), 0).temporary
         for one in (plan, cuda)
     ]
     assert sizes[0] > 1500 * 10**6
@@ -159,16 +159,16 @@ def test_another_variant_is_not_estimated_by_the_last_result(project: Path, outp
     other = resolve(
         load.load_catalog(project / "defs", project), "here", "small", ["tool.text=other"]
     )
-    tool = estimate.forecast_steps(other, output)[1]
+    tool = forecast.forecast_steps(other, output)[1]
     assert (tool.unpacked, tool.packed) == (700 * 10**6, 350 * 10**6)
 
 
 def _unpacked(project: Path, output: Path) -> int:
-    return estimate.forecast_steps(_plan(project), output)[1].unpacked
+    return forecast.forecast_steps(_plan(project), output)[1].unpacked
 
 
 def test_wheels_are_kept_as_well(real: Catalog, output: Path) -> None:
-    found = estimate.forecast_steps(resolve(real, "local", "pytorch", []), output)
+    found = forecast.forecast_steps(resolve(real, "local", "pytorch", []), output)
     kept = {one.layer: one.downloads for one in found if one.downloads}
     packed = {one.layer: one.packed for one in found}
     assert "base-debian" not in kept
@@ -185,7 +185,7 @@ def test_what_is_compiled_takes_more_than_it_leaves(project: Path, output: Path)
     layer = replace(last.layer, disk_mb=700)
     plan = replace(plan, steps=(*others, replace(last, layer=layer, sources=(source,))))
     build(plan, output)
-    assert estimate.forecast_steps(plan, output)[-1].unpacked == 700 * 10**6
+    assert forecast.forecast_steps(plan, output)[-1].unpacked == 700 * 10**6
 
 
 def test_a_result_on_another_one(project: Path, output: Path) -> None:
@@ -291,7 +291,7 @@ def test_a_digest_is_not_asked_for(
 def test_the_document(project: Path, output: Path) -> None:
     build(_plan(project), output)
     _edit(project, "tool")
-    found = estimate.forecast_steps(_plan(project), output)
+    found = forecast.forecast_steps(_plan(project), output)
     told = document(found)
     steps = told.pop("steps")
     size = sum(one.bytes or 0 for one in found[1:])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.docker.step_output import StepOutput
+from sifwright.build.docker.docker_build import StepOutput
 from sifwright.build.steps import build_folder
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError

@@ -41,7 +41,7 @@ def sandbox(tmp_path: Path, aside: Executor) -> Sandbox:
         log=tmp_path / "log",
         temporary=tmp_path,
         downloads=None,
-        aside=aside,
+        background=aside,
     )
 
 

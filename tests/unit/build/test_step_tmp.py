@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.build.steps import step_tmp
+from sifwright.build.steps import build_folder
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def work(tmp_path: Path) -> Path:
 def test_anybody_may_write_there_whatever_the_umask_is(work: Path) -> None:
     before = os.umask(0o077)
     try:
-        binds = step_tmp.made(work)
+        binds = build_folder.make_step_tmp(work)
     finally:
         os.umask(before)
     sources, targets = zip(*(bind.split(":") for bind in binds), strict=True)
@@ -34,7 +34,7 @@ def test_in_a_tree_without_them_there_is_nothing_to_bind_to(work: Path, tmp_path
     tree = tmp_path / "tree"
     (tree / "var").mkdir(parents=True)
     (tree / "var" / "tmp").symlink_to("../tmp")
-    assert step_tmp.made(work, tree) == []
+    assert build_folder.make_step_tmp(work, tree) == []
 
 
 def test_links_lead_where_they_lead_in_the_image(work: Path, tmp_path: Path) -> None:
@@ -42,14 +42,14 @@ def test_links_lead_where_they_lead_in_the_image(work: Path, tmp_path: Path) -> 
     (tree / "data" / "v" / "tmp").mkdir(parents=True)
     (tree / "var").symlink_to("/data/v")
     (tree / "tmp").symlink_to("tmp")
-    assert [bind.split(":")[1] for bind in step_tmp.made(work, tree)] == ["/var/tmp"]
+    assert [bind.split(":")[1] for bind in build_folder.make_step_tmp(work, tree)] == ["/var/tmp"]
     (tree / "tmp").unlink()
     (tree / "tmp").symlink_to("var/../v/./tmp")
-    assert len(step_tmp.made(work / "again", tree)) == 2
+    assert len(build_folder.make_step_tmp(work / "again", tree)) == 2
 
 
 def test_nothing_of_them_is_left(work: Path) -> None:
-    for bind in step_tmp.made(work):
+    for bind in build_folder.make_step_tmp(work):
         Path(bind.split(":")[0], "left").touch()
-    step_tmp.clear(work)
+    build_folder.clear_step_tmp(work)
     assert list(work.iterdir()) == []

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sifwright.build.checks import disk_space, host_checks, network_checks
-from sifwright.build.request import base_image, local_base
+from sifwright.build.request import base_image
 from sifwright.errors import MachineError, Problem
 from sifwright.host.engines import apptainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from sifwright.build.estimate import BuildEstimate
+    from sifwright.build.forecast import BuildEstimate
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan
 
@@ -24,7 +24,7 @@ def check(
 ) -> Apptainer:
     """Return the engine that was found, or raise `MachineError` with everything that is missing."""
     problems = [*_engine_problems(found), *host_checks.problems(plan)]
-    base = local_base.problems(base_image.local_name(plan), plan.steps[0].layer.name)
+    base = base_image.overlay_problems(base_image.local_name(plan), plan.steps[0].layer.name)
     problems += [*base, *disk_space.problems(future.needs, future.output)]
     # Without the basics, a slow answer about the network would only hide them.
     problems = problems or list(network_checks.problems(plan, machine, future.first))

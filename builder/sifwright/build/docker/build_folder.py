@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.build.request import base_image, engine_image_id, local_base
+from sifwright.build.request import base_image
 from sifwright.build.request.inputs import Inputs
 from sifwright.catalog import image_name
 from sifwright.errors import BuildError, MachineError, PlanError, UsageError
@@ -88,7 +88,7 @@ def _local(plan: Plan) -> str:
             " docker-daemon:NAME:TAG; or build with 'sifwright build --engine docker'."
         )
         raise PlanError.of("a Dockerfile cannot start from a file", where=name, fix=fix)
-    found = local_base.digest(name)
+    found = base_image.digest_of_local(name)
     if not found:
         fix = "See 'docker images' for what it has, and whether it runs."
         raise MachineError.of("no engine of this machine has such an image", where=name, fix=fix)
@@ -98,7 +98,7 @@ def _local(plan: Plan) -> str:
 def _of_engine() -> str:
     """What tells skopeo which engine: by itself it knows Docker's usual socket only (1.9)."""
     with suppress(MachineError):
-        if (address := engine_image_id.address()).startswith("unix://"):
+        if (address := base_image.engine_address()).startswith("unix://"):
             return f" --dest-daemon-host {shlex.quote(address)}"
     return ""
 

@@ -1,28 +1,33 @@
-"""The image that a plan starts from, in the engine: the one place that knows how it gets there."""
+"""The base image of a plan: pulled, loaded or made, until the engine has it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shlex
-from dataclasses import asdict
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sifwright.build.docker import archives
-from sifwright.build.docker.import_tree import load_tree
-from sifwright.build.docker.load import load
+from sifwright.build.docker.image_archives import load, load_tree
 from sifwright.build.docker.make_usable import make_usable
-from sifwright.build.docker.pull import pull
-from sifwright.build.request import base_image, local_base
-from sifwright.catalog import image_name
-from sifwright.errors import MachineError, PlanError
+from sifwright.build.request import base_image
+from sifwright.catalog import image_name, mirrors
+from sifwright.errors import BuildError, MachineError, PlanError
+from sifwright.host.network import credentials
 from sifwright.render import oci_config
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
-    from sifwright.build.docker.docker_build import DockerBuild
+    from collections.abc import Callable
 
-__all__ = ["prepare_base"]
+    from sifwright.build.docker.docker_build import DockerBuild
+    from sifwright.host.network.registry import Reference
+
+__all__ = ["login", "prepare_base", "pull"]
+
+# Parts of a layer whose arrival is reported.
+_PARTS = 10
 
 
 def prepare_base(build: DockerBuild) -> str:
@@ -52,7 +57,7 @@ def _local(build: DockerBuild, start: oci_config.Local) -> str:
     if start.kind == image_name.DAEMON:
         return build.engine.identity(start.name) or _refuse(build, start.name)
     name = f"{start.kind}:{start.name}"
-    facts = [name, local_base.digest(name), build.surroundings]
+    facts = [name, base_image.digest_of_local(name), build.surroundings]
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     if found := build.known(key):
         return found
@@ -86,3 +91,61 @@ def _made(build: DockerBuild, host: str, start: oci_config.Debootstrap) -> str:
         words = ("debootstrap", start.suite)
         with build.ran(host, words, archive) as ran:
             return load_tree(build, build.engine.get(ran.container, f"{oci_config.ROOT}/."))
+
+
+def pull(build: DockerBuild, reference: Reference) -> str:
+    """Pull an image, by its digest where there is one; its id."""
+    name = str(reference)
+    build.context.watcher.timer.start("base image")
+    with build.context.log.open("a", encoding="utf-8") as log:
+        log.write(f"+ pull {name}\n")
+        build.engine.pull(name, login(reference), _Pull(lambda line: _tell(build, log.write, line)))
+    found = build.engine.identity(name)
+    if not found:
+        raise BuildError.of(
+            f"{build.engine} pulled another image than was asked for",
+            where=name,
+            fix=mirrors.NETWORK_FIX,
+        )
+    return found
+
+
+def _tell(build: DockerBuild, write: Callable[[str], int], line: str) -> None:
+    write(f"{line}\n")
+    build.context.watcher(line)
+
+
+def login(reference: Reference) -> dict[str, Any] | None:
+    """What the engine gets for the registry: name and password that we asked with, else a token.
+
+    None: nothing is said of logins, and podman looks for its own.
+    """
+    user, password = credentials.known(reference.registry)
+    if user:
+        return {"username": user, "password": password}
+    return credentials.token(reference.registry)
+
+
+@dataclass(kw_only=False)
+class _Pull:
+    """Makes lines of what an engine says of each layer: each part of it once."""
+
+    on_line: Callable[[str], None]
+    _said: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        layer, status = str(event.get("id", "")), str(event.get("status", "")).strip()
+        line = " ".join(word for word in (layer, status, _share(event)) if word)
+        if line and self._said.get(layer) != line:
+            self._said[layer] = line
+            self.on_line(line)
+
+
+def _share(event: dict[str, Any]) -> str:
+    """How much of a layer is there, in tenths."""
+    detail = event.get("progressDetail") or {}
+    total, current = detail.get("total") or 0, detail.get("current") or 0
+    if total <= 0:
+        return ""
+    tenth = min(current * _PARTS // total, _PARTS)
+    return f"{100 * tenth // _PARTS} % of {total / 1e6:.1f} MB"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import codecs
+import re
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from sifwright.build.docker import containers
 from sifwright.build.docker.archives import ENTER
-from sifwright.build.docker.step_output import StepOutput
 from sifwright.build.steps import build_folder
 from sifwright.errors import BuildError
 from sifwright.host.engines.docker import Container
@@ -18,16 +20,22 @@ from sifwright.render import build_files
 from sifwright.system.tempdirs import name_folder_in_errors, workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from typing import TextIO
 
     from sifwright.build.request.build_context import BuildContext
     from sifwright.host.engines.docker import Docker
 
-__all__ = ["REPOSITORY", "DockerBuild", "StepRun"]
+__all__ = ["REPOSITORY", "DockerBuild", "StepOutput", "StepRun"]
 
 # Each result of a step is an image of this name, tagged with the step's key.
 REPOSITORY = "sifwright/step"
+# Printed by render/templates/enter.sh; it is no line of the log. Any program of the
+# container can say the same, so what is named is a file of one folder and nothing else.
+_KEPT = re.compile(r"sifwright: kept ([A-Za-z0-9_-][A-Za-z0-9._-]{0,99}) ([A-Za-z0-9+/=]*)")
+# Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
+_ANY = "surrogateescape"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +66,7 @@ class DockerBuild:
 
     @property
     def surroundings(self) -> dict[str, str]:
-        """What decides a step's result beside the plan; see `stepkey.key`."""
+        """What decides a step's result beside the plan; see `step_key`."""
         around = {
             "processor": self.engine.processor,
             "engine": self.engine.product,
@@ -140,3 +148,43 @@ def _mount(bind: str) -> tuple[str, str, bool]:
     """From what Apptainer's --bind takes."""
     source, target, *options = bind.split(":")
     return source, target, "ro" in options
+
+
+@dataclass(kw_only=True)
+class StepOutput:
+    """Called with what comes, in whatever pieces; `kept` is name -> text."""
+
+    log: TextIO
+    on_line: Callable[[str], None]
+    kept: dict[str, str] = field(default_factory=dict)
+    _rest: str = ""
+    _decoder: codecs.IncrementalDecoder = field(
+        default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
+    )
+
+    def __call__(self, chunk: bytes) -> None:
+        *lines, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")
+        for line in lines:
+            self._line(line)
+
+    def end(self) -> None:
+        """What came last had no line break."""
+        if self._rest:
+            self._line(self._rest)
+            self._rest = ""
+
+    def _line(self, line: str) -> None:
+        match = _KEPT.fullmatch(line)
+        if match and (data := _decoded(match[2])) is not None:
+            self.kept[match[1]] = data
+            return
+        self.log.write(f"{line}\n")
+        self.log.flush()
+        self.on_line(line)
+
+
+def _decoded(text: str) -> str | None:
+    try:
+        return base64.b64decode(text, validate=True).decode(errors=_ANY)
+    except ValueError:
+        return None

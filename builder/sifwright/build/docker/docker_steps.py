@@ -15,7 +15,7 @@ from sifwright.build.docker.docker_build import DockerBuild
 from sifwright.build.docker.step_facts import StepRecord
 from sifwright.build.engine import Artifact
 from sifwright.build.request import base_image
-from sifwright.build.steps import step_key
+from sifwright.build.steps import cached_steps
 from sifwright.host.engines.docker import Container
 from sifwright.render import build_files, dockerfile, oci_config, singularity_metadata
 from sifwright.system.tempdirs import workspace
@@ -59,7 +59,7 @@ class DockerSteps:
             self.base = prepare_base(build)
         lower = below[-1].image if below else self.base
         kept = below[-1].record.kept_here(build.mirrors) if below else {}
-        key = step_key.key(step, build.surroundings, lower)
+        key = cached_steps.step_key(step, build.surroundings, lower)
         build.context.watcher.timer.start(step.layer.name)
         image = build.known(key)
         record = step_facts.read(image) if image else None

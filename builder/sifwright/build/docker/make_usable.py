@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sifwright.build.checks.host_checks import TEMPORARY_FIX
 from sifwright.build.docker import containers
 from sifwright.build.docker.docker_build import REPOSITORY
-from sifwright.build.docker.load import unnamed
-from sifwright.build.docker.tar_members import text
+from sifwright.build.docker.image_archives import text, unnamed
 from sifwright.errors import BuildError, PlanError
 from sifwright.host.engines.docker import Container
 from sifwright.images.sources.model import ARCHITECTURES

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.build.docker import containers
 from sifwright.build.docker.containers import container
-from sifwright.build.docker.import_tree import load_tree
+from sifwright.build.docker.image_archives import load_tree
 from sifwright.host.engines.docker import Container
 
 if TYPE_CHECKING:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import InitVar, dataclass, field
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
 
 from sifwright.build.cache.leases import lease
-from sifwright.build.downloads import local_index, resolve_wheels, wheels
+from sifwright.build.downloads import resolve_wheels, wheels
 from sifwright.build.downloads.download_cache import CONTENT, open_store
 from sifwright.build.downloads.fetch import File, NotFetched, fetch
 from sifwright.catalog import mirrors
@@ -43,7 +46,7 @@ _JOIN_SECONDS = 2.0
 class _StepDownloads:
     """What a step wants, each file as it comes.
 
-    `whole`: see `wheels.Locked`, `foreign`: see `resolving.Answer`.
+    `whole`: see `LockedWheels`, `foreign`: see `ResolvedLock`.
     """
 
     wheels: Mapping[Wheel, Future[CacheEntry]] = field(default_factory=dict)
@@ -117,7 +120,7 @@ class Prefetcher:
             return None
         folder = self._folders.enter_context(self.store.folder())
         with cache_errors.translate_errors(self.store.root):
-            local_index.write(folder, ready, sources)
+            _write_index(folder, ready, sources)
         return folder
 
     def _found(self, number: int) -> _StepDownloads:
@@ -247,3 +250,25 @@ def _address(source: StepSource) -> str:
     is_sdist = source.kind == "pip"
     found = upstream.sdist_of(source.url, source.version).address if is_sdist else source.url
     return mirrors.load().redirect(found, *mirrors.DOWNLOADS)
+
+
+# An index, and not a folder for find-links: if several places have a wheel, pip takes the last
+# index, and a folder of find-links before any index (tried with pip 20.3 to 26.3).
+def _write_index(
+    folder: Path, wheels: Mapping[Wheel, CacheEntry], sources: Mapping[str, CacheEntry]
+) -> None:
+    """Link the files into a folder on the cache's file system; `sources` are by their sha256."""
+    for wheel, entry in wheels.items():
+        place = folder / "wheels" / wheel.package
+        place.mkdir(parents=True)
+        os.link(entry.file(CONTENT), place / wheel.name)
+        (place / "index.html").write_text(_page(wheel))
+    for sha256, entry in sources.items():
+        (folder / "sources").mkdir(exist_ok=True)
+        os.link(entry.file(CONTENT), folder / "sources" / sha256)
+
+
+def _page(wheel: Wheel) -> str:
+    """As PEP 503 has it; pip compares the file with the digest."""
+    link = f"{quote(wheel.name)}#sha256={wheel.sha256}"
+    return f'<!DOCTYPE html><html><body><a href="{link}">{escape(wheel.name)}</a></body></html>\n'

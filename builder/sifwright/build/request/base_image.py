@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.build.request import local_base
 from sifwright.catalog import image_name, mirrors
 from sifwright.catalog.mirrors import MirrorRule
+from sifwright.errors import MachineError, Problem, SifwrightError
 from sifwright.host.network import registry
 from sifwright.render import bootstrap
+from sifwright.system import file_digests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from sifwright.catalog.model import Site
     from sifwright.host.network.registry import Reference
+    from sifwright.images.sif.sif_file import SifImage
     from sifwright.plan.model import Plan
 
-__all__ = ["BaseImage", "base_image_of", "local_digest", "local_name", "redirected_reference"]
+__all__ = [
+    "BaseImage",
+    "base_image_of",
+    "digest_of_local",
+    "engine_address",
+    "engine_image_id",
+    "local_digest",
+    "local_file",
+    "local_name",
+    "overlay_problems",
+    "redirected_reference",
+    "refuse_overlays",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,7 +81,7 @@ def redirected_reference(site: Site, name: str) -> Reference:
 def local_name(plan: Plan) -> str:
     """What of this machine a plan starts from; empty if it starts from something else.
 
-    A SIF by its path, anything else with its kind before it: see `localbase`.
+    A SIF by its path, anything else with its kind before it: see `image_name`.
     """
     lines = bootstrap.header(plan.steps[0])
     kind, name = lines.get("Bootstrap", ""), lines.get("From", "")
@@ -76,8 +91,89 @@ def local_name(plan: Plan) -> str:
 
 
 def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
-    """Which one it is: `localbase.digest`; empty if a plan starts from something else.
+    """Which one it is: `digest_of_local`; empty if a plan starts from something else.
 
     `from_disk`: of its bytes as they are now, whatever is remembered.
     """
-    return local_base.digest(local_name(plan), from_disk=from_disk)
+    return digest_of_local(local_name(plan), from_disk=from_disk)
+
+
+def local_file(name: str) -> Path | None:
+    """The file of that name that says which image it is, if it is there.
+
+    `name` is the path of a SIF, else it has the kind before it: see `imagename`.
+    """
+    kind, place = image_name.split(name)
+    path = Path(name if kind == image_name.REGISTRY else place)
+    # It names all else in the folder by digests, which are compared while that is read.
+    path = path / "index.json" if kind == "oci" else path
+    return path if name and path.is_file() else None
+
+
+def digest_of_local(name: str, *, from_disk: bool = False) -> str:
+    """Its sha256, or the id that Docker Engine gives it; empty if there is no such thing.
+
+    `from_disk`: of its bytes as they are now, whatever is remembered.
+    """
+    kind, place = image_name.split(name)
+    if kind == image_name.DAEMON:
+        return engine_image_id(place)
+    path = local_file(name)
+    if path is None:
+        return ""
+    return file_digests.read(path) if from_disk else file_digests.sha256(path)
+
+
+def overlay_problems(name: str, layer: str) -> Iterator[Problem]:
+    """Yield that the base has overlays: the engine takes the first partition (tried on 1.4.5).
+
+    It says nothing of the others and ends with 0. What is no SIF, it refuses itself.
+    """
+    path = local_file(name)
+    if path is None:
+        return
+    from sifwright.images.sif import sif_file  # noqa: PLC0415  # most images start from no file
+
+    try:
+        found = sif_file.read(path)
+    except sif_file.SifError:
+        return
+    if count := _overlays(found):
+        yield Problem(
+            where=str(path),
+            what=f"layer '{layer}' starts from it, and would take the first of its"
+            f" {count + 1} partitions only",
+            fix=f"sifwright flatten {path} NEW.sif, and start from NEW.sif"
+            " (or build it with --layout flat).",
+        )
+
+
+def refuse_overlays(name: str, layer: str) -> None:
+    """Raise `MachineError` for such a base."""
+    if found := list(overlay_problems(name, layer)):
+        raise MachineError(*found)
+
+
+def _overlays(found: SifImage) -> int:
+    others = (one for one in found.descriptors if one.is_overlay and not one.is_squashfs)
+    return len(found.partitions[1:]) + sum(1 for _ in others)
+
+
+def engine_address() -> str:
+    """Where the engine answers; empty if there is none."""
+    from sifwright.host.engines.docker import find_engine  # noqa: PLC0415  # most images start from none
+
+    return next(iter(find_engine.addresses()), "")
+
+
+def engine_image_id(name: str) -> str:
+    """The id (sha256:…) of an image; empty if there is none, or no engine that could be asked.
+
+    Whoever goes on from it asks again, and says why there is none.
+    """
+    from sifwright.images.sources import docker_engine  # noqa: PLC0415  # as above
+
+    try:
+        return docker_engine.identity(name)
+    except SifwrightError:
+        return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sifwright.build.request import base_image, local_base
+from sifwright.build.request import base_image
 from sifwright.render.definition import digest
 
 if TYPE_CHECKING:
@@ -41,5 +41,5 @@ def expected_record(plan: Plan, options: BuildOptions) -> dict[str, str]:
         "layout": options.layout,
         **({"tested": "all"} if options.tests == "all" else {}),
         **({"steps": options.engine} if options.engine != "apptainer" else {}),
-        "base_sha256": local_base.digest(base_image.local_name(plan)),
+        "base_sha256": base_image.digest_of_local(base_image.local_name(plan)),
     }

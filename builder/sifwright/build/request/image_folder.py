@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sifwright.build.request import engine_image_id
+from sifwright.build.request import base_image
 from sifwright.errors import SifwrightError
 from sifwright.images.sif.sif_file import known_fingerprint
 from sifwright.system import files
@@ -83,7 +83,9 @@ class ImageFolder:
         """Raise `ValueError` if the image or its texts are not those of the record."""
         if not self._fits(record):
             raise ValueError("the files beside it are of another build")
-        identity = engine_image_id.image_id(self.tag) if self.tag else known_fingerprint(self.link)
+        identity = (
+            base_image.engine_image_id(self.tag) if self.tag else known_fingerprint(self.link)
+        )
         if identity != record["image_id" if self.tag else "sif_fingerprint"]:
             raise ValueError("the image is not the one that was built")
 

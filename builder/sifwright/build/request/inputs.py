@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sifwright.build.cache.store import Store
-from sifwright.build.request import base_image, engine_image_id, first_use, local_base
+from sifwright.build.request import base_image, first_use
 from sifwright.build.request.first_use import SourceDigest
 from sifwright.catalog import image_name
 from sifwright.errors import MachineError
@@ -27,7 +27,7 @@ __all__ = ["Inputs"]
 class Inputs:
     """`record` is what was used by earlier builds; `digest` says which base image it is now.
 
-    `local` is what of this machine the plan starts from, if it does: `baseimage.local_name`.
+    `local` is what of this machine the plan starts from, if it does: `base_image.local_name`.
     """
 
     record: dict[str, str]
@@ -75,13 +75,13 @@ class Inputs:
     def header(self) -> Mapping[str, str]:
         """What is checked is what is built: by its digest a base image cannot change in between."""
         if image_name.split(self.local)[0] == image_name.DAEMON:
-            return {"From": local_base.digest(self.local)}
+            return {"From": base_image.digest_of_local(self.local)}
         return {"From": str(self.base.reference.at(self.digest))} if self.base else {}
 
     @property
     def environment(self) -> Mapping[str, str]:
         if image_name.split(self.local)[0] == image_name.DAEMON:
-            return {"DOCKER_HOST": engine_image_id.address()}
+            return {"DOCKER_HOST": base_image.engine_address()}
         return self.base.environment if self.base else {}
 
     @property

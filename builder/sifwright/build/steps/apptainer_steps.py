@@ -140,7 +140,7 @@ def _sandbox(
         log=context.log,
         temporary=context.work,
         downloads=downloads,
-        aside=background,
+        background=background,
     )
 
 
@@ -151,7 +151,7 @@ def cached_steps(plan: Plan, inputs: Inputs, store: Store) -> CachedSteps:
 
 
 def _surroundings(plan: Plan, inputs: Inputs) -> dict[str, str]:
-    """Return what decides the bytes of every step beside the plan; see `step_key.key`.
+    """Return what decides the bytes of every step beside the plan; see `step_key`.
 
     A step with one uid gives the same result, unless a program in it did without another uid.
     """

@@ -7,25 +7,31 @@ step's result, because a later build finds the result in the cache and still nee
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
-from pathlib import Path
+import stat
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from sifwright.build.checks.host_checks import TEMPORARY_FIX
-from sifwright.build.steps import safe_read
+from sifwright.errors import BuildError
+from sifwright.images.contents.image_tree import resolve_links
 from sifwright.render import build_files
 from sifwright.render.singularity_metadata import ENVIRONMENT, LABELS, BaseMetadata
-from sifwright.system.tempdirs import name_folder_in_errors
+from sifwright.system.tempdirs import name_folder_in_errors, remove
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sifwright.catalog.model import LayerFile
     from sifwright.plan.model import Plan
 
 __all__ = [
     "base_metadata",
+    "clear_step_tmp",
+    "make_step_tmp",
     "mirrors",
     "modes",
     "moved",
@@ -37,7 +43,14 @@ __all__ = [
 
 _KEPT = "kept"
 # Folders that the image's metadata lies in: the last layer must not give them other modes.
-_FOLDERS = ("", ".singularity.d", ".singularity.d/env", "opt", "opt/sifwright")
+_METADATA_FOLDERS = ("", ".singularity.d", ".singularity.d/env", "opt", "opt/sifwright")
+# To go through a folder, which need not be one that we may list.
+_ENTER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
+_FIX = "The step, or the image it starts from, has to leave a plain one there."
+_PLACES = {"tmp": "/tmp", "var-tmp": "/var/tmp"}  # noqa: S108  # of the image
+_STEP_TMP = "step-tmp"
+# Anybody writes there, and removes only what is theirs.
+_MODE = 0o1777
 
 
 def prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> None:
@@ -73,7 +86,7 @@ def settings(build: Path, machine: Path) -> None:
 
 def read(root: Path) -> dict[str, str]:
     """What the step left for later ones: name -> text; the build's folder is in `root`."""
-    return safe_read.texts(root, f"{build_files.BUILD}/{_KEPT}")
+    return _read_texts(root, f"{build_files.BUILD}/{_KEPT}")
 
 
 def mirrors(header: Mapping[str, str]) -> dict[str, str]:
@@ -95,15 +108,15 @@ def moved(
 
 def modes(tree: Path) -> dict[str, int]:
     """The modes of those folders that a step's changes hold, of the ones that metadata lies in."""
-    found = {name: safe_read.mode(tree, name) for name in _FOLDERS}
+    found = {name: _read_mode(tree, name) for name in _METADATA_FOLDERS}
     return {name: mode for name, mode in found.items() if mode is not None}
 
 
 def base_metadata(tree: Path) -> BaseMetadata:
     """What the engine wrote into the tree of the first step."""
     return BaseMetadata(
-        labels=json.loads(safe_read.text(tree, LABELS) or "{}"),
-        environment=safe_read.text(tree, ENVIRONMENT) or "",
+        labels=json.loads(_read_text(tree, LABELS) or "{}"),
+        environment=_read_text(tree, ENVIRONMENT) or "",
     )
 
 
@@ -122,3 +135,128 @@ def _make_folder(path: Path) -> None:
         _make_folder(path.parent)
         path.mkdir()
         path.chmod(0o755)
+
+
+# No link is followed: it would lead to a file of this machine, whose text would get into the cache,
+# to later steps and into the image. Paths are those in the image.
+def _read_text(root: Path, path: str) -> str | None:
+    """The text of a file; None if it is not there. Raises `BuildError` if it is no plain file."""
+    parent, name = os.path.split(path)
+    with _translate_errors(path):
+        try:
+            with _folder(root, parent) as near:
+                return _read(near, name).decode()
+        except FileNotFoundError:
+            return None
+
+
+def _read_texts(root: Path, path: str) -> dict[str, str]:
+    """Those of the plain files in a folder, by name; nothing of what else is there.
+
+    Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
+    """
+    with _translate_errors(path):
+        try:
+            with _folder(root, path) as folder:
+                names = [name for name in _names(folder) if _is_plain(folder, name)]
+                return {
+                    name: _read(folder, name).decode(errors="surrogateescape") for name in names
+                }
+        except FileNotFoundError:
+            return {}
+
+
+def _read_mode(root: Path, path: str) -> int | None:
+    """The mode of a folder; None if there is none at this path."""
+    with _translate_errors(path):
+        try:
+            with _folder(root, path) as folder:
+                return stat.S_IMODE(os.fstat(folder).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+@contextmanager
+def _folder(root: Path, path: str) -> Iterator[int]:
+    """Yield the descriptor of a folder; raises `NotADirectoryError` for a link on the way."""
+    folder = os.open(root, _ENTER)
+    try:
+        for name in PurePosixPath(path.lstrip("/")).parts:
+            above, folder = folder, os.open(name, _ENTER, dir_fd=folder)
+            os.close(above)
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _names(folder: int) -> list[str]:
+    near = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+    try:
+        return sorted(os.listdir(near))  # noqa: PTH208  # a descriptor
+    finally:
+        os.close(near)
+
+
+def _is_plain(folder: int, name: str) -> bool:
+    return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+
+
+def _read(folder: int, name: str) -> bytes:
+    # Asked first: a pipe lets whoever opens it wait, and a device may do more.
+    if not _is_plain(folder, name):
+        raise OSError("is no plain file")
+    with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder), "rb") as file:  # noqa: PTH123  # a descriptor
+        return file.read()
+
+
+@contextmanager
+def _translate_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except NotADirectoryError:
+        raise _problem(path, "lies behind a link, or what is no folder") from None
+    except UnicodeDecodeError:
+        raise _problem(path, "is no text in UTF-8") from None
+    except OSError as error:
+        raise _problem(path, f"cannot be read: {error.strerror or error}") from None
+
+
+def _problem(path: str, what: str) -> BuildError:
+    return BuildError.of(what, where=f"/{path.lstrip('/')} in the image", fix=_FIX)
+
+
+# The engine shows the machine's own /tmp and /var/tmp, in which others work. Many recipes end with
+# `rm -rf /tmp/*`, so a step gets empty folders of its own.
+def make_step_tmp(work: Path, tree: Path | None = None) -> list[str]:
+    """Make them in a folder for a step, and return what the engine is to bind.
+
+    In a `tree` only for those that are there: nothing is made in it to bind to.
+    """
+    return [
+        f"{_make_open_folder(work / _STEP_TMP / name)}:{place}"
+        for name, place in _PLACES.items()
+        if tree is None or _is_folder(tree, place)
+    ]
+
+
+def _is_folder(tree: Path, place: str) -> bool:
+    """Whether the image has a folder there; links lead where they lead in the image."""
+
+    def link(path: str) -> str | None:
+        here = tree / path
+        return str(here.readlink()) if here.is_symlink() else None
+
+    found = resolve_links(place, link)
+    return bool(found) and (tree / found).is_dir()
+
+
+def clear_step_tmp(work: Path) -> None:
+    """Remove them: what a step leaves there takes room, and its files may be anybody's."""
+    remove(work / _STEP_TMP)
+
+
+def _make_open_folder(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    # Not of mkdir, whose mode the umask takes from.
+    folder.chmod(_MODE)
+    return folder

@@ -1,21 +1,26 @@
-"""Which results in the step cache are those of a plan's steps."""
+"""The results of steps in the cache: their keys, and those of a plan that are there."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from sifwright.build.layers.pack import BYTES_PER_FILE, SQUASHFS
 from sifwright.build.request.first_use import SourceDigest
-from sifwright.build.steps import step_key
+from sifwright.render import build_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sifwright.build.cache.store import CacheEntry, Store
     from sifwright.plan.model import Plan, Step
 
-__all__ = ["CachedSteps", "unpacked", "used"]
+__all__ = ["OPTION", "CachedSteps", "step_inputs", "step_key", "unpacked", "used"]
+
+OPTION = "option "
 
 
 def used(entry: CacheEntry) -> list[SourceDigest]:
@@ -31,7 +36,7 @@ def unpacked(entry: CacheEntry) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedSteps:
-    """`surroundings` are those of `stepkey.key`.
+    """`surroundings` are those of `step_key`.
 
     `record` is what the image's sources without a pin were when they were first used: a result
     that was made from something else is not this image's, though all that was decided is the same.
@@ -44,10 +49,10 @@ class CachedSteps:
     def key(self, step: Step, below: Sequence[CacheEntry]) -> str:
         """The key of a step's result, on the results of the steps before it."""
         digest = below[-1].digest(SQUASHFS) if below else ""
-        plain = step_key.key(step, self.surroundings, digest)
+        plain = step_key(step, self.surroundings, digest)
         found = self.store.peek(plain)
         held = self._held(found) if found else {}
-        return step_key.key(step, {**self.surroundings, **held}, digest) if held else plain
+        return step_key(step, {**self.surroundings, **held}, digest) if held else plain
 
     def leading(self, plan: Plan) -> list[CacheEntry]:
         """The results of the first steps that look whole, up to one that is not there."""
@@ -64,3 +69,46 @@ class CachedSteps:
         sources = used(entry)
         expected = {one.key: self.record.get(one.key, one.digest) for one in sources}
         return expected if any(expected[one.key] != one.digest for one in sources) else {}
+
+
+def step_key(step: Step, surroundings: Mapping[str, str], below: str) -> str:
+    """The key of a step's result.
+
+    A step id covers the step and the decisions of those before it; `below` is the digest of what
+    the step before made, so that results of different builds are never mixed. `surroundings` is
+    what else decides the bytes: the base image as it is now, the processor, the compression.
+    sifwright's own programs that run a step belong to it as well.
+    """
+    facts = {**surroundings, "step": step.id, "below": below, "programs": _programs()}
+    return _digest(json.dumps(facts, sort_keys=True).encode())
+
+
+def step_inputs(step: Step, surroundings: Mapping[str, str]) -> dict[str, str]:
+    """What a step depends on, beside the steps before it: name -> value, or digest of a file."""
+    return {**surroundings, "sifwright's programs": _programs(), **dict(_own(step))}
+
+
+def _own(step: Step) -> Iterator[tuple[str, str]]:
+    layer = step.layer
+    yield "install.sh", _digest(layer.install.encode())
+    for line in layer.bootstrap:
+        yield f"bootstrap {line.keyword}", line.literal or f"option {line.option}"
+    for rule in layer.env:
+        yield f"env {rule.name}", f"{rule.action} {rule.value}"
+    for file in step.files:
+        yield file.path, f"{_digest(file.data)} {file.executable}"
+    for source in step.sources:
+        yield f"source {source.name}", json.dumps(asdict(source), sort_keys=True)
+    for name, value in step.options.items():
+        yield f"{OPTION}{name}", value.text
+
+
+@cache
+def _programs() -> str:
+    files = [(file.path, _digest(file.data)) for file in build_files.programs()]
+    setup = build_files.package_text("render/templates/setup.sh")
+    return _digest(json.dumps([setup, *files]).encode())
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

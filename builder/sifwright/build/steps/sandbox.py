@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sifwright.build.checks import disk_space, host_checks
 from sifwright.build.layers.merge_layers import merge
 from sifwright.build.layers.pack import SQUASHFS, PackOptions, WorkTree
-from sifwright.build.steps import build_folder, step_tmp
+from sifwright.build.steps import build_folder
 from sifwright.build.steps.cached_steps import unpacked
 from sifwright.catalog import image_name
 from sifwright.errors import BuildError, MachineError
@@ -49,12 +49,11 @@ class StepRun:
 
 @dataclass(kw_only=True, slots=True)
 class Sandbox:
-    """What running steps takes.
+    """The tree or the overlay that steps run in.
 
-    `base` is the definition file of the first step, `mirrors` are where this machine finds Debian's
-    packages (`keptfiles.mirrors`), `environment` is the engine's. Trees are below `temporary`, to
-    be removed by whoever made it. `downloads` fetches what the steps download, if anything does.
-    `aside` has one worker: it removes trees.
+    `base` is the definition file of the first step, `mirrors` are those of `build_folder.mirrors`,
+    `environment` is the engine's. Trees are below `temporary`, whose maker removes it. `downloads`
+    fetches files for the steps. `background` has one worker, which removes trees.
     """
 
     plan: Plan
@@ -67,7 +66,7 @@ class Sandbox:
     log: Path
     temporary: Path
     downloads: Prefetcher | None
-    aside: Executor
+    background: Executor
     _holds: tuple[str, str] | None = field(default=None, init=False)
     _removal: Future[None] | None = field(default=None, init=False)
 
@@ -100,7 +99,7 @@ class Sandbox:
     def discard(self) -> None:
         """Have the tree removed while the caller goes on: the files of an image take seconds."""
         self._holds = None
-        self._removal = self.aside.submit(self._remove)
+        self._removal = self.background.submit(self._remove)
 
     @property
     def is_clearing(self) -> bool:
@@ -148,7 +147,7 @@ class Sandbox:
 
         Raises `MachineError` if it stays: what was in it would be in the other one, too.
         """
-        self.aside.submit(self._remove).result()
+        self.background.submit(self._remove).result()
         if self._tree.exists():
             what = "cannot be removed, and another step needs the place"
             raise MachineError.of(what, where=str(self._tree), fix=host_checks.TEMPORARY_FIX)
@@ -170,7 +169,7 @@ class Sandbox:
         self._clear()
         definition = work / "base.def"
         definition.write_text(self.base)
-        binds = [*step_tmp.made(work), *self.settings.binds]
+        binds = [*build_folder.make_step_tmp(work), *self.settings.binds]
         self._run(self.engine.sandbox_command(definition, self._tree, binds=binds), work)
         self._give_to_owners()
         return self._live(work, build_folder.read(self._tree))
@@ -191,7 +190,7 @@ class Sandbox:
     def _inside(self, number: int, work: Path, script: str) -> list[str]:
         """The command that runs a script of the build's own folder in the tree."""
         inside = f"{build_files.BUILD}/{script}"
-        binds = [*step_tmp.made(work, self._tree), *self._binds(number, work)]
+        binds = [*build_folder.make_step_tmp(work, self._tree), *self._binds(number, work)]
         return self.engine.inside_command(self._tree, inside, binds=binds)
 
     def _overlaid(self, below: Sequence[CacheEntry], work: Path, script: str) -> list[str]:
@@ -200,7 +199,7 @@ class Sandbox:
         overlay.mkdir()
         layers = [entry.file(SQUASHFS) for entry in below]
         inside = f"{build_files.BUILD}/{script}"
-        binds = [*step_tmp.made(work), *self._binds(len(below), work)]
+        binds = [*build_folder.make_step_tmp(work), *self._binds(len(below), work)]
         return self.engine.step_command(layers, overlay, inside, binds=binds)
 
     def _build_folder(self, number: int, below: CacheEntry, work: Path) -> None:
@@ -231,7 +230,7 @@ class Sandbox:
         environment = {**self.environment, **own}
         words = [*user_namespace.around(self.owners, self._tree), *command]
         status = processes.stream(words, log=self.log, on_line=self.watcher, env=environment)
-        step_tmp.clear(work)
+        build_folder.clear_step_tmp(work)
         if status != 0:
             raise BuildError(self.watcher.problem(f"{self.engine.product} failed"))
         self.watcher.say_refused()

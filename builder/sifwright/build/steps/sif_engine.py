@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.build import test
 from sifwright.build.engine import Artifact
-from sifwright.build.steps import step_tmp
+from sifwright.build.steps import build_folder
 from sifwright.errors import BuildError, MachineError
 from sifwright.images.sif import sif_file
 from sifwright.system import processes, user_namespace
@@ -83,7 +83,7 @@ class WholeDefinition(SifEngine):
         context = self.context
         definition = context.work / f"{context.plan.image.name}.def"
         definition.write_text(context.definition)
-        binds = [*step_tmp.made(context.work), *context.settings.binds]
+        binds = [*build_folder.make_step_tmp(context.work), *context.settings.binds]
         command = self.apptainer.build_command(
             definition, self.sif, compression=compression, binds=binds
         )

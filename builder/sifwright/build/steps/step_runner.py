@@ -1,7 +1,7 @@
 """Run the steps of a plan one by one, each on what those before it made, and keep what each made.
 
 A step's result is a squashfs file of what it changed. It is cached under a key of all that decides
-it (stepkey.py), so that a build runs only what is not there yet.
+it (cached_steps.py), so that a build runs only what is not there yet.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sifwright.build.cache.leases import lease
 from sifwright.build.engine import DamagedResultError
 from sifwright.build.layers.pack import LISTING, PackedLayer, PackOptions, WorkTree, pack
 from sifwright.build.request import base_image
-from sifwright.build.steps import build_folder, step_key
+from sifwright.build.steps import build_folder, cached_steps
 from sifwright.errors import BuildError, SifwrightError
 from sifwright.render import bootstrap, build_files
 from sifwright.system import ids
@@ -216,7 +216,7 @@ class StepRunner:
             "site": self.plan.site.name,
             "image": self.plan.image.name,
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
-            "inputs": step_key.inputs(step, self.cached.surroundings),
+            "inputs": cached_steps.step_inputs(step, self.cached.surroundings),
             "mirrors": self.sandbox.mirrors,
             "kept": ran.kept,
             "folders": build_folder.modes(ran.tree),

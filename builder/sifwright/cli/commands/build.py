@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Literal
 
 from sifwright.build.checks import build_place
-from sifwright.build.request import base_image, local_base
+from sifwright.build.request import base_image
 from sifwright.build.request.build_options import BuildOptions, expected_record
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
@@ -64,7 +64,7 @@ def run(arguments: Namespace) -> None:
         _build(plan, output, progress, options)
     else:
         # Earlier versions built from such a base: that image lacks most of it.
-        local_base.refuse(base_image.local_name(plan), plan.steps[0].layer.name)
+        base_image.refuse_overlays(base_image.local_name(plan), plan.steps[0].layer.name)
     result = _image_result if output.tag else _sif_result
     for line in result(plan, output, "built" if is_new else "up to date"):
         progress.note(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright.build import estimate
+from sifwright.build import forecast
 from sifwright.build.checks import build_place, disk_space, preflight
 from sifwright.build.layers import squashfs_tools
 from sifwright.build.request import host_settings
@@ -39,7 +39,7 @@ def run(arguments: Namespace) -> None:
         say(line)
     lint.refuse_image(plan, project_folder(arguments.project) / "defs")
     folder = output_of(arguments, plan).folder
-    future = estimate.estimate_cold_build(plan, folder)
+    future = forecast.estimate_cold_build(plan, folder)
     engine = preflight.check(apptainer.find(), plan, host_settings.values(plan), future)
     say(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
     if why := ids.why_one():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from sifwright.build import estimate, forecast
+from sifwright.build import forecast
 from sifwright.build.checks import disk_space
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, resolve_plan
@@ -54,7 +54,7 @@ def show(plan: Plan, folder: Path, *, explain: bool) -> None:
     for line in _lines(plan, explain=explain):
         say(line)
     if not explain:
-        found = estimate.forecast_steps(plan, folder)
+        found = forecast.forecast_steps(plan, folder)
         say("")
         print_table(_table(found))
         for line in _summaries(found, folder):
@@ -80,7 +80,7 @@ def _cells(outlook: StepForecast) -> Iterator[str]:
 
 def _document(plan: Plan, output: Path) -> dict[str, object]:
     """Return the plan and its forecast as plain data (docs/reference/plan-json.md)."""
-    found = estimate.forecast_steps(plan, output)
+    found = forecast.forecast_steps(plan, output)
     needs = _needs(found).document()
     return {**plan_document(plan), "forecast": {**forecast.document(found), "needs": needs}}
 

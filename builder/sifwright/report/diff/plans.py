@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "LayerChange", "PlanChanges", "compare"]
 
-# Inputs of a step (stepkey.py) that no plan decides; options and sources are in its document.
+# Inputs of a step (cached_steps.py) that no plan decides; options and sources are in its document.
 _SURROUNDINGS = {"processor", "compression", "base image", "sifwright's programs"}
 
 

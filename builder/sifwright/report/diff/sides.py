@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sifwright.build.cache.store import Store
-from sifwright.build.steps import step_key
+from sifwright.build.steps import cached_steps
 from sifwright.errors import MachineError, UsageError, quoted
 from sifwright.images.contents.layer_stack import topmost
 from sifwright.plan import plan_file
@@ -98,7 +98,7 @@ def _of_sif(path: Path) -> Side:
 
 
 def _inputs_of(plan: Plan) -> dict[str, dict[str, str]]:
-    return {step.id: step_key.inputs(step, {}) for step in plan.steps}
+    return {step.id: cached_steps.step_inputs(step, {}) for step in plan.steps}
 
 
 def _inputs_in_cache(plan: PlanFacts) -> dict[str, Mapping[str, str]]:
