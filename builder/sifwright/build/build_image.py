@@ -24,15 +24,13 @@ if TYPE_CHECKING:
 
     from sifwright.build.engine import StepEngine
     from sifwright.build.request.build_context import BuildContext
-    from sifwright.build.request.build_options import BuildOptions
-    from sifwright.build.request.image_folder import ImageFolder
-    from sifwright.plan.model import Plan
+    from sifwright.build.request.build_request import BuildRequest
     from sifwright.system.progress import Progress
 
 __all__ = ["build_image"]
 
 
-def build_image(plan: Plan, output: ImageFolder, progress: Progress, options: BuildOptions) -> None:
+def build_image(request: BuildRequest, progress: Progress) -> None:
     """Build the image, test it and publish it.
 
     Raises `MachineError` before anything is written, `BuildError` or `TestError` later. Whatever
@@ -41,10 +39,10 @@ def build_image(plan: Plan, output: ImageFolder, progress: Progress, options: Bu
     with (
         _ReportIfStopped() as report,
         Timer(progress) as timer,
-        prepare_build(plan, output, timer, options) as context,
+        prepare_build(request, timer) as context,
         open_engine(context) as engine,
     ):
-        artifact = assemble_image(engine, len(plan.steps))
+        artifact = assemble_image(engine, len(request.plan.steps))
         passed = run_tests(context, engine, artifact)
         publish(context, artifact, passed)
         engine.name(artifact)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sifwright.build.cache.store import CacheEntry
     from sifwright.build.checks.disk_space import DiskNeeds, Way
-    from sifwright.build.request.build_options import BuildOptions
+    from sifwright.build.request.build_request import BuildOptions
     from sifwright.build.steps.cached_steps import CachedSteps
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan, Step

@@ -5,14 +5,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sifwright.build import forecast
-from sifwright.build.checks import disk_space, host_checks, network_checks, preflight
+from sifwright.build.checks import disk_space, host_checks, preflight
+from sifwright.build.forecast import estimate_build
 from sifwright.build.request import first_use, host_settings
 from sifwright.build.request.build_context import BuildContext
-from sifwright.build.request.build_options import expected_record
 from sifwright.build.request.inputs import Inputs
 from sifwright.build.request.output_parser import OutputParser
-from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
 from sifwright.host.network import pip_settings
 from sifwright.render.definition import definition, require_header
@@ -23,49 +21,46 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from sifwright.build.request.build_options import BuildOptions
+    from sifwright.build.request.build_request import BuildRequest
     from sifwright.build.request.host_settings import Settings
-    from sifwright.build.request.image_folder import ImageFolder
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.host.engines.docker import Docker
-    from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress, Timer
 
 __all__ = ["prepare_build"]
 
 
 @contextmanager
-def prepare_build(
-    plan: Plan, output: ImageFolder, timer: Timer, options: BuildOptions
-) -> Iterator[BuildContext]:
+def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]:
     """Check the machine, and yield the context of a build; its folders are removed afterwards.
 
     Raises `MachineError` before anything is written.
     """
-    expected, facts = expected_record(plan, options), host_settings.values(plan)
+    plan, output = request.plan, request.output
+    facts = host_settings.values(plan)
     require_header(plan, facts)
     timer.start("check this machine")
     pip_settings.ask_ahead()
-    docker = _find_docker(plan, options, timer.progress)
+    docker = _find_docker(request, timer.progress)
     # Before free space is measured.
     remove_stale(output.folder, host_checks.temporary_root(), cache_folder.root())
-    engine = _check(plan, output, facts, timer.progress, options)
+    engine = _check(request, facts, timer.progress)
     inputs = Inputs.of(plan, output.pins_folder, timer.progress.note)
     # The first folder is on the file system of the output, so that publishing is a rename.
     with workspace(output.folder) as made, workspace(host_checks.temporary_root()) as work:
         header = {**facts, **inputs.header}
         context = BuildContext(
             plan=plan,
+            output=output,
+            options=request.options,
+            expected=request.expected,
             definition=definition(plan, header),
             header=header,
-            expected=expected,
             inputs=inputs,
             settings=_settings(work, inputs, docker),
-            output=output,
             made=made,
             work=work,
             watcher=OutputParser(timer=timer, fix=f"Whole log: {output.log}"),
-            options=options,
             apptainer=engine,
             docker=docker,
         )
@@ -73,31 +68,24 @@ def prepare_build(
             yield context
 
 
-def _find_docker(plan: Plan, options: BuildOptions, progress: Progress) -> Docker | None:
+def _find_docker(request: BuildRequest, progress: Progress) -> Docker | None:
     """Return the engine that runs the steps in place of Apptainer, if the build wants one."""
-    if options.engine != "docker":
+    if request.options.engine != "docker":
         return None
     from sifwright.build.docker.usable_engine import find_usable  # noqa: PLC0415  # loads the SDK
 
-    return find_usable(plan, progress)
+    return find_usable(request.plan, progress)
 
 
-def _check(
-    plan: Plan,
-    output: ImageFolder,
-    facts: Mapping[str, str],
-    progress: Progress,
-    options: BuildOptions,
-) -> Apptainer | None:
+def _check(request: BuildRequest, facts: Mapping[str, str], progress: Progress) -> Apptainer | None:
     """Return Apptainer, if a SIF is to be made; raise `MachineError` with all that is missing."""
-    if options.format == "image":
-        if problems := list(network_checks.problems(plan, facts)):
-            raise MachineError(*problems)
+    if request.options.format == "image":
+        preflight.check_network(request.plan, facts)
         return None
     found = apptainer.find()
-    future = forecast.estimate_build(plan, output.folder, found, options)
-    engine = preflight.check(found, plan, facts, future)
-    for line in (disk_space.summary_line(future.needs, output.folder), future.aged):
+    future = estimate_build(request.plan, request.output.folder, found, request.options)
+    engine = preflight.check(found, request.plan, facts, future)
+    for line in (disk_space.summary_line(future.needs, request.output.folder), future.aged):
         if line:
             progress.note(line)
     return engine

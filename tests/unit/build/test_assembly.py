@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sifwright.build.cache.store import CacheEntry, Store
     from sifwright.build.request.build_context import BuildContext
-    from sifwright.build.request.build_options import Layout
+    from sifwright.build.request.build_request import Layout
     from sifwright.plan.model import Plan
 
 _METADATA = {"labels": {"org.label-schema.schema-version": "1.0"}, "environment": ""}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.build.cache.store import CacheEntry
-    from sifwright.build.request.build_options import Layout
+    from sifwright.build.request.build_request import Layout
     from sifwright.build.steps.sandbox import Sandbox
     from sifwright.plan.model import Plan
 

@@ -10,15 +10,11 @@ import pytest
 
 from sifwright.build import build_image as module
 from sifwright.build.build_image import build_image
-from sifwright.build.request.image_folder import ImageFolder
 from sifwright.errors import Interrupted
 from sifwright.system.progress import QuietProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
-
-NOTHING: Any = SimpleNamespace(steps=())
 
 
 def _stop(*_: object) -> None:
@@ -26,8 +22,8 @@ def _stop(*_: object) -> None:
 
 
 @pytest.fixture
-def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
-    """Return the folder of a build whose only act is to be stopped as it removes its folders."""
+def request_(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the request of a build whose only act is to be stopped as it removes its folders."""
 
     @contextmanager
     def prepare(*_: object) -> Iterator[None]:
@@ -42,18 +38,18 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
         monkeypatch.setattr(module, name, lambda *_: None)
     monkeypatch.setattr(module, "prepare_build", prepare)
     monkeypatch.setattr(module, "open_engine", open_engine)
-    return ImageFolder(folder=tmp_path, name="image")
+    return SimpleNamespace(plan=SimpleNamespace(steps=()))
 
 
-def test_a_build_that_is_stopped_after_the_new_image_is_there(output: ImageFolder) -> None:
+def test_a_build_that_is_stopped_after_the_new_image_is_there(request_: Any) -> None:
     with pytest.raises(Interrupted, match="the new image is in place"):
-        build_image(NOTHING, output, QuietProgress(), NOTHING)
+        build_image(request_, QuietProgress())
 
 
 @pytest.mark.parametrize("name", ["run_tests", "publish"])
 def test_a_build_that_is_stopped_before(
-    output: ImageFolder, monkeypatch: pytest.MonkeyPatch, name: str
+    request_: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(module, name, _stop)
     with pytest.raises(KeyboardInterrupt):
-        build_image(NOTHING, output, QuietProgress(), NOTHING)
+        build_image(request_, QuietProgress())

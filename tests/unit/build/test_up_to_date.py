@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.build.publish import publish_sif
-from sifwright.build.request.build_options import BuildOptions, expected_record
 from sifwright.cli.commands.build import example_command
 from sifwright.plan.resolve import resolve
 from sifwright.system import file_digests
@@ -20,9 +19,8 @@ from tests.unit.sifs import write_sif
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.build.request.image_folder import ImageFolder
+    from sifwright.build.request.build_request import BuildRequest
     from sifwright.catalog.model import Catalog
-    from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
     from tests.unit.conftest import Cli, Result
 
@@ -45,16 +43,15 @@ class Bench:
         output = self.project.parent / "out"
         return self.cli("--project", self.project, "build", "here", "--output", output, *words)
 
-    def publish(
-        self, plan: Plan, output: ImageFolder, _progress: Progress, options: BuildOptions
-    ) -> None:
+    def publish(self, request: BuildRequest, _progress: Progress) -> None:
+        plan, output = request.plan, request.output
         self.built.append(plan.id)
         made = output.folder / "made"
         made.mkdir(parents=True)
         for name in (f"{output.name}.def", "plan.json"):
             (made / name).write_text(f"{name} of {plan.id}")
         fingerprint = write_sif(made / "image.sif", plan.id.encode())
-        record = {**expected_record(plan, options), "sif_fingerprint": fingerprint}
+        record = {**request.expected, "sif_fingerprint": fingerprint}
         publish_sif(output, plan, made, record)
         shutil.rmtree(made)
 

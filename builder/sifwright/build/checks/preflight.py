@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan
 
-__all__ = ["check", "engine"]
+__all__ = ["check", "check_network", "engine"]
 
 
 def check(
@@ -31,6 +31,12 @@ def check(
     if found is None or problems:
         raise MachineError(*problems)
     return found
+
+
+def check_network(plan: Plan, machine: Mapping[str, str]) -> None:
+    """Raise `MachineError` with all downloads of the plan that cannot be had."""
+    if problems := list(network_checks.problems(plan, machine)):
+        raise MachineError(*problems)
 
 
 def engine() -> Apptainer:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sifwright.build.checks import build_place
 from sifwright.build.request import base_image
-from sifwright.build.request.build_options import BuildOptions, expected_record
+from sifwright.build.request.build_request import BuildOptions, request_build
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, progress_of, resolve_plan
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from sifwright.build.request.build_request import BuildRequest
     from sifwright.build.request.image_folder import ImageFolder
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
@@ -54,26 +55,23 @@ def run(arguments: Namespace) -> None:
     plan, progress = resolve_plan(arguments), progress_of(arguments)
     for line in _notes(plan, project_folder(arguments.project) / "defs"):
         progress.note(line)
-    options = _options(arguments, plan)
-    output = output_of(arguments, plan)
-    if options.format == "image":
-        output = output.of_engine(plan.site.name)
-    is_new = options.force or not output.is_current(expected_record(plan, options))
+    request = request_build(plan, output_of(arguments, plan), _options(arguments, plan))
+    is_new = request.options.force or not request.is_current
     if is_new:
-        _note_damage(output, options, progress)
-        _build(plan, output, progress, options)
+        _note_damage(request, progress)
+        _build(request, progress)
     else:
         # Earlier versions built from such a base: that image lacks most of it.
         base_image.refuse_overlays(base_image.local_name(plan), plan.steps[0].layer.name)
-    result = _image_result if output.tag else _sif_result
-    for line in result(plan, output, "built" if is_new else "up to date"):
+    result = _image_result if request.output.tag else _sif_result
+    for line in result(plan, request.output, "built" if is_new else "up to date"):
         progress.note(line)
 
 
-def _build(plan: Plan, output: ImageFolder, progress: Progress, options: BuildOptions) -> None:
+def _build(request: BuildRequest, progress: Progress) -> None:
     from sifwright.build.build_image import build_image  # noqa: PLC0415  # takes 0.1 s to load
 
-    build_image(plan, output, progress, options)
+    build_image(request, progress)
 
 
 def _options(arguments: Namespace, plan: Plan) -> BuildOptions:
@@ -99,9 +97,10 @@ def _format(arguments: Namespace) -> Literal["sif", "image"]:
     return named or ("sif" if _engine(arguments) == "apptainer" else "image")
 
 
-def _note_damage(output: ImageFolder, options: BuildOptions, progress: Progress) -> None:
+def _note_damage(request: BuildRequest, progress: Progress) -> None:
     """Report that the image itself was changed, not the plan."""
-    if options.format == "sif" and not options.force and (why := output.damage()):
+    output = request.output
+    if not (output.tag or request.options.force) and (why := output.damage()):
         progress.note(f"{output.link}: {why.splitlines()[0]}; it is made anew")
 
 

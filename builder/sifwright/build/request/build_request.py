@@ -1,0 +1,66 @@
+"""A request for a build: a plan, the folder of its image, and the options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from sifwright.build.request import base_image
+from sifwright.render.definition import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sifwright.build.request.image_folder import ImageFolder
+    from sifwright.plan.model import Plan
+
+__all__ = ["BuildOptions", "BuildRequest", "Layout", "request_build"]
+
+Layout = Literal["flat", "layered"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildOptions:
+    """How to build: `layout` of the SIF, `force` even if it is there, with or without the cache.
+
+    `tests`: those of all layers, or those that have not passed as they are now. `before` names the
+    layer to stop before, without an image.
+    """
+
+    layout: Layout
+    before: str = ""
+    engine: Literal["apptainer", "docker"] = "apptainer"
+    format: Literal["sif", "image"] = "sif"
+    tests: Literal["all", "untested"] = "all"
+    force: bool = False
+    cached: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildRequest:
+    """What to build, where to and how; `expected` are entries of the record of such an image."""
+
+    plan: Plan
+    output: ImageFolder
+    options: BuildOptions
+    expected: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether such an image is in the folder."""
+        return self.output.is_current(self.expected)
+
+
+def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> BuildRequest:
+    """Return the request for the image of a plan."""
+    expected = {
+        "definition_sha256": digest(plan),
+        "site_compression": plan.site.compression,
+        "layout": options.layout,
+        **({"tested": "all"} if options.tests == "all" else {}),
+        **({"steps": options.engine} if options.engine != "apptainer" else {}),
+        "base_sha256": base_image.local_digest(plan),
+    }
+    if options.format == "image":
+        output = output.of_engine(plan.site.name)
+    return BuildRequest(plan=plan, output=output, options=options, expected=expected)
