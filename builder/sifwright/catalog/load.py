@@ -50,7 +50,7 @@ def load_catalog(defs: Path, project: Path) -> Catalog:
         warnings=tuple(reader.warnings),
     )
     reader.sound.remember()
-    problems = reader.problems or list(references.problems(catalog, reader.place))
+    problems = reader.problems or list(references.problems(catalog, reader.location))
     if problems:
         raise CatalogError(*problems)
     return catalog
@@ -68,7 +68,7 @@ class _CatalogReader:
     sound: SchemaCache = field(default_factory=SchemaCache)
     included: list[tuple[str, tuple[LayerFile, ...]]] = field(default_factory=list)
 
-    def place(self, file: str, path: yaml_file.Path) -> str:
+    def location(self, file: str, path: yaml_file.Path) -> str:
         """The file below `defs` and line of a value, as a message begins."""
         return f"{self.name(self.defs / file)}:{self.lines[file].get(path, 1)}"
 
@@ -79,8 +79,8 @@ class _CatalogReader:
         except ValueError:
             return str(path)
 
-    def add(self, path: Path, what: str, fix: str) -> None:
-        self.problems.append(Problem(where=self.name(path), what=what, fix=fix))
+    def add(self, path: Path, message: str, fix: str) -> None:
+        self.problems.append(Problem(where=self.name(path), what=message, fix=fix))
 
     def read(self, path: Path) -> bytes | None:
         try:
@@ -119,11 +119,11 @@ class _CatalogReader:
         """Whether it fits the schema; what does not is a problem."""
         if self.sound.has(data, kind):
             return True
-        found = list(schema.check(document, kind, self.name(path)))
-        self.problems += found
-        if not found:
+        problems = list(schema.check(document, kind, self.name(path)))
+        self.problems += problems
+        if not problems:
             self.sound.add(data, kind)
-        return not found
+        return not problems
 
     def named(self, paths: Iterator[Path]) -> Iterator[Path]:
         for path in sorted(paths):
@@ -138,19 +138,19 @@ class _CatalogReader:
     def yaml_folder(
         self, folder: str, kind: str, make: Callable[[str, dict[str, Any]], T]
     ) -> dict[str, T]:
-        found = {}
+        entries = {}
         for path in sorted((self.defs / folder).glob("*.yml")):
             self.add(path, "its name ends in .yml", f"Rename it to {path.stem}.yaml.")
         for path in self.named((self.defs / folder).glob("*.yaml")):
             data = self.document(path, kind)
             if data is not None:
-                found[path.stem] = make(path.stem, data)
-        return found
+                entries[path.stem] = make(path.stem, data)
+        return entries
 
     def layers(self) -> dict[str, Layer]:
         folders = (path for path in (self.defs / "layers").glob("*") if path.is_dir())
-        found = ((path.name, self.layer(path)) for path in self.named(folders))
-        return {name: layer for name, layer in found if layer is not None}
+        layers = ((path.name, self.layer(path)) for path in self.named(folders))
+        return {name: layer for name, layer in layers if layer is not None}
 
     def layer(self, folder: Path) -> Layer | None:
         before = len(self.problems)
@@ -182,9 +182,9 @@ class _CatalogReader:
         data = self.read(path)
         if data is None:
             return ""
-        found = list(script_rules.problems(data, self.name(path)))
-        self.problems += found
-        return "" if found else data.decode()
+        problems = list(script_rules.problems(data, self.name(path)))
+        self.problems += problems
+        return "" if problems else data.decode()
 
     def files(self, folder: Path, data: dict[str, Any]) -> Iterator[LayerFile]:
         """Yield files/ and patches/ of the layer, and the project folders it includes."""
@@ -207,8 +207,8 @@ class _CatalogReader:
             name = path.relative_to(base).as_posix()
             if path.is_symlink() or not (path.is_dir() or path.is_file()):
                 self.add(path, "a link or special file", "Put a regular file there.")
-            elif found := script_rules.refuse_text(name):
-                self.add(path.parent, f"the file name {found.what}", "Rename the file.")
+            elif problem := script_rules.refuse_text(name):
+                self.add(path.parent, f"the file name {problem.what}", "Rename the file.")
             elif path.is_file() and "__pycache__" not in path.parts:
                 data = self.read(path)
                 executable = bool(path.stat().st_mode & 0o111)

@@ -125,14 +125,16 @@ def _document(path: Path) -> yaml_file.Document:
     try:
         document = yaml_file.parse(path.read_bytes(), str(path))
     except OSError as error:
-        what = f"the mirrors file cannot be read: {error.strerror}"
-        raise CatalogError.of(what, where=str(path), fix=f"Mend or unset {VARIABLE}.") from None
+        message = f"the mirrors file cannot be read: {error.strerror}"
+        raise CatalogError.of(message, where=str(path), fix=f"Mend or unset {VARIABLE}.") from None
     except yaml_file.YamlProblem as error:
         raise CatalogError(error.problem) from None
     if problems := tuple(schema.check(document, "mirrors", str(path))):
         # What does not fit may hold a password.
         login = re.compile("(['\"][a-z]+://).*@")
-        raise CatalogError(*(replace(one, what=login.sub(r"\1", one.what)) for one in problems))
+        raise CatalogError(
+            *(replace(problem, what=login.sub(r"\1", problem.what)) for problem in problems)
+        )
     return document
 
 
@@ -154,22 +156,22 @@ def _place(text: str, file: Path) -> Path:
 
 
 def _problems(rule: MirrorRule, earlier: list[MirrorRule], where: str) -> Iterator[Problem]:
-    place = local_path(rule.target)
-    if place is not None and not place.exists():
+    folder = local_path(rule.target)
+    if folder is not None and not folder.exists():
         fix = "Make it, or mend the path."
-        yield Problem(where=where, what=f"there is no folder {place}", fix=fix)
-    elif place is not None and re.search("[:,%@]", str(place)):
-        what = f"{place}: its name holds ':', ',', '@' or '%', which a bind cannot"
-        yield Problem(where=where, what=what, fix="Rename it.")
+        yield Problem(where=where, what=f"there is no folder {folder}", fix=fix)
+    elif folder is not None and re.search("[:,%@]", str(folder)):
+        message = f"{folder}: its name holds ':', ',', '@' or '%', which a bind cannot"
+        yield Problem(where=where, what=message, fix="Rename it.")
     if not netrc_file.is_address(rule.target):
-        what = f"where {rule.source} leads is no address"
-        yield Problem(where=where, what=what, fix=netrc_file.FIX)
+        message = f"where {rule.source} leads is no address"
+        yield Problem(where=where, what=message, fix=netrc_file.FIX)
     for other in earlier:
         # The program `mirrored`, which layers call, does not know what an address is for.
         both = {rule.kind, other.kind} <= set(DOWNLOADS)
         if both and rule.source == other.source and rule.target != other.target:
-            what = f"{rule.source} leads elsewhere under '{other.kind}'"
-            yield Problem(where=where, what=what, fix="Let both lead to the same place.")
+            message = f"{rule.source} leads elsewhere under '{other.kind}'"
+            yield Problem(where=where, what=message, fix="Let both lead to the same place.")
 
 
 def _pip(data: Mapping[str, Any], file: Path) -> dict[str, str]:

@@ -64,13 +64,13 @@ def _wrong_type(option: Option, value: OptionValue) -> Problem:
     if option.type == "string":
         return Problem(what=f"{text} is not text", fix=f'Put it in quotes: "{text}"')
     wanted = "true or false" if option.type == "boolean" else "an integer"
-    what = f"{quoted(value) if isinstance(value, str) else text} is not {wanted}"
-    return Problem(what=what, fix=option.description)
+    message = f"{quoted(value) if isinstance(value, str) else text} is not {wanted}"
+    return Problem(what=message, fix=option.description)
 
 
 def _refuse_text(option: Option, value: str) -> Problem | None:
-    if found := refuse_text(value):
-        return found
+    if problem := refuse_text(value):
+        return problem
     if option.pattern and not re.fullmatch(option.pattern, value):
         return Problem(
             what=f"{quoted(value)} does not match {option.pattern}", fix=option.description

@@ -91,8 +91,8 @@ def layer(
     )
 
 
-def _built(said: str | dict[str, str] | None) -> Mapping[str, str] | None:
-    return {} if isinstance(said, str) else said
+def _built(built: str | dict[str, str] | None) -> Mapping[str, str] | None:
+    return {} if isinstance(built, str) else built
 
 
 def sources(data: dict[str, Any]) -> tuple[Source, ...]:

@@ -43,8 +43,8 @@ def with_pin(text: str, source: Source, version: str, digest: str, file: str) ->
         lines[line - 1 if known else line : line] = [f"{match[1]}{new}{comment}"]
     changed = "\n".join(lines) + "\n"
     if not match or not _is_what_was_meant(document, changed, (*place, version), source, digest):
-        what = f"'versions' of '{source.name}' is not written with one version on each line"
-        raise CatalogError.of(what, where=file, fix=f"Write it by hand: {new}")
+        message = f"'versions' of '{source.name}' is not written with one version on each line"
+        raise CatalogError.of(message, where=file, fix=f"Write it by hand: {new}")
     return changed
 
 

@@ -18,112 +18,112 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog, Download, Layer, Option, OptionValue, Origin, Site
     from sifwright.catalog.yaml_file import Path
 
-    Place = Callable[[Path], str]
+    Locate = Callable[[Path], str]
 
 __all__ = ["problems"]
 
 
-def problems(catalog: Catalog, place: Callable[[str, Path], str]) -> Iterator[Problem]:
+def problems(catalog: Catalog, location: Callable[[str, Path], str]) -> Iterator[Problem]:
     """Yield every reference that leads nowhere and every value that its option refuses.
 
-    `place` gives the file and line of a value, from a file below `defs` and a path in it.
+    `location` gives the file and line of a value, from a file below `defs` and a path in it.
     """
     for layer in catalog.layers.values():
-        yield from _layer_problems(layer, catalog, place)
+        yield from _layer_problems(layer, catalog, location)
     for image in catalog.images.values():
-        at = partial(place, f"images/{image.name}.yaml")
+        locate = partial(location, f"images/{image.name}.yaml")
         for number, entry in enumerate(image.layers):
             for name in entry.choices:
                 path: Path = ("layers", number, "options")
-                yield from _value_problems(name, entry.options, catalog, at, path)
+                yield from _value_problems(name, entry.options, catalog, locate, path)
     for site in catalog.sites.values():
-        yield from _site_problems(site, catalog, partial(place, f"sites/{site.name}.yaml"))
+        yield from _site_problems(site, catalog, partial(location, f"sites/{site.name}.yaml"))
 
 
 def _layer_problems(
-    layer: Layer, catalog: Catalog, place: Callable[[str, Path], str]
+    layer: Layer, catalog: Catalog, location: Callable[[str, Path], str]
 ) -> Iterator[Problem]:
-    at = partial(place, f"layers/{layer.name}/layer.yaml")
-    yield from _default_problems(layer, at)
-    yield from _table_problems(layer, catalog, at)
-    yield from _reference_problems(layer, at)
+    locate = partial(location, f"layers/{layer.name}/layer.yaml")
+    yield from _default_problems(layer, locate)
+    yield from _table_problems(layer, catalog, locate)
+    yield from _reference_problems(layer, locate)
     if layer.sources:
-        yield from _source_problems(layer, partial(place, f"layers/{layer.name}/pins.yaml"))
+        yield from _source_problems(layer, partial(location, f"layers/{layer.name}/pins.yaml"))
 
 
-def _site_problems(site: Site, catalog: Catalog, at: Place) -> Iterator[Problem]:
+def _site_problems(site: Site, catalog: Catalog, locate: Locate) -> Iterator[Problem]:
     if site.image not in catalog.images:
         fix = did_you_mean(site.image, catalog.images)
-        what = f"image: there is no image '{site.image}'"
-        yield Problem(where=at(("image",)), what=what, fix=fix)
+        message = f"image: there is no image '{site.image}'"
+        yield Problem(where=locate(("image",)), what=message, fix=fix)
     for name, values in site.options.items():
-        yield from _value_problems(name, values, catalog, at, ("options", name))
-    yield from site_consistency.problems(site, at)
+        yield from _value_problems(name, values, catalog, locate, ("options", name))
+    yield from site_consistency.problems(site, locate)
 
 
 def _value_problems(
-    name: str, values: Mapping[str, OptionValue], catalog: Catalog, at: Place, path: Path
+    name: str, values: Mapping[str, OptionValue], catalog: Catalog, locate: Locate, path: Path
 ) -> Iterator[Problem]:
     layer = catalog.layers.get(name)
     if layer is None:
         fix = did_you_mean(name, catalog.layers)
-        where = at(path if path[0] == "options" else path[:-1])
+        where = locate(path if path[0] == "options" else path[:-1])
         yield Problem(where=where, what=f"there is no layer '{name}'", fix=fix)
         return
     for key, value in values.items():
         option = find_option(layer, key)
-        found = option if isinstance(option, Problem) else refuse_value(option, value)
-        if found:
-            where = at((*path, key))
-            yield Problem(where=where, what=f"{name}.{key}: {found.what}", fix=found.fix)
+        problem = option if isinstance(option, Problem) else refuse_value(option, value)
+        if problem:
+            where = locate((*path, key))
+            yield Problem(where=where, what=f"{name}.{key}: {problem.what}", fix=problem.fix)
 
 
-def _default_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+def _default_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
     for option in layer.options.values():
         if option.derived is not None:
-            yield from _derived_problems(option, at)
-        elif found := refuse_value(option, option.default):
-            where = at(("options", option.name, "default"))
-            what = f"options.{option.name}.default: {found.what}"
-            yield Problem(where=where, what=what, fix=found.fix)
+            yield from _derived_problems(option, locate)
+        elif problem := refuse_value(option, option.default):
+            where = locate(("options", option.name, "default"))
+            message = f"options.{option.name}.default: {problem.what}"
+            yield Problem(where=where, what=message, fix=problem.fix)
 
 
-def _derived_problems(option: Option, at: Place) -> Iterator[Problem]:
+def _derived_problems(option: Option, locate: Locate) -> Iterator[Problem]:
     if option.type != "string":
         yield Problem(
-            where=at(("options", option.name, "default")),
+            where=locate(("options", option.name, "default")),
             what=f"options.{option.name}: a default that is looked up is text",
             fix="Make it 'type: string', with an enum if it has few values.",
         )
 
 
-def _table_problems(layer: Layer, catalog: Catalog, at: Place) -> Iterator[Problem]:
+def _table_problems(layer: Layer, catalog: Catalog, locate: Locate) -> Iterator[Problem]:
     lookups = {path: origin for path, origin in _origins(layer) if isinstance(origin, TableCell)}
     lookups |= {("compatible", n): rule.lookup for n, rule in enumerate(layer.compatible)}
     for path, lookup in lookups.items():
         if lookup.table not in catalog.versions:
             fix = did_you_mean(lookup.table, catalog.versions)
-            what = f"there is no table '{lookup.table}' in versions.yaml"
-            yield Problem(where=at((*path, "table")), what=what, fix=fix)
+            message = f"there is no table '{lookup.table}' in versions.yaml"
+            yield Problem(where=locate((*path, "table")), what=message, fix=fix)
 
 
-def _reference_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+def _reference_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
     for path, name in _option_references(layer):
         option = find_option(layer, name)
         if isinstance(option, Problem):
-            yield Problem(where=at(path), what=option.what, fix=option.fix)
-    yield from _order_problems(layer, at)
+            yield Problem(where=locate(path), what=option.what, fix=option.fix)
+    yield from _order_problems(layer, locate)
 
 
-def _order_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+def _order_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
     """A default may follow an option that is decided before it, that is, one further up."""
     known: set[str] = set()
     for option in layer.options.values():
         for name in _names(option.derived) if option.derived is not None else ():
             if name in layer.options and name not in known:
-                where = at(("options", option.name, "default"))
-                what = f"options.{option.name}: its default follows '{name}', which comes later"
-                yield Problem(where=where, what=what, fix=f"Put '{name}' before it.")
+                where = locate(("options", option.name, "default"))
+                message = f"options.{option.name}: its default follows '{name}', which comes later"
+                yield Problem(where=where, what=message, fix=f"Put '{name}' before it.")
         known.add(option.name)
 
 
@@ -162,12 +162,12 @@ def _precise(path: Path, origin: Origin) -> Path:
     return (*path, "row" if isinstance(origin, TableCell) else "option")
 
 
-def _source_problems(layer: Layer, at: Place) -> Iterator[Problem]:
+def _source_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
     for source in layer.sources:
         for key, name in (("option", source.option), ("when", source.when)):
             option = find_option(layer, name) if name else None
             if isinstance(option, Problem):
-                yield Problem(where=at((source.name, key)), what=option.what, fix=option.fix)
+                yield Problem(where=locate((source.name, key)), what=option.what, fix=option.fix)
 
 
 def _download_references(path: Path, download: Download) -> Iterator[tuple[Path, str]]:

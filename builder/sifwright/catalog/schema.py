@@ -51,9 +51,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def check(document: Document, kind: str, file: str) -> Iterator[Problem]:
     """Yield the findings in the order of the file; of a file full of them, the first."""
     errors = islice(_validator(kind).iter_errors(document.data), MAX_FINDINGS)
-    found = [finding for error in errors for finding in _explain(error, document)]
-    for line, what, fix in sorted(dict.fromkeys(found))[:MAX_FINDINGS]:
-        yield Problem(where=f"{file}:{line}", what=what, fix=fix)
+    findings = [finding for error in errors for finding in _explain(error, document)]
+    for line, message, fix in sorted(dict.fromkeys(findings))[:MAX_FINDINGS]:
+        yield Problem(where=f"{file}:{line}", what=message, fix=fix)
 
 
 @cache
@@ -97,12 +97,12 @@ def _explain(error: ValidationError, document: Document) -> Iterator[tuple[int, 
         yield from _unknown_keys(error, document)
         return
     if inner := _inside(error):
-        for one in inner:
-            yield from _explain(one, document)
+        for cause in inner:
+            yield from _explain(cause, document)
         return
     path = _path(error)
-    what, fix = _words(error, document.texts.get(path, ""))
-    yield _line(document, path), f"{_name(path)}: {what}" if path else what, fix
+    message, fix = _words(error, document.texts.get(path, ""))
+    yield _line(document, path), f"{_name(path)}: {message}" if path else message, fix
 
 
 def _inside(error: ValidationError) -> list[ValidationError]:
@@ -161,8 +161,8 @@ def _rarer_words(error: ValidationError) -> tuple[str, str]:
     rule, instance = str(error.validator), cast("Any", error.instance)
     if rule == "format" and error.cause:
         return f"{quoted(instance)}: {error.cause}", "Mend the regular expression."
-    if rule == "format" and (found := refuse_text(instance)):
-        return found.what, found.fix
+    if rule == "format" and (problem := refuse_text(instance)):
+        return problem.what, problem.fix
     if rule in {"minLength", "minItems", "minProperties"}:
         return "empty", "Write something there, or leave the key out."
     return _words_about_keys(error)

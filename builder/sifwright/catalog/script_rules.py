@@ -29,10 +29,10 @@ def problems(data: bytes, file: str) -> Iterator[Problem]:
     except UnicodeDecodeError as error:
         yield Problem(where=file, what=f"not UTF-8 text (byte {error.start})", fix="Save as UTF-8.")
         return
-    for pattern, what, fix in _HAZARDS:
+    for pattern, message, fix in _HAZARDS:
         for match in pattern.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
-            yield Problem(where=f"{file}:{line}", what=what, fix=fix)
+            yield Problem(where=f"{file}:{line}", what=message, fix=fix)
     if not _STRICT.search(text):
         yield Problem(
             where=file,
@@ -59,8 +59,8 @@ def refuse_text(value: str) -> Problem | None:
             fix="Leave the double braces out.",
         )
     if len(value) > MAX_TEXT:
-        what = f"{quoted(value)} is longer than {MAX_TEXT} characters"
-        return Problem(what=what, fix="Put it into a file of the layer.")
+        message = f"{quoted(value)} is longer than {MAX_TEXT} characters"
+        return Problem(what=message, fix="Put it into a file of the layer.")
     return None
 
 

@@ -211,7 +211,7 @@ class Site:
     @property
     def pmi(self) -> str:
         """Which PMI an image's MPI should speak: pmix where a launcher does, pmi1, or unknown."""
-        names = {name for one in self.launchers for name in offered(self, one)}
+        names = {name for launcher in self.launchers for name in offered(self, launcher)}
         if any(name.startswith("pmix") for name in names):
             return "pmix"
         return "pmi1" if names & {"pmi1", "pmi2"} else "unknown"

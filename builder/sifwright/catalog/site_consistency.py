@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Reason, Site
     from sifwright.catalog.yaml_file import Path
 
-    Place = Callable[[Path], str]
+    Locate = Callable[[Path], str]
 
 __all__ = ["LAUNCHERS", "default_partition", "problems"]
 
@@ -38,8 +38,8 @@ def default_partition(site: Site) -> str:
     return next((key for key in _PARTITION if key in site.job.directives), "")
 
 
-def problems(site: Site, at: Place) -> Iterator[Problem]:
-    """Yield what does not go together; `at` gives file and line of a path in the site's file."""
+def problems(site: Site, locate: Locate) -> Iterator[Problem]:
+    """Yield contradictions; `locate` gives file and line of a path in the site's file."""
     for check in (
         _launchers,
         _partition,
@@ -53,68 +53,70 @@ def problems(site: Site, at: Place) -> Iterator[Problem]:
         _builds,
         _engine,
     ):
-        yield from check(site, at)
+        yield from check(site, locate)
 
 
-def _launchers(site: Site, at: Place) -> Iterator[Problem]:
+def _launchers(site: Site, locate: Locate) -> Iterator[Problem]:
     good = LAUNCHERS[site.scheduler]
     keys: list[tuple[Path, str]] = [(("launcher",), site.launcher)]
     keys += [(("other-launchers", n), name) for n, name in enumerate(site.other_launchers)]
     for path, name in keys:
         if name not in good:
-            what = f"{path[0]}: '{name}' does not start jobs of scheduler '{site.scheduler}'"
-            yield Problem(where=at(path), what=what, fix=f"One of: {', '.join(good)}.")
+            message = f"{path[0]}: '{name}' does not start jobs of scheduler '{site.scheduler}'"
+            yield Problem(where=locate(path), what=message, fix=f"One of: {', '.join(good)}.")
 
 
-def _partition(site: Site, at: Place) -> Iterator[Problem]:
+def _partition(site: Site, locate: Locate) -> Iterator[Problem]:
     """A partition and a quality of service must be in the site's list, if there is a list."""
     lists = ((default_partition(site), "partitions", site.partitions), ("qos", "qos", site.qos))
     for key, listed, known in lists:
         name = site.job.directives.get(key, "")
         if known and name and name not in known:
-            where = at(("job", "directives", key))
-            what = f"job.directives.{key}: '{name}' is not one of the site's {listed}"
-            yield Problem(where=where, what=what, fix=did_you_mean(str(name), known))
+            where = locate(("job", "directives", key))
+            message = f"job.directives.{key}: '{name}' is not one of the site's {listed}"
+            yield Problem(where=where, what=message, fix=did_you_mean(str(name), known))
 
 
-def _vendor(site: Site, at: Place) -> Iterator[Problem]:
+def _vendor(site: Site, locate: Locate) -> Iterator[Problem]:
     if site.arch and not site.arch.startswith(_ARCH_OF_VENDOR[site.vendor]):
-        what = f"arch: {site.arch} is no GPU of vendor '{site.vendor}'"
+        message = f"arch: {site.arch} is no GPU of vendor '{site.vendor}'"
         fix = "amd has gfx…, nvidia has sm_…, cpu has none."
-        yield Problem(where=at(("arch",)), what=what, fix=fix)
+        yield Problem(where=locate(("arch",)), what=message, fix=fix)
     if site.vendor == "cpu" and site.node.gpus:
-        what = "node.gpus: vendor 'cpu' is for nodes without GPUs"
-        yield Problem(where=at(("node", "gpus")), what=what, fix="Name the vendor of the GPUs.")
+        message = "node.gpus: vendor 'cpu' is for nodes without GPUs"
+        yield Problem(
+            where=locate(("node", "gpus")), what=message, fix="Name the vendor of the GPUs."
+        )
     if site.driver.cuda and site.vendor != "nvidia":
-        what = f"driver.cuda: no driver of vendor '{site.vendor}' runs CUDA"
-        yield Problem(where=at(("driver", "cuda")), what=what, fix="Remove it.")
+        message = f"driver.cuda: no driver of vendor '{site.vendor}' runs CUDA"
+        yield Problem(where=locate(("driver", "cuda")), what=message, fix="Remove it.")
 
 
-def _node(site: Site, at: Place) -> Iterator[Problem]:
+def _node(site: Site, locate: Locate) -> Iterator[Problem]:
     node = site.node
     if node.cpu_masks and len(node.cpu_masks) != node.gpus:
-        what = f"node.cpu-masks: {len(node.cpu_masks)} masks for {node.gpus} GPUs"
-        where = at(("node", "cpu-masks"))
-        yield Problem(where=where, what=what, fix="Give one mask for each GPU.")
+        message = f"node.cpu-masks: {len(node.cpu_masks)} masks for {node.gpus} GPUs"
+        where = locate(("node", "cpu-masks"))
+        yield Problem(where=where, what=message, fix="Give one mask for each GPU.")
     needed = node.gpus * node.cpus_per_task
     if node.cpus and needed > node.cpus:
-        what = f"node.cpus-per-task: {node.gpus} tasks would need {needed} of {node.cpus} CPUs"
-        where = at(("node", "cpus-per-task"))
-        yield Problem(where=where, what=what, fix=f"At most {node.cpus // node.gpus}.")
+        message = f"node.cpus-per-task: {node.gpus} tasks would need {needed} of {node.cpus} CPUs"
+        where = locate(("node", "cpus-per-task"))
+        yield Problem(where=where, what=message, fix=f"At most {node.cpus // node.gpus}.")
 
 
-def _masks(site: Site, at: Place) -> Iterator[Problem]:
+def _masks(site: Site, locate: Locate) -> Iterator[Problem]:
     """Two tasks on one CPU halve each other's speed, and nobody notices."""
     taken = 0
     for number, text in enumerate(site.node.cpu_masks):
         if int(text, 16) & taken:
-            what = f"node.cpu-masks[{number}]: {text} shares CPUs with a mask before it"
-            where = at(("node", "cpu-masks", number))
-            yield Problem(where=where, what=what, fix="Give each task CPUs of its own.")
+            message = f"node.cpu-masks[{number}]: {text} shares CPUs with a mask before it"
+            where = locate(("node", "cpu-masks", number))
+            yield Problem(where=where, what=message, fix="Give each task CPUs of its own.")
         taken |= int(text, 16)
 
 
-def _scheduler_facts(site: Site, at: Place) -> Iterator[Problem]:
+def _scheduler_facts(site: Site, locate: Locate) -> Iterator[Problem]:
     facts = (
         ("select", "pbs", bool(site.job.select)),
         ("gpu-directive", "slurm", bool(site.job.gpu_directive)),
@@ -123,44 +125,46 @@ def _scheduler_facts(site: Site, at: Place) -> Iterator[Problem]:
     )
     for key, scheduler, given in facts:
         if given and site.scheduler != scheduler:
-            what = f"job.{key}: only scheduler '{scheduler}' has it, not '{site.scheduler}'"
-            yield Problem(where=at(("job", key)), what=what, fix="Remove it.")
+            message = f"job.{key}: only scheduler '{scheduler}' has it, not '{site.scheduler}'"
+            yield Problem(where=locate(("job", key)), what=message, fix="Remove it.")
 
 
-def _environment(site: Site, at: Place) -> Iterator[Problem]:
+def _environment(site: Site, locate: Locate) -> Iterator[Problem]:
     for group, values in site.environment.groups.items():
         for name in values:
-            where = at(("environment", group, name))
+            where = locate(("environment", group, name))
             if name in site.environment.not_set:
-                what = f"environment.{group}: {name} stands under 'not-set' too"
-                yield Problem(where=where, what=what, fix="Keep it in one of the two.")
+                message = f"environment.{group}: {name} stands under 'not-set' too"
+                yield Problem(where=where, what=message, fix="Keep it in one of the two.")
             if name.startswith("SIFWRIGHT_"):
-                what = f"environment.{group}: {name} is sifwright's own"
-                yield Problem(where=where, what=what, fix="Use another name.")
+                message = f"environment.{group}: {name} is sifwright's own"
+                yield Problem(where=where, what=message, fix="Use another name.")
             elif group != "always" and name in site.environment.always:
-                what = f"environment.{group}: {name} stands under 'always' too, which comes first"
-                yield Problem(where=where, what=what, fix="Keep it in one of the two.")
+                message = (
+                    f"environment.{group}: {name} stands under 'always' too, which comes first"
+                )
+                yield Problem(where=where, what=message, fix="Keep it in one of the two.")
 
 
-def _despite(site: Site, at: Place) -> Iterator[Problem]:
+def _despite(site: Site, locate: Locate) -> Iterator[Problem]:
     """A reason answers the warnings that it names."""
     for path, reason in _reasons(site):
-        where = at((*path, "despite"))
+        where = locate((*path, "despite"))
         if reason.despite and not reason.why:
-            what = f"{_name(path)}: 'despite' without a reason"
-            yield Problem(where=where, what=what, fix="Add 'why'.")
+            message = f"{_name(path)}: 'despite' without a reason"
+            yield Problem(where=where, what=message, fix="Add 'why'.")
 
 
 def _reasons(site: Site) -> Iterator[tuple[Path, Reason]]:
     """The reason of every variable that has one, and where it stands."""
-    found: dict[Path, Mapping[str, Reason]] = {
+    by_path: dict[Path, Mapping[str, Reason]] = {
         ("environment", group): reasons for group, reasons in site.environment.reasons.items()
     }
-    found["environment", "not-set"] = site.environment.not_set
-    found["mpi", "environment"] = site.mpi_reasons
+    by_path["environment", "not-set"] = site.environment.not_set
+    by_path["mpi", "environment"] = site.mpi_reasons
     if site.host_mpi:
-        found["mpi", "host", "environment"] = site.host_mpi.reasons
-    for path, reasons in found.items():
+        by_path["mpi", "host", "environment"] = site.host_mpi.reasons
+    for path, reasons in by_path.items():
         yield from (((*path, name), reason) for name, reason in reasons.items())
 
 
@@ -168,38 +172,40 @@ def _name(path: Path) -> str:
     return ".".join(map(str, path))
 
 
-def _mpi(site: Site, at: Place) -> Iterator[Problem]:
+def _mpi(site: Site, locate: Locate) -> Iterator[Problem]:
     if site.host_mpi and "container" not in site.run_in:
-        what = "mpi.host: the site runs no containers that it could be brought into"
-        yield Problem(where=at(("mpi", "host")), what=what, fix="Remove it.")
+        message = "mpi.host: the site runs no containers that it could be brought into"
+        yield Problem(where=locate(("mpi", "host")), what=message, fix="Remove it.")
     for path, values in (
         (("mpi", "environment"), site.mpi_environment),
         (("mpi", "host", "environment"), site.host_mpi.environment if site.host_mpi else {}),
     ):
         for name in values:
             if name.startswith("SIFWRIGHT_"):
-                what = f"{_name(path)}: {name} is sifwright's own"
-                yield Problem(where=at((*path, name)), what=what, fix="Use another name.")
+                message = f"{_name(path)}: {name} is sifwright's own"
+                yield Problem(where=locate((*path, name)), what=message, fix="Use another name.")
 
 
-def _builds(site: Site, at: Place) -> Iterator[Problem]:
+def _builds(site: Site, locate: Locate) -> Iterator[Problem]:
     """A site without builds has no ids for them, and one with builds has some."""
-    found = site.builds
-    if found and found.ids and (found.where == "elsewhere") != (found.ids == "none"):
-        what = f"builds.ids: '{found.ids}' does not go with where: {found.where}"
+    builds = site.builds
+    if builds and builds.ids and (builds.where == "elsewhere") != (builds.ids == "none"):
+        message = f"builds.ids: '{builds.ids}' does not go with where: {builds.where}"
         fix = "where: elsewhere has ids: none; login and batch have many or one."
-        yield Problem(where=at(("builds", "ids")), what=what, fix=fix)
+        yield Problem(where=locate(("builds", "ids")), what=message, fix=fix)
 
 
-def _engine(site: Site, at: Place) -> Iterator[Problem]:
+def _engine(site: Site, locate: Locate) -> Iterator[Problem]:
     """A SIF that the site's engine does not open, or opens without its overlays."""
-    found = f"{site.container_product} {site.container_version}".rstrip()
+    engine = f"{site.container_product} {site.container_version}".rstrip()
     if site.container_product == "singularity-ce" and site.layout == "layered":
-        what = f"sif.layout: {found} leaves out the overlays of a SIF in user namespaces"
-        yield Problem(where=at(("sif", "layout")), what=what, fix="Remove it: flat is the default.")
+        message = f"sif.layout: {engine} leaves out the overlays of a SIF in user namespaces"
+        yield Problem(
+            where=locate(("sif", "layout")), what=message, fix="Remove it: flat is the default."
+        )
     if site.compression == "zstd" and _opens_no_zstd(site):
-        what = f"sif.compression: {found} opens no squashfs of zstd"
-        yield Problem(where=at(("sif", "compression")), what=what, fix="Remove it: gzip.")
+        message = f"sif.compression: {engine} opens no squashfs of zstd"
+        yield Problem(where=locate(("sif", "compression")), what=message, fix="Remove it: gzip.")
 
 
 def _opens_no_zstd(site: Site) -> bool:

@@ -78,8 +78,8 @@ class _Builder:
     lines: dict[Path, int] = field(default_factory=dict)
     texts: dict[Path, str] = field(default_factory=dict)
 
-    def fail(self, event: events.Event, what: str, fix: str) -> YamlProblem:
-        return YamlProblem(Problem(where=f"{self.file}:{_line(event)}", what=what, fix=fix))
+    def fail(self, event: events.Event, message: str, fix: str) -> YamlProblem:
+        return YamlProblem(Problem(where=f"{self.file}:{_line(event)}", what=message, fix=fix))
 
     def feed(self, event: events.Event) -> None:
         if isinstance(event, events.AliasEvent) or getattr(event, "anchor", None):
@@ -98,7 +98,7 @@ class _Builder:
         if len(self.stack) >= MAX_DEPTH:
             raise self.fail(event, f"nested deeper than {MAX_DEPTH} levels", "Flatten it.")
         value: Any = {} if isinstance(event, events.MappingStartEvent) else []
-        path = self.place(event, value)
+        path = self.put(event, value)
         self.stack.append((value, path))
         self.key.append(None)
 
@@ -111,9 +111,9 @@ class _Builder:
         try:
             value = self.scalars.value(event.value) if event.implicit[0] else event.value
         except ValueError as error:
-            what = f"{quoted(event.value)} cannot be read as a number"
-            raise self.fail(event, what, "Put it in quotes.") from error
-        self.texts[self.place(event, value)] = event.value
+            message = f"{quoted(event.value)} cannot be read as a number"
+            raise self.fail(event, message, "Put it in quotes.") from error
+        self.texts[self.put(event, value)] = event.value
 
     def take_key(self, event: events.ScalarEvent) -> None:
         mapping, path = self.stack[-1]
@@ -128,7 +128,7 @@ class _Builder:
             )
         self.key[-1] = event.value
 
-    def place(self, event: events.Event, value: object) -> Path:
+    def put(self, event: events.Event, value: object) -> Path:
         """Put a value where it belongs and return its path."""
         if len(self.lines) >= MAX_VALUES:
             raise self.fail(event, f"more than {MAX_VALUES} values", "Split the file.")
@@ -188,6 +188,6 @@ def _line(event: events.Event) -> int:
 def _syntax_problem(error: yaml.YAMLError, file: str) -> Problem:
     mark = getattr(error, "problem_mark", None)
     where = f"{file}:{mark.line + 1}" if mark else file
-    what = getattr(error, "problem", None) or str(error).splitlines()[0]
+    message = getattr(error, "problem", None) or str(error).splitlines()[0]
     fix = "Check the indentation and quotes."
-    return Problem(where=where, what=f"not valid YAML: {what}", fix=fix)
+    return Problem(where=where, what=f"not valid YAML: {message}", fix=fix)

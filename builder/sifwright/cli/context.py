@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.build.request.inspect_base import inspect_base
-from sifwright.catalog import load as catalog
+from sifwright.catalog.load import load_catalog
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import deprecated
 from sifwright.errors import UsageError
@@ -45,13 +45,13 @@ def load(arguments: Namespace) -> Catalog:
 def definitions(arguments: Namespace) -> Catalog:
     """What the project has, before anything is looked at."""
     project = project_folder(arguments.project)
-    loaded = catalog.load_catalog(project / "defs", project)
+    loaded = load_catalog(project / "defs", project)
     for warning in loaded.warnings:
         deprecated.warn(warning)
     return with_extension(loaded, arguments, getattr(arguments, "site", ""))
 
 
-def with_image(found: Catalog, arguments: Namespace, *names: str) -> Catalog:
+def with_image(catalog: Catalog, arguments: Namespace, *names: str) -> Catalog:
     """The definitions with what is in the image that a plan starts from, if a plan is made.
 
     `names` are those of the site and the image, unless the arguments have them.
@@ -59,9 +59,9 @@ def with_image(found: Catalog, arguments: Namespace, *names: str) -> Catalog:
     settings = getattr(arguments, "settings", None)
     site, image = names or (getattr(arguments, "site", ""), getattr(arguments, "image", ""))
     if settings is None or not site:
-        return found
+        return catalog
     folder = Path(getattr(arguments, "output", "") or _BUILD)
-    return inspect_base(found, (site, image), settings, folder, _progress(arguments))
+    return inspect_base(catalog, (site, image), settings, folder, _progress(arguments))
 
 
 def _progress(arguments: Namespace) -> Progress:
@@ -70,14 +70,14 @@ def _progress(arguments: Namespace) -> Progress:
     return progress_of(arguments) if building else QuietProgress()
 
 
-def with_extension(found: Catalog, arguments: Namespace, site: str, image: str = "") -> Catalog:
+def with_extension(catalog: Catalog, arguments: Namespace, site: str, image: str = "") -> Catalog:
     """The definitions with the image that is named, if 'sifwright extend' has made it."""
     image = image or getattr(arguments, "image", "")
     # Of some commands it is a file.
     folders = {Path(getattr(arguments, "output", "") or _BUILD), Path(_BUILD)}
     for folder in sorted(folders):
-        found = with_known(found, folder, site, image)
-    return found
+        catalog = with_known(catalog, folder, site, image)
+    return catalog
 
 
 def resolve_plan(arguments: Namespace) -> Plan:
@@ -92,8 +92,8 @@ def output_at(arguments: Namespace, site: str, image: str) -> ImageFolder:
     folder = Path(arguments.output)
     standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not standing.is_dir():
-        what = f"--output {arguments.output}: {standing} is no folder"
-        raise UsageError.of(what, fix="Name a folder, which may be a new one.")
+        message = f"--output {arguments.output}: {standing} is no folder"
+        raise UsageError.of(message, fix="Name a folder, which may be a new one.")
     return ImageFolder(folder=folder / site / image, name=image)
 
 

@@ -149,8 +149,8 @@ def _add_commands(top: argparse.ArgumentParser, names: Sequence[str]) -> None:
         lines = [f"{name:<14} {commands[name].HELP}" for name in members]
         top.add_argument_group(title, "\n".join(lines))
     for name, command in commands.items():
-        made = parsers.add_parser(
+        subparser = parsers.add_parser(
             name, help=command.HELP, description=command.HELP, allow_abbrev=False
         )
-        command.add_arguments(made)
-        made.set_defaults(run=command.run)
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)

@@ -87,17 +87,17 @@ def _where(field: str, value: str) -> str:
 def _without_scheduler(site: Site, request: JobRequest) -> Iterator[Problem]:
     asked = [*_asked(request).items(), *(("directive", text) for text in request.directives)]
     for field, value in asked:
-        what = f"site '{site.name}' has no scheduler that could read it"
-        yield Problem(where=_where(field, value), what=what, fix="Leave it out.")
+        message = f"site '{site.name}' has no scheduler that could read it"
+        yield Problem(where=_where(field, value), what=message, fix="Leave it out.")
 
 
 def _options(site: Site, request: JobRequest) -> Iterator[Problem]:
     """Options that this scheduler has no directive for, or values that no directive can carry."""
     for field, value in _asked(request).items():
         if field not in OPTIONS[site.scheduler]:
-            what = f"{_SCHEDULERS[site.scheduler]}, the scheduler of '{site.name}', has none"
+            message = f"{_SCHEDULERS[site.scheduler]}, the scheduler of '{site.name}', has none"
             fix = "Leave it out, or write the site's own: --directive NAME=VALUE."
-            yield Problem(where=_where(field, value), what=what, fix=fix)
+            yield Problem(where=_where(field, value), what=message, fix=fix)
         elif not _VALUE.fullmatch(value):
             yield Problem(
                 where=_where(field, value), what="cannot stand in a job script", fix=_PLAIN
@@ -106,13 +106,13 @@ def _options(site: Site, request: JobRequest) -> Iterator[Problem]:
 
 def _forms(site: Site, request: JobRequest) -> Iterator[Problem]:
     for text in request.directives:
-        one = given(site, text)
-        if not _DIRECTIVE.fullmatch(text) or (one.name == "l" and "=" not in one.value):
-            what, fix = "is no NAME or NAME=VALUE of a directive", f"As in mem=480G. {_PLAIN}"
-            yield Problem(where=f"--directive {quoted(text)}", what=what, fix=fix)
-        elif one.name == "l" and "," in one.value:
-            what, fix = "names several resources", "Give each a --directive of its own."
-            yield Problem(where=f"--directive {quoted(text)}", what=what, fix=fix)
+        directive = given(site, text)
+        if not _DIRECTIVE.fullmatch(text) or (directive.name == "l" and "=" not in directive.value):
+            message, fix = "is no NAME or NAME=VALUE of a directive", f"As in mem=480G. {_PLAIN}"
+            yield Problem(where=f"--directive {quoted(text)}", what=message, fix=fix)
+        elif directive.name == "l" and "," in directive.value:
+            message, fix = "names several resources", "Give each a --directive of its own."
+            yield Problem(where=f"--directive {quoted(text)}", what=message, fix=fix)
 
 
 def _listed(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -122,10 +122,10 @@ def _listed(site: Site, request: JobRequest) -> Iterator[Problem]:
         name = OPTIONS[site.scheduler].get(field, "")
         for value in getattr(request, field).split(","):
             if value and known and value not in known:
-                what = f"'{value}' is not in the list '{key}' of defs/sites/{site.name}.yaml"
+                message = f"'{value}' is not in the list '{key}' of defs/sites/{site.name}.yaml"
                 anyway = _ANYWAY.format(name, value)
                 fix = f"{did_you_mean(value, known)} To ask for it anyway: {anyway}"
-                yield Problem(where=_where(field, value), what=what, fix=fix)
+                yield Problem(where=_where(field, value), what=message, fix=fix)
 
 
 def _constraint(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -133,9 +133,9 @@ def _constraint(site: Site, request: JobRequest) -> Iterator[Problem]:
     name = OPTIONS[site.scheduler].get("constraint", "")
     of_site, value = str(site.job.directives.get(name, "")), request.constraint
     if value and of_site and of_site not in value and re.search(r"[|*()\[\],]", value):
-        what = f"lacks '{of_site}', which site '{site.name}' asks for (job.directives.{name})"
+        message = f"lacks '{of_site}', which site '{site.name}' asks for (job.directives.{name})"
         fix = f"Write '{of_site}' into it, or go without: {_ANYWAY.format(name, value)}"
-        yield Problem(where=_where("constraint", value), what=what, fix=fix)
+        yield Problem(where=_where("constraint", value), what=message, fix=fix)
 
 
 def contradictions(job: Job) -> Iterator[Problem]:
@@ -144,22 +144,24 @@ def contradictions(job: Job) -> Iterator[Problem]:
     written = own(replace(job, request=replace(request, directives=())))
     seen = {OPTIONS[site.scheduler].get(field, ""): field for field in _asked(request)}
     for text in request.directives:
-        one, where = given(site, text), f"--directive {text}"
-        mine = written.get(one.key)
-        if one.key in seen:
-            what = f"--{seen[one.key].replace('_', '-')} says it, too"
-            yield Problem(where=where, what=what, fix="Keep one of the two.")
-        elif mine != one and (decided := _decided(site, one)):
-            what = f"the script and its launcher have {mine or 'numbers of their own'}"
-            yield Problem(where=where, what=what, fix=f"Use {decided}.")
-        seen.setdefault(one.key, "directive")
+        directive, where = given(site, text), f"--directive {text}"
+        mine = written.get(directive.key)
+        if directive.key in seen:
+            message = f"--{seen[directive.key].replace('_', '-')} says it, too"
+            yield Problem(where=where, what=message, fix="Keep one of the two.")
+        elif mine != directive and (decided := _decided(site, directive)):
+            message = f"the script and its launcher have {mine or 'numbers of their own'}"
+            yield Problem(where=where, what=message, fix=f"Use {decided}.")
+        seen.setdefault(directive.key, "directive")
 
 
-def _decided(site: Site, one: Directive) -> str:
+def _decided(site: Site, directive: Directive) -> str:
     """Return the option or the fact that a directive would contradict; empty if none."""
-    if one.name in _RESOURCES and site.scheduler == "slurm":
-        return _GPUS if site.job.gpu_directive == "gres" or "gpu" in one.value else ""
+    if directive.name in _RESOURCES and site.scheduler == "slurm":
+        return _GPUS if site.job.gpu_directive == "gres" or "gpu" in directive.value else ""
     known = _DECIDED[site.scheduler]
     # sbatch and flux take the beginning of a name for the name (getopt_long, argparse).
-    begun = (name for name in known if len(one.key) >= _SHORTEST and name.startswith(one.key))
-    return known.get(one.key) or known.get(next(begun, ""), "")
+    begun = (
+        name for name in known if len(directive.key) >= _SHORTEST and name.startswith(directive.key)
+    )
+    return known.get(directive.key) or known.get(next(begun, ""), "")

@@ -75,12 +75,12 @@ def directives(job: Job) -> list[Directive]:
 def own(job: Job) -> dict[str, Directive]:
     """Return by key the directives that follow from the size, name, time and account of a job."""
     others = set(further(job.site, job.request))
-    return {one.key: one for one in directives(job) if one not in others}
+    return {directive.key: directive for directive in directives(job) if directive not in others}
 
 
 def interactive(job: Job) -> str:
     """Return the command line that gets an interactive allocation of a job's shape."""
-    words = [str(one) for one in directives(job) if one.name not in _BATCH_ONLY]
+    words = [str(directive) for directive in directives(job) if directive.name not in _BATCH_ONLY]
     return " ".join([_INTERACTIVE[job.site.scheduler], *words])
 
 
@@ -93,7 +93,7 @@ def further(site: Site, request: JobRequest) -> list[Directive]:
     ]
     wanted += _options(site, request)
     wanted += [given(site, text) for text in request.directives]
-    return list({one.key: one for one in wanted}.values())
+    return list({directive.key: directive for directive in wanted}.values())
 
 
 def _options(site: Site, request: JobRequest) -> Iterator[Directive]:

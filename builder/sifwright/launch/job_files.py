@@ -27,9 +27,9 @@ def require(request: JobRequest) -> None:
     try:
         problems = [problem for check in checks for problem in check(request)]
     except OSError as error:  # a folder that may not be searched, a name that is too long
-        what = f"cannot be looked at: {error.strerror}"
+        message = f"cannot be looked at: {error.strerror}"
         raise UsageError.of(
-            what, where=quoted(error.filename), fix=f"Mend it, or {_ELSEWHERE}."
+            message, where=quoted(error.filename), fix=f"Mend it, or {_ELSEWHERE}."
         ) from None
     if problems:
         raise UsageError(*problems)
@@ -43,9 +43,9 @@ def _environment(request: JobRequest) -> Iterator[Problem]:
         fix = f"Make it ('python -m venv DIR', 'conda create -p DIR python'), or {_ELSEWHERE}."
         yield Problem(where=where, what="there is no such folder", fix=fix)
     elif not (folder / "bin/activate").is_file() and not _is_conda(folder):
-        what = "has neither bin/activate nor, as conda environments, conda-meta/ and bin/python"
+        message = "has neither bin/activate nor, as conda environments, conda-meta/ and bin/python"
         fix = "Name the folder of a virtual environment, or of a conda environment with Python."
-        yield Problem(where=where, what=what, fix=fix)
+        yield Problem(where=where, what=message, fix=fix)
 
 
 def _is_conda(folder: Path) -> bool:
@@ -63,8 +63,8 @@ def _job_output(request: JobRequest) -> Iterator[Problem]:
     folder = Path(request.job_output).parent
     if request.job_output and not folder.is_dir() and not set("%{^") & set(str(folder)):
         fix = f"Make the folder: mkdir -p {folder}; or {_ELSEWHERE}."
-        what = f"there is no folder '{folder}', and schedulers make none"
-        yield Problem(where=f"--job-output {request.job_output}", what=what, fix=fix)
+        message = f"there is no folder '{folder}', and schedulers make none"
+        yield Problem(where=f"--job-output {request.job_output}", what=message, fix=fix)
 
 
 def _module_paths(request: JobRequest) -> Iterator[Problem]:

@@ -56,8 +56,8 @@ def of_record(sif: Path) -> ImageMpi | None:
         return None
     if is_other:
         return None
-    found = pmi.of_facts(facts, _shown(sif.parent / _RECORD))
-    return found if found.pmi or not found.name else None
+    mpi = pmi.of_facts(facts, _shown(sif.parent / _RECORD))
+    return mpi if mpi.pmi or not mpi.name else None
 
 
 def _of_file(catalog: Catalog, site: Site, sif: Path) -> ImageMpi:

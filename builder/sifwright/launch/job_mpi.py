@@ -58,8 +58,8 @@ def notes(job: Job) -> Iterator[str]:
     if job.torchrun:
         yield f"ranks that torchrun starts are none of MPI's: with it, {programs} (image: {mpi})"
     elif mpi.name == pmi.UNKNOWN:
-        what = f"the MPI of {mpi.source} is not known here"
-        yield f"{what}: if it shares no PMI with {job.launcher}, {programs}"
+        message = f"the MPI of {mpi.source} is not known here"
+        yield f"{message}: if it shares no PMI with {job.launcher}, {programs}"
 
 
 def _asked(job: Job, names: tuple[str, ...]) -> Iterator[Problem]:
@@ -71,28 +71,28 @@ def _asked(job: Job, names: tuple[str, ...]) -> Iterator[Problem]:
     elif asked == NO_MPI:
         return
     elif launcher != "srun":
-        what = f"only srun is told a PMI, not {launcher}"
-        yield Problem(where=where, what=what, fix="Leave it out, or start the ranks with srun.")
+        message = f"only srun is told a PMI, not {launcher}"
+        yield Problem(where=where, what=message, fix="Leave it out, or start the ranks with srun.")
     elif names and asked not in names:
-        what = f"srun speaks {_listed(names)} ({_fact(job)})"
-        yield Problem(where=where, what=what, fix=f"Use one of: {', '.join((*names, NO_MPI))}.")
+        message = f"srun speaks {_listed(names)} ({_fact(job)})"
+        yield Problem(where=where, what=message, fix=f"Use one of: {', '.join((*names, NO_MPI))}.")
 
 
 def _not_said(job: Job, mpi: ImageMpi) -> Problem:
-    what = f"the image has {mpi}, which {_listed(mpi.pmi)} starts"
-    what += f", and nothing says what {job.launcher} speaks ({_fact(job)})"
+    message = f"the image has {mpi}, which {_listed(mpi.pmi)} starts"
+    message += f", and nothing says what {job.launcher} speaks ({_fact(job)})"
     fix = f"Add launch.{job.launcher}.pmi to the file of the site"
     if job.launcher == "srun":
         fix += ", or give --pmi NAME, as 'srun --mpi=list' shows them there"
-    return Problem(where=f"launcher {job.launcher}", what=what, fix=f"{fix}. {_WITHOUT}")
+    return Problem(where=f"launcher {job.launcher}", what=message, fix=f"{fix}. {_WITHOUT}")
 
 
 def _nothing_common(job: Job, mpi: ImageMpi, names: tuple[str, ...]) -> Problem:
-    said = f"--pmi {job.request.pmi}" if job.request.pmi else _fact(job)
-    what = f"it speaks {_listed(names)} ({said}), and the image has {mpi}, which"
-    what += f" {_listed(mpi.pmi)} starts: each rank would be alone, or abort"
+    origin = f"--pmi {job.request.pmi}" if job.request.pmi else _fact(job)
+    message = f"it speaks {_listed(names)} ({origin}), and the image has {mpi}, which"
+    message += f" {_listed(mpi.pmi)} starts: each rank would be alone, or abort"
     fix = " ".join((*_ways(job, mpi), _WITHOUT))
-    return Problem(where=f"launcher {job.launcher}", what=what, fix=fix)
+    return Problem(where=f"launcher {job.launcher}", what=message, fix=fix)
 
 
 def _fact(job: Job) -> str:

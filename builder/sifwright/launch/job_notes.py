@@ -46,8 +46,8 @@ def _account(job: Job) -> Iterator[str]:
 
 def _arguments(job: Job) -> Iterator[str]:
     for value in job.request.arguments:
-        if (found := _VARIABLE.search(value)) and not job.request.expand_variables:
-            text = f"{quoted(value)} is passed as it is: {found[0]} is replaced by its value with"
+        if (match := _VARIABLE.search(value)) and not job.request.expand_variables:
+            text = f"{quoted(value)} is passed as it is: {match[0]} is replaced by its value with"
             yield f"{text} --expand-variables only"
 
 
@@ -64,7 +64,7 @@ def _submission(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
     """Variables that sbatch takes over the directives of a script (sbatch(1))."""
     if job.site.scheduler != "slurm":
         return
-    written = {one.name: one.value for one in directives(job)}
+    written = {directive.name: directive.value for directive in directives(job)}
     names = {"account", "time", *OPTIONS["slurm"].values()} - {"output"}
     for name in sorted(names & written.keys()):
         variable = "SBATCH_TIMELIMIT" if name == "time" else f"SBATCH_{name.upper()}"

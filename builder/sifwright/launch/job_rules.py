@@ -63,8 +63,8 @@ def _nodes(site: Site, request: JobRequest) -> Iterator[Problem]:
     if not 1 <= request.nodes <= MAX_COUNT:
         yield Problem(where=where, what="not a number of nodes", fix=_COUNT)
     elif request.nodes > 1 and site.scheduler == "local":
-        what = f"site '{site.name}' is one machine: it has no scheduler"
-        yield Problem(where=where, what=what, fix="Use --nodes 1, or another site.")
+        message = f"site '{site.name}' is one machine: it has no scheduler"
+        yield Problem(where=where, what=message, fix="Use --nodes 1, or another site.")
 
 
 def _ranks(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -72,43 +72,43 @@ def _ranks(site: Site, request: JobRequest) -> Iterator[Problem]:
     where = f"--tasks-per-node {ranks}"
     if ranks is None:
         if not gpus and site.vendor != "cpu":
-            what = f"site '{site.name}' does not say how many GPUs a node has"
+            message = f"site '{site.name}' does not say how many GPUs a node has"
             fix = "Give --tasks-per-node N, or add node.gpus to its file."
-            yield Problem(where="--tasks-per-node", what=what, fix=fix)
+            yield Problem(where="--tasks-per-node", what=message, fix=fix)
     elif not 1 <= ranks <= MAX_COUNT:
         yield Problem(where=where, what="not a number of ranks", fix=_COUNT)
     elif gpus and ranks > gpus:
-        what = f"a node of site '{site.name}' has {gpus} GPUs, one for each rank"
-        yield Problem(where=where, what=what, fix=f"Ask for at most {gpus}.")
+        message = f"a node of site '{site.name}' has {gpus} GPUs, one for each rank"
+        yield Problem(where=where, what=message, fix=f"Ask for at most {gpus}.")
 
 
 def _launcher(site: Site, request: JobRequest) -> Iterator[Problem]:
     known = (site.launcher, *site.other_launchers, TORCHRUN)
     if request.launcher and request.launcher not in known:
-        what = f"site '{site.name}' does not start jobs with it"
+        message = f"site '{site.name}' does not start jobs with it"
         fix = did_you_mean(request.launcher, known)
-        yield Problem(where=f"--launcher {request.launcher}", what=what, fix=fix)
+        yield Problem(where=f"--launcher {request.launcher}", what=message, fix=fix)
 
 
 def _run_in(site: Site, request: JobRequest) -> Iterator[Problem]:
     chosen = run_in(site, request)
     if chosen not in site.run_in:
         where = "in a container" if chosen == "container" else "on the host"
-        what = f"site '{site.name}' runs no jobs {where}"
+        message = f"site '{site.name}' runs no jobs {where}"
         fix = f"Use --run-in {' or '.join(site.run_in)}."
-        yield Problem(where=f"--run-in {chosen}", what=what, fix=fix)
+        yield Problem(where=f"--run-in {chosen}", what=message, fix=fix)
     elif chosen == "host" and not (request.environment or request.modules):
-        what = "a job on the host runs in an environment, and none is named"
+        message = "a job on the host runs in an environment, and none is named"
         fix = "Give --environment DIR, or --module NAME of one."
-        yield Problem(where="--environment", what=what, fix=fix)
+        yield Problem(where="--environment", what=message, fix=fix)
     elif chosen == "container" and request.environment:
         where = f"--environment {quoted(request.environment)}"
-        what = "a job in a container does not use an environment of the host"
-        yield Problem(where=where, what=what, fix="Leave it out, or use --run-in host.")
+        message = "a job in a container does not use an environment of the host"
+        yield Problem(where=where, what=message, fix="Leave it out, or use --run-in host.")
     if chosen == "host" and request.sif:
-        what = "a job on the host runs in no image"
+        message = "a job on the host runs in no image"
         fix = "Leave it out, or use --run-in container."
-        yield Problem(where=f"--sif {quoted(request.sif)}", what=what, fix=fix)
+        yield Problem(where=f"--sif {quoted(request.sif)}", what=message, fix=fix)
 
 
 def _host_mpi(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -117,32 +117,32 @@ def _host_mpi(site: Site, request: JobRequest) -> Iterator[Problem]:
         return
     where = "--host-mpi"
     if run_in(site, request) == "host":
-        what = "a job on the host runs in no image, and has the site's MPI already"
-        yield Problem(where=where, what=what, fix="Leave it out.")
+        message = "a job on the host runs in no image, and has the site's MPI already"
+        yield Problem(where=where, what=message, fix="Leave it out.")
     elif site.host_mpi is None:
-        what = f"site '{site.name}' does not say what brings its MPI into a container"
-        yield Problem(where=where, what=what, fix="Leave it out, or add mpi.host to its file.")
+        message = f"site '{site.name}' does not say what brings its MPI into a container"
+        yield Problem(where=where, what=message, fix="Leave it out, or add mpi.host to its file.")
     if request.launcher == TORCHRUN:
-        what = "ranks that torchrun starts are none of MPI's"
+        message = "ranks that torchrun starts are none of MPI's"
         yield Problem(
-            where=where, what=what, fix=f"Leave it out, or use {launcher(site, request)}."
+            where=where, what=message, fix=f"Leave it out, or use {launcher(site, request)}."
         )
 
 
 def _directives(site: Site, request: JobRequest) -> Iterator[Problem]:
     """Options that a scheduler needs, or has no use for."""
     if site.job.needs_account and not request.account:
-        what = f"the scheduler of site '{site.name}' refuses jobs without an account"
+        message = f"the scheduler of site '{site.name}' refuses jobs without an account"
         variable = ACCOUNTS.get(site.scheduler, "")
         fix = f"Name your project: --account PROJECT{f', or set {variable}' if variable else ''}."
-        yield Problem(where="--account", what=what, fix=fix)
+        yield Problem(where="--account", what=message, fix=fix)
     for key in ("account", "name", "time", "signal"):
         if getattr(request, key) and site.scheduler == "local":
-            what = f"site '{site.name}' has no scheduler that could read it"
-            yield Problem(where=_option(request, key), what=what, fix="Leave it out.")
+            message = f"site '{site.name}' has no scheduler that could read it"
+            yield Problem(where=_option(request, key), what=message, fix="Leave it out.")
     if request.signal and site.scheduler == "pbs":
-        what = "PBS sends no signal before the time is up but SIGTERM"
-        yield Problem(where=f"--signal {quoted(request.signal)}", what=what, fix="Leave it out.")
+        message = "PBS sends no signal before the time is up but SIGTERM"
+        yield Problem(where=f"--signal {quoted(request.signal)}", what=message, fix="Leave it out.")
 
 
 def _words(_site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -176,21 +176,23 @@ def _modules(_site: Site, request: JobRequest) -> Iterator[Problem]:
     for path in request.module_paths:
         where = f"--module-path {quoted(path)}"
         if not path.startswith("/") or ":" in path or not path.isprintable():
-            what, fix = "is no absolute path", "Name the folder from '/' on, one a time."
-            yield Problem(where=where, what=what, fix=fix)
+            message, fix = "is no absolute path", "Name the folder from '/' on, one a time."
+            yield Problem(where=where, what=message, fix=fix)
         elif not request.modules:
-            what, fix = "no module is named that would be there", "Give --module NAME, too."
-            yield Problem(where=where, what=what, fix=fix)
+            message, fix = "no module is named that would be there", "Give --module NAME, too."
+            yield Problem(where=where, what=message, fix=fix)
 
 
 def _arguments(_site: Site, request: JobRequest) -> Iterator[Problem]:
     if not request.arguments or not request.arguments[0]:
-        what = "no Python script is named"
-        yield Problem(where="SCRIPT", what=what, fix="Put it behind '--': … -- train.py --epochs 3")
+        message = "no Python script is named"
+        yield Problem(
+            where="SCRIPT", what=message, fix="Put it behind '--': … -- train.py --epochs 3"
+        )
     if request.sif.startswith("-"):
-        what = "would be taken for an option of the container program"
+        message = "would be taken for an option of the container program"
         where = f"--sif {quoted(request.sif)}"
-        yield Problem(where=where, what=what, fix="Put ./ before it.")
+        yield Problem(where=where, what=message, fix="Put ./ before it.")
     for value in (*request.arguments, request.sif):
         if _UNSPEAKABLE.search(value):
             fix = "Leave it out: no program can be given one."

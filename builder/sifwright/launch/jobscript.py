@@ -35,7 +35,7 @@ def script(job: Job) -> str:
         job=job,
         shape=_shape(job),
         mark=directives.MARKS.get(job.site.scheduler, ""),
-        directives=[str(one) for one in directives.directives(job)],
+        directives=[str(directive) for directive in directives.directives(job)],
         modules=list(_modules(job)),
         variables=_variables(job),
         launch=launch_command.command(job),

@@ -54,22 +54,24 @@ class Resolver:
         before = len(self.problems)
         text = self.trace(option.derived, layer, options) or ""
         value = Value(value=text, origin=self.told(option.derived, options))
-        found = refuse_value(option, text)
+        problem = refuse_value(option, text)
         # A row that is not there has been told; that its cell is empty follows from it.
-        if found and len(self.problems) == before:
+        if problem and len(self.problems) == before:
             where = f"{layer.name}.{option.name}={text} ({value.origin})"
-            what = found.what if text else "its default follows something that is not known here"
+            message = (
+                problem.what if text else "its default follows something that is not known here"
+            )
             fix = f"Give one: --set {layer.name}.{option.name}=… ({option.description})"
-            self.problems.append(Problem(where=where, what=what, fix=fix))
+            self.problems.append(Problem(where=where, what=message, fix=fix))
         return value
 
     def check_needed(self, layer: Layer, option: Option, value: Value) -> None:
         if value.text or not option.required_at or why_not_suitable(option.required_at, self.site):
             return
         facts = " and ".join(f"{name} {self.site.fact(name)}" for name in option.required_at)
-        what = f"it is empty, and must not be at a site with {facts}"
+        message = f"it is empty, and must not be at a site with {facts}"
         fix = f"Give one: --set {layer.name}.{option.name}=… ({option.description})"
-        self.problems.append(Problem(where=f"{layer.name}.{option.name}", what=what, fix=fix))
+        self.problems.append(Problem(where=f"{layer.name}.{option.name}", what=message, fix=fix))
 
     def check_held(self, layer: Layer, option: Option, options: Mapping[str, Value]) -> None:
         """A value that somebody gives, of what was found in an image, must be what was found."""
@@ -133,12 +135,12 @@ class Resolver:
     def unknown_row(
         self, lookup: TableCell, options: Mapping[str, Value], layer: Layer, wanted: str
     ) -> Problem:
-        what = f"{wanted!r} is not in the table '{lookup.table}' of versions.yaml"
+        message = f"{wanted!r} is not in the table '{lookup.table}' of versions.yaml"
         fix = did_you_mean(wanted, self.catalog.versions[lookup.table])
         if layer.inspects and layer.inspects.table == lookup.table:
-            what = "what is in that image is not known before it is inspected"
+            message = "what is in that image is not known before it is inspected"
             fix = "'sifwright plan SITE IMAGE' inspects it."
-        return Problem(where=_where(layer, lookup.row, options), what=what, fix=fix)
+        return Problem(where=_where(layer, lookup.row, options), what=message, fix=fix)
 
     def column(self, lookup: TableCell, options: Mapping[str, Value]) -> str:
         """The name of the column, which may itself be looked up."""
@@ -175,10 +177,10 @@ class Resolver:
             for name, cells in table.items()
             if all(not text or _meets(text, cells.get(column, ())) for column, text in twins)
         ]
-        found = _row(table, row)
-        if good and found:
+        current = _row(table, row)
+        if good and current:
             order = list(table)
-            best = min(good, key=lambda name: abs(order.index(name) - order.index(found)))
+            best = min(good, key=lambda name: abs(order.index(name) - order.index(current)))
             yield f"Nearest {_noun(rule.lookup.row)} that does: {best}."
             yield from (f"Or change {told}." for told in self.given(rule.value))
         else:

@@ -81,7 +81,7 @@ def _step(document: Mapping[str, Any]) -> StepFacts:
     return StepFacts(
         layer=str(document["layer"]),
         id=str(document["id"]),
-        options={str(name): _choice(one) for name, one in document["options"].items()},
+        options={str(name): _choice(value) for name, value in document["options"].items()},
         sources=tuple(map(_source, document.get("sources", ()))),
     )
 

@@ -44,10 +44,10 @@ def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequenc
     overrides = _parse_settings(selection, image, settings)
     resolver = Resolver(catalog, site)
     decided = []
-    for place in selection.places:
-        options = resolver.add(place.layer, _given(place, site, image, overrides))
-        resolver.problems += sources.problems(place.layer, options)
-        decided.append((place.layer, options))
+    for slot in selection.slots:
+        options = resolver.add(slot.layer, _given(slot, site, image, overrides))
+        resolver.problems += sources.problems(slot.layer, options)
+        decided.append((slot.layer, options))
     if resolver.problems:
         raise PlanError(*resolver.problems)
     return Plan(
@@ -72,12 +72,12 @@ def _parse_settings(selection: Selection, image: Image, settings: Sequence[str])
     parsed: Settings = {}
     problems = []
     for text in settings:
-        found = _parse_setting(selection, image, text)
-        if isinstance(found, Problem):
+        setting = _parse_setting(selection, image, text)
+        if isinstance(setting, Problem):
             shown = text if text.isprintable() and len(text) < MAX_SHOWN else quoted(text)
-            problems.append(Problem(where=f"--set {shown}", what=found.what, fix=found.fix))
+            problems.append(Problem(where=f"--set {shown}", what=setting.what, fix=setting.fix))
         else:
-            parsed[found[0]] = found[1]
+            parsed[setting[0]] = setting[1]
     if problems:
         raise UsageError(*problems)
     return parsed
@@ -106,19 +106,19 @@ def _parse_setting(
 def _not_used(selection: Selection, image: Image, layer_name: str) -> Problem:
     for left_out in selection.left_out:
         if left_out.layer == layer_name:
-            what = f"the layer is left out here: {left_out.reason}"
-            return Problem(what=what, fix="Leave the setting out.")
-    what = f"image '{image.name}' has no layer '{layer_name}'"
-    return Problem(what=what, fix=did_you_mean(layer_name, [x.name for x in selection.layers]))
+            message = f"the layer is left out here: {left_out.reason}"
+            return Problem(what=message, fix="Leave the setting out.")
+    message = f"image '{image.name}' has no layer '{layer_name}'"
+    return Problem(what=message, fix=did_you_mean(layer_name, [x.name for x in selection.layers]))
 
 
-def _given(place: Selected, site: Site, image: Image, overrides: Settings) -> Mapping[str, Value]:
+def _given(slot: Selected, site: Site, image: Image, overrides: Settings) -> Mapping[str, Value]:
     """What is given instead of defaults, by the three sources in their order of precedence."""
-    layer = place.layer.name
+    layer = slot.layer.name
     values: dict[str, Value] = {}
     for given, origin in (
         (site.options.get(layer, {}), f"site {site.name}"),
-        (place.options, f"image {image.name}"),
+        (slot.options, f"image {image.name}"),
         ({key: value for (name, key), value in overrides.items() if name == layer}, "--set"),
     ):
         values |= {key: Value(value=value, origin=origin) for key, value in given.items()}

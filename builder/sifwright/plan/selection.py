@@ -28,12 +28,12 @@ class Selected:
 class Selection:
     """The layers of an image at a site, in order, and what was left out."""
 
-    places: list[Selected] = field(default_factory=list)
+    slots: list[Selected] = field(default_factory=list)
     left_out: list[SkippedLayer] = field(default_factory=list)
 
     @property
     def layers(self) -> list[Layer]:
-        return [place.layer for place in self.places]
+        return [slot.layer for slot in self.slots]
 
 
 def select(catalog: Catalog, site: Site, image: Image) -> Selection:
@@ -43,7 +43,7 @@ def select(catalog: Catalog, site: Site, image: Image) -> Selection:
     for entry in image.layers:
         problems += _fill(catalog, site, entry, selection)
     where = f"image '{image.name}' for site '{site.name}'"
-    problems = [Problem(where=where, what=found.what, fix=found.fix) for found in problems]
+    problems = [Problem(where=where, what=problem.what, fix=problem.fix) for problem in problems]
     # What does not suit explains what would be missing next.
     problems = problems or list(_order_problems(catalog, selection.layers, image, site))
     if problems:
@@ -54,9 +54,9 @@ def select(catalog: Catalog, site: Site, image: Image) -> Selection:
 def why_not_suitable(suits: Mapping[str, tuple[str, ...]], site: Site) -> str:
     """Why what `suits` sites with these facts is not for a site; empty if it is."""
     for name, values in suits.items():
-        found = site.fact(name)
-        if found not in values:
-            return f"it is for {name} {' or '.join(values)}, the site has {found or 'none'}"
+        fact = site.fact(name)
+        if fact not in values:
+            return f"it is for {name} {' or '.join(values)}, the site has {fact or 'none'}"
     return ""
 
 
@@ -75,25 +75,25 @@ def _fill(
     reasons = {layer.name: _unsuited(entry, layer, site) for layer in candidates}
     suited = next((layer for layer in candidates if not reasons[layer.name]), None)
     if suited:
-        selection.places.append(Selected(layer=suited, options=entry.options))
+        selection.slots.append(Selected(layer=suited, options=entry.options))
         return
     for name, reason in reasons.items():
         if entry.optional:
             selection.left_out.append(SkippedLayer(layer=name, reason=reason))
         else:
-            what = f"layer '{name}' does not suit: {reason}"
-            yield Problem(what=what, fix="Use another image, or another layer in this one.")
+            message = f"layer '{name}' does not suit: {reason}"
+            yield Problem(what=message, fix="Use another image, or another layer in this one.")
 
 
 def _already_provided(entry: ImageSlot, selection: Selection) -> str:
     """What of that which the place is for an earlier layer provides; empty for nothing."""
-    found = (
+    providers = (
         f"'{layer.name}' provides '{thing}'"
         for layer in selection.layers
         for thing in entry.skip_if_provided
         if thing in layer.provides
     )
-    return next(found, "")
+    return next(providers, "")
 
 
 def _order_problems(
@@ -102,12 +102,12 @@ def _order_problems(
     """Check bases, requirements and doubles; the order is the author's, nothing is solved."""
     where = f"image '{image.name}'"
     provided: dict[str, str] = {}
-    for place, layer in enumerate(layers):
-        if bool(layer.bootstrap) != (place == 0):
-            yield _base_problem(catalog, layer, where, first=place == 0)
-        if layer in layers[:place]:
-            what = f"the layer '{layer.name}' stands twice"
-            yield Problem(where=where, what=what, fix="Keep it once.")
+    for index, layer in enumerate(layers):
+        if bool(layer.bootstrap) != (index == 0):
+            yield _base_problem(catalog, layer, where, first=index == 0)
+        if layer in layers[:index]:
+            message = f"the layer '{layer.name}' stands twice"
+            yield Problem(where=where, what=message, fix="Keep it once.")
             continue
         for need in layer.requires:
             if need.name not in provided and not why_not_suitable(need.suits, site):
@@ -124,11 +124,11 @@ def _order_problems(
 
 def _base_problem(catalog: Catalog, layer: Layer, where: str, *, first: bool) -> Problem:
     if not first:
-        what = f"the base layer '{layer.name}' is not the first layer"
-        return Problem(where=where, what=what, fix="Put it first and keep only one base.")
+        message = f"the base layer '{layer.name}' is not the first layer"
+        return Problem(where=where, what=message, fix="Put it first and keep only one base.")
     bases = ", ".join(name for name, base in catalog.layers.items() if base.bootstrap)
-    what = f"the first layer '{layer.name}' is not a base"
-    return Problem(where=where, what=what, fix=f"Start with one of: {bases}.")
+    message = f"the first layer '{layer.name}' is not a base"
+    return Problem(where=where, what=message, fix=f"Start with one of: {bases}.")
 
 
 def _missing(catalog: Catalog, layer: Layer, need: str, where: str, image_base: Layer) -> Problem:

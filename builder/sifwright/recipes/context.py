@@ -28,8 +28,8 @@ _GLOB = re.compile(r"\[(\^?)((?:\\.|[^\]\\])+)\]|\\(.)|(\*+)|(\?)|(.)", re.DOTAL
 class ContextError(ValueError):
     """A source that cannot be copied: what is wrong, and what to do."""
 
-    def __init__(self, what: str, fix: str) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
         self.fix = fix
 
 
@@ -62,22 +62,22 @@ class Context:
     _patterns: list[Pattern] = field(init=False)
 
     def __post_init__(self) -> None:
-        found = (Pattern(_unescaped(line)) for line in self.ignored)
-        self._patterns = [pattern for pattern in found if pattern.dirs]
+        patterns = (Pattern(_unescaped(line)) for line in self.ignored)
+        self._patterns = [pattern for pattern in patterns if pattern.dirs]
 
     def find(self, source: str) -> list[Path]:
         """The paths that a source, which may be a pattern, stands for; relative to the folder."""
         parts = [part for part in source.split("/") if part not in {"", "."}]
         if ".." in parts:
             raise ContextError(f"'{source}' leads out of the folder", "Copy it into the folder.")
-        found = [Path()]
+        paths = [Path()]
         for part in parts:
-            found = [path for folder in found for path in self._matching(folder, part)]
-        found = [path for path in found if self._is_there(path)]
-        if not found:
+            paths = [path for folder in paths for path in self._matching(folder, part)]
+        paths = [path for path in paths if self._is_there(path)]
+        if not paths:
             fix = "Check the name, .dockerignore, and --context."
             raise ContextError(f"there is no '{source}' in {self.root}", fix)
-        return sorted(found)
+        return sorted(paths)
 
     def _is_there(self, path: Path) -> bool:
         """Whether a path, or something below it, is not ignored."""
@@ -98,42 +98,42 @@ class Context:
 
     def _below(self, folder: Path, shown: Path, inside: str = "") -> Iterator[CopiedPath]:
         for path in sorted(folder.iterdir()):
-            name, place = path.name, f"{inside}{path.name}"
+            name, location = path.name, f"{inside}{path.name}"
             if name == "__pycache__":
                 continue  # Python makes it again, and layers do not carry it
             is_link = path.is_symlink()
             real = self._inside(shown / name) if is_link else path
             status = real.stat() if self.follows or not is_link else path.lstat()
             if not self._is_ignored(shown / name):
-                yield self._entry(place, path, status, shown / name)
+                yield self._entry(location, path, status, shown / name)
             if stat.S_ISDIR(status.st_mode):
                 if folder.resolve().is_relative_to(real):
                     raise ContextError(f"'{shown / name}' leads round in a circle", "Remove it.")
-                yield from self._below(real, shown / name, f"{place}/")
+                yield from self._below(real, shown / name, f"{location}/")
 
-    def _entry(self, place: str, path: Path, status: os.stat_result, shown: Path) -> CopiedPath:
-        if problem := refuse_text(place):
+    def _entry(self, location: str, path: Path, status: os.stat_result, shown: Path) -> CopiedPath:
+        if problem := refuse_text(location):
             raise ContextError(f"the file name {problem.what}", "Rename the file.")
         if stat.S_ISLNK(status.st_mode):
-            return CopiedPath(path=place, mode=status.st_mode, link=str(path.readlink()))
+            return CopiedPath(path=location, mode=status.st_mode, link=str(path.readlink()))
         if stat.S_ISDIR(status.st_mode):
-            return CopiedPath(path=place, mode=status.st_mode)
+            return CopiedPath(path=location, mode=status.st_mode)
         if not stat.S_ISREG(status.st_mode):
             raise ContextError(f"'{shown}' is not a regular file", "Leave it out.")
-        return CopiedPath(path=place, mode=status.st_mode, data=self._data(path, status, shown))
+        return CopiedPath(path=location, mode=status.st_mode, data=self._data(path, status, shown))
 
     def _data(self, path: Path, status: os.stat_result, shown: Path) -> bytes:
         self._taken += status.st_size
         if status.st_size > MAX_FILE_BYTES:
             raise ContextError(f"'{shown}' is larger than {MAX_FILE_BYTES >> 20} MiB", _LARGE)
         if self._taken > MAX_TOTAL_BYTES:
-            what = f"with '{shown}', more than {MAX_TOTAL_BYTES >> 20} MiB are copied"
-            raise ContextError(what, _LARGE)
+            message = f"with '{shown}', more than {MAX_TOTAL_BYTES >> 20} MiB are copied"
+            raise ContextError(message, _LARGE)
         try:
             return path.read_bytes()
         except OSError as error:
-            what = f"'{shown}' cannot be read: {error.strerror}"
-            raise ContextError(what, "Mend its mode.") from None
+            message = f"'{shown}' cannot be read: {error.strerror}"
+            raise ContextError(message, "Mend its mode.") from None
 
     def _matching(self, folder: Path, part: str) -> Iterator[Path]:
         if not re.search(r"[*?\[\\]", part):
@@ -162,7 +162,7 @@ class Context:
 
         The package's own matcher never looks at the folders between, and lets .dockerignore in.
         """
-        names = [str(place) for place in (path, *path.parents) if place != Path()]
+        names = [str(folder_path) for folder_path in (path, *path.parents) if folder_path != Path()]
         ignored = False
         for pattern in self._patterns:
             if any(map(pattern.match, names)):

@@ -39,16 +39,16 @@ _SHELL = re.compile(r"[`;&|<>()*?]|\$\(")
 
 def pairs(text: str) -> list[tuple[str, str]]:
     """The names and raw values of an ENV or ARG: NAME=VALUE …, or the older NAME VALUE."""
-    found = shell_words.split(text)
-    if found and "=" not in found[0]:
+    words = shell_words.split(text)
+    if words and "=" not in words[0]:
         name, _, value = text.partition(" ")
         if not value.strip():
             raise shell_words.WordError(f"{name} has no value")
         return [(name, value.strip())]
-    for word in found:
+    for word in words:
         if "=" not in word:
             raise shell_words.WordError(f"'{word}' is not NAME=VALUE")
-    return [(name, value) for name, _, value in (word.partition("=") for word in found)]
+    return [(name, value) for name, _, value in (word.partition("=") for word in words)]
 
 
 def argument_words(text: str) -> tuple[list[str], str]:
@@ -56,8 +56,8 @@ def argument_words(text: str) -> tuple[list[str], str]:
 
     Those are left out, and given for a note.
     """
-    said, remark = shell_words.remark(text)
-    return shell_words.split(said) + [word for word in remark.split() if "=" in word], remark
+    comment, remark = shell_words.remark(text)
+    return shell_words.split(comment) + [word for word in remark.split() if "=" in word], remark
 
 
 def assignments(line: str, env: dict[str, str | None], exported: set[str]) -> list[EnvRule]:
@@ -65,19 +65,19 @@ def assignments(line: str, env: dict[str, str | None], exported: set[str]) -> li
     bare = re.sub(r"'[^']*'", "", line).rstrip(";")
     if _SHELL.search(re.sub(r"\$\{[^}]*\}", "", bare)):
         raise shell_words.WordError(f"'{line}' is more than an assignment")
-    found = shell_words.split(re.sub(r"\s#.*$", "", line).rstrip("; "))
-    exports = found[:1] == ["export"]
-    made: list[EnvRule] = []
-    for word in found[exports:]:
+    words = shell_words.split(re.sub(r"\s#.*$", "", line).rstrip("; "))
+    exports = words[:1] == ["export"]
+    result: list[EnvRule] = []
+    for word in words[exports:]:
         name, given, raw = word.partition("=")
         if given:
             _refuse_raw(raw)
-            made += rules(name, raw, env.get)
+            result += rules(name, raw, env.get)
         elif not _NAME.fullmatch(name) or name not in env:
             raise shell_words.WordError(f"'{line}' is more than an assignment")
         exported |= {name} if exports else set()
-        env |= {rule.name: rule.value if rule.action == "set" else None for rule in made}
-    return made
+        env |= {rule.name: rule.value if rule.action == "set" else None for rule in result}
+    return result
 
 
 def _refuse_raw(raw: str) -> None:
@@ -87,9 +87,9 @@ def _refuse_raw(raw: str) -> None:
         raise shell_words.WordError(f"'{raw}': a backslash or '~' outside quotes")
 
 
-def carried(found: Iterable[EnvRule]) -> tuple[EnvRule, ...]:
+def carried(rules: Iterable[EnvRule]) -> tuple[EnvRule, ...]:
     """The rules that an image can have."""
-    return tuple(rule for rule in found if rule.name not in ENGINES_OWN)
+    return tuple(rule for rule in rules if rule.name not in ENGINES_OWN)
 
 
 def code(rule: EnvRule) -> str:
@@ -108,12 +108,12 @@ def rules(name: str, raw: str, lookup: Lookup) -> list[EnvRule]:
     before, after = _around_itself(name, raw, lookup)
     if before is None and after is None:
         return [_rule(name, "set", shell_words.expand(raw, lookup))]
-    found = []
+    result = []
     if before:
-        found.append(_rule(name, "prepend", shell_words.expand(before, lookup)))
+        result.append(_rule(name, "prepend", shell_words.expand(before, lookup)))
     if after:
-        found.append(_rule(name, "append", shell_words.expand(after, lookup)))
-    return found
+        result.append(_rule(name, "append", shell_words.expand(after, lookup)))
+    return result
 
 
 def _rule(name: str, action: str, value: str) -> EnvRule:

@@ -20,17 +20,17 @@ class Findings:
     problems: list[Problem] = field(default_factory=list)
     _notes: list[tuple[int, str]] = field(default_factory=list)
 
-    def place(self, line: int) -> str:
+    def location(self, line: int) -> str:
         return f"{self.file}:{line}"
 
-    def refuse(self, line: int, what: str, fix: str) -> None:
-        problem = Problem(where=self.place(line), what=what, fix=fix)
+    def refuse(self, line: int, message: str, fix: str) -> None:
+        problem = Problem(where=self.location(line), what=message, fix=fix)
         if problem not in self.problems and len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
     def in_order(self) -> list[Problem]:
         """The problems as their lines stand in the file."""
-        return sorted(self.problems, key=lambda found: int(found.where.rpartition(":")[2]))
+        return sorted(self.problems, key=lambda problem: int(problem.where.rpartition(":")[2]))
 
     def note(self, line: int, text: str) -> None:
         if (line, text) not in self._notes:
@@ -39,4 +39,4 @@ class Findings:
     @property
     def notes(self) -> list[str]:
         """In the order of the file."""
-        return [f"{self.place(line)}: {text}" for line, text in sorted(self._notes)]
+        return [f"{self.location(line)}: {text}" for line, text in sorted(self._notes)]

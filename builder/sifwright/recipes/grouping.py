@@ -24,71 +24,71 @@ def groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
     Pieces that use a place which no step keeps stay in one layer, with all between them.
     """
-    found: list[list[Piece]] = []
+    finished: list[list[Piece]] = []
     current: list[Piece] = []
     for number, piece in enumerate(pieces):
         current.append(piece)
         if piece.is_run and not _is_used_later(pieces, number):
-            found, current = [*found, current], []
+            finished, current = [*finished, current], []
     if current:
-        found.append(current)
+        finished.append(current)
     _, left = _one_each(_rules(pieces))
-    found = _fewer(found, MAX_LAYERS - bool(left))
-    return [*found, *_last(found)]
+    finished = _fewer(finished, MAX_LAYERS - bool(left))
+    return [*finished, *_last(finished)]
 
 
-def headers(found: Sequence[Sequence[Piece]]) -> list[list[EnvRule]]:
+def headers(layers: Sequence[Sequence[Piece]]) -> list[list[EnvRule]]:
     """The rules of each layer's header, in which a variable has one.
 
     What has no place goes into the next header: what is put before a list and what is put behind it
     may come in any order. The steps have it from their install.sh.
     """
-    *made, (_, left) = _walk(found)
-    own = [rules for rules, _ in made]
+    *result, (_, left) = _walk(layers)
+    own = [rules for rules, _ in result]
     return [*own, left] if left else own
 
 
-def pending_env_rules(found: Sequence[Sequence[Piece]]) -> list[list[EnvRule]]:
+def pending_env_rules(layers: Sequence[Sequence[Piece]]) -> list[list[EnvRule]]:
     """The rules of earlier layers that no header before a layer's own has, for each layer."""
-    return [left for _, left in _walk(found)]
+    return [left for _, left in _walk(layers)]
 
 
-def _walk(found: Sequence[Sequence[Piece]]) -> list[tuple[list[EnvRule], list[EnvRule]]]:
+def _walk(layers: Sequence[Sequence[Piece]]) -> list[tuple[list[EnvRule], list[EnvRule]]]:
     """The header of each layer, and what was left over before it; at the end what is left."""
-    made: list[tuple[list[EnvRule], list[EnvRule]]] = []
+    result: list[tuple[list[EnvRule], list[EnvRule]]] = []
     left: list[EnvRule] = []
-    for pieces in found:
+    for pieces in layers:
         before = left
         own, left = _one_each([*before, *_rules(pieces)])
-        made.append((own, before))
-    return [*made, ([], left)]
+        result.append((own, before))
+    return [*result, ([], left)]
 
 
 def _one_each(rules: Iterable[EnvRule]) -> tuple[list[EnvRule], list[EnvRule]]:
     """One rule for each variable, and those that take another header."""
-    found: dict[str, EnvRule] = {}
+    by_name: dict[str, EnvRule] = {}
     left: list[EnvRule] = []
     for rule in rules:
-        both = merged(found.get(rule.name), rule)
+        both = merged(by_name.get(rule.name), rule)
         if both is None:
             left.append(rule)
             continue
         if rule.action == "set":
-            left = [one for one in left if one.name != rule.name]
-        found[rule.name] = both
-    return list(found.values()), left
+            left = [other for other in left if other.name != rule.name]
+        by_name[rule.name] = both
+    return list(by_name.values()), left
 
 
 def _rules(pieces: Iterable[Piece]) -> list[EnvRule]:
     return [rule for piece in pieces for rule in piece.rules]
 
 
-def _last(found: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
+def _last(layers: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
     """A layer that does nothing, if there is a header more than layers."""
-    if len(headers(found)) == len(found):
+    if len(headers(layers)) == len(layers):
         return []
-    said = [piece for pieces in found for piece in pieces if piece.rules][-1]
-    return [[Piece(line=said.line, says=said.says)]]
+    last = [piece for pieces in layers for piece in pieces if piece.rules][-1]
+    return [[Piece(line=last.line, says=last.says)]]
 
 
 def _is_used_later(pieces: Sequence[Piece], number: int) -> bool:
@@ -102,10 +102,10 @@ def _is_needed(use: str, later: Iterable[Piece]) -> bool:
     return first is not None and use not in first.anew
 
 
-def _fewer(found: list[list[Piece]], most: int) -> list[list[Piece]]:
+def _fewer(layers: list[list[Piece]], most: int) -> list[list[Piece]]:
     """Join neighbours until there are places for all, the smallest first."""
-    while len(found) > most:
-        sizes = [len(one) + len(two) for one, two in pairwise(found)]
-        place = min(range(len(sizes)), key=lambda n: sizes[n])
-        found[place : place + 2] = [found[place] + found[place + 1]]
-    return found
+    while len(layers) > most:
+        sizes = [len(first) + len(second) for first, second in pairwise(layers)]
+        smallest = min(range(len(sizes)), key=lambda n: sizes[n])
+        layers[smallest : smallest + 2] = [layers[smallest] + layers[smallest + 1]]
+    return layers

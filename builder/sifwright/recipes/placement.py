@@ -21,37 +21,37 @@ if TYPE_CHECKING:
 __all__ = ["place", "refuse_taken"]
 
 
-def refuse_taken(defs: Path, made: Mapping[str, LayerFile]) -> None:
+def refuse_taken(defs: Path, new_files: Mapping[str, LayerFile]) -> None:
     """Raise `UsageError` if something is there already."""
-    taken = [name for name in _tops(made) if os.path.lexists(defs / name)]
+    taken = [name for name in _tops(new_files) if os.path.lexists(defs / name)]
     if taken:
         fix = "Choose another --name, or remove what an earlier import has written."
         raise UsageError.of("is there already", where=str(defs / taken[0]), fix=fix)
 
 
-def place(defs: Path, made: Mapping[str, LayerFile]) -> None:
+def place(defs: Path, new_files: Mapping[str, LayerFile]) -> None:
     """Write it all beside, see that it loads, and move it into place, the image last."""
-    refuse_taken(defs, made)
+    refuse_taken(defs, new_files)
     with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=defs) as name:
         new = Path(name) / "defs"
-        _write(new, made)
+        _write(new, new_files)
         _check(defs, new)
         with _all_or_none() as moved:
-            for top in _tops(made):
+            for top in _tops(new_files):
                 _move(new / top, defs / top)
                 moved.append(defs / top)
     for folder in ("layers", "images"):
         files.sync_folder(defs / folder)
 
 
-def _tops(made: Mapping[str, LayerFile]) -> list[str]:
+def _tops(new_files: Mapping[str, LayerFile]) -> list[str]:
     """What is moved: the layers' folders, and the image's file when they are there."""
-    names = {"/".join(path.split("/")[:2]) for path in made}
+    names = {"/".join(path.split("/")[:2]) for path in new_files}
     return sorted(names, key=lambda name: (name.startswith("images/"), name))
 
 
-def _write(folder: Path, made: Mapping[str, LayerFile]) -> None:
-    for name, file in made.items():
+def _write(folder: Path, new_files: Mapping[str, LayerFile]) -> None:
+    for name, file in new_files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)

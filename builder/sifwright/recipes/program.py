@@ -32,9 +32,9 @@ def of_dockerfile(
     shown = {item.name: item for item in listed if item.name in {"ENTRYPOINT", "CMD"}}
     if not shown:
         return of_base(base, "" if copies.own_places(folder) else folder)
-    said = spython_metadata.of(listed)
-    entrypoint = _words(said.entrypoint, shown.get("ENTRYPOINT"))
-    cmd = _words(said.command, shown.get("CMD"))
+    metadata = spython_metadata.of(listed)
+    entrypoint = _words(metadata.entrypoint, shown.get("ENTRYPOINT"))
+    cmd = _words(metadata.command, shown.get("CMD"))
     _check_place([*shown.values()][-1].line, (folder, *entrypoint[:1], *cmd[:1]), findings)
     if "ENTRYPOINT" not in shown:
         entrypoint = base.entry
@@ -53,19 +53,19 @@ def of_base(base: Start, folder: str = "") -> ImageStart | None:
 def of_definition(line: int, image: str, look: Look, findings: Findings) -> ImageStart | None:
     """Ask for the program of an image below, which Apptainer starts where nothing is said."""
     try:
-        found = look(image) if image else None
+        config = look(image) if image else None
     except SourceError:
-        found = None
-    if found is None:
+        config = None
+    if config is None:
         findings.note(line, _UNKNOWN)
         return None
-    return of_base(found)
+    return of_base(config)
 
 
-def _words(found: list[str] | str, item: Instruction | None) -> tuple[str, ...]:
+def _words(program: list[str] | str, item: Instruction | None) -> tuple[str, ...]:
     """Give the words, or the text as it stands for a shell: spython takes quotes off a text."""
-    if item is None or isinstance(found, list):
-        return tuple(found)
+    if item is None or isinstance(program, list):
+        return tuple(program)
     return ("/bin/sh", "-c", item.text) if item.text else ()
 
 
@@ -73,5 +73,5 @@ def _check_place(line: int, places: Sequence[str], findings: Findings) -> None:
     """Refuse what starts the image where it would not be there then."""
     for path in places:
         if copies.own_places(path) and path not in copies.MACHINE_PLACES:
-            what = f"the image would start in, or with, {path}, which {targets.GONE}"
-            findings.refuse(line, what, "Put it into another folder, such as /opt.")
+            message = f"the image would start in, or with, {path}, which {targets.GONE}"
+            findings.refuse(line, message, "Put it into another folder, such as /opt.")

@@ -26,8 +26,8 @@ def read(path: Path) -> str:
         raise _refused(f"{path}:{line}", "not UTF-8 text", "Save it as UTF-8.") from None
     if not text.strip():
         raise _refused(str(path), "an empty file", _FIX)
-    for number, said in enumerate(text.split("\n"), start=1):
-        _refuse_control(f"{path}:{number}", said)
+    for number, content in enumerate(text.split("\n"), start=1):
+        _refuse_control(f"{path}:{number}", content)
     return text
 
 
@@ -37,12 +37,12 @@ def _bytes(path: Path) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise _refused(str(path), "not a regular file", _FIX)
         if status.st_size > MAX_BYTES:
-            what = f"{status.st_size} bytes, larger than a recipe is ({MAX_BYTES})"
-            raise _refused(str(path), what, _FIX)
+            message = f"{status.st_size} bytes, larger than a recipe is ({MAX_BYTES})"
+            raise _refused(str(path), message, _FIX)
         return path.read_bytes()
     except OSError as error:
-        what = f"cannot be read: {error.strerror}"
-        raise _refused(str(path), what, _FIX) from None
+        message = f"cannot be read: {error.strerror}"
+        raise _refused(str(path), message, _FIX) from None
     except ValueError:
         # The name has a NUL byte.
         raise _refused(ascii(str(path)), "not the name of a file", _FIX) from None
@@ -51,11 +51,13 @@ def _bytes(path: Path) -> bytes:
 def _refuse_control(where: str, line: str) -> None:
     # A carriage return ends lines of files from Windows; Docker takes them so.
     text = line.removesuffix("\r").replace("\t", " ")
-    found = next((c for c in text if not c.isprintable() and not c.isspace()), "")
-    if found or any(c in text for c in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"):
-        what = f"a character that cannot be printed: {(found or 'a line end of another kind')!a}"
-        raise _refused(where, what, "Take it out: what a reader does not see may be run.")
+    character = next((c for c in text if not c.isprintable() and not c.isspace()), "")
+    if character or any(c in text for c in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"):
+        message = (
+            f"a character that cannot be printed: {(character or 'a line end of another kind')!a}"
+        )
+        raise _refused(where, message, "Take it out: what a reader does not see may be run.")
 
 
-def _refused(where: str, what: str, fix: str) -> UsageError:
-    return UsageError.of(what, where=where, fix=fix)
+def _refused(where: str, message: str, fix: str) -> UsageError:
+    return UsageError.of(message, where=where, fix=fix)

@@ -67,11 +67,11 @@ def named(text: str) -> set[str]:
 def json_words(text: str) -> list[str] | None:
     """The words of the exec form; None if it is not that, which makes it the shell form."""
     try:
-        found = json.loads(text) if text.startswith("[") else None
+        words = json.loads(text) if text.startswith("[") else None
     except ValueError:
         return None
-    if isinstance(found, list) and all(isinstance(word, str) for word in found):
-        return found
+    if isinstance(words, list) and all(isinstance(word, str) for word in words):
+        return words
     return None
 
 

@@ -84,13 +84,13 @@ class ImportedImage:
     def _image(self) -> str:
         entries = [{"layer": self.layer(n)} for n in range(len(self.groups) + 1)]
         description = self.draft.description or f"Imported from {self.recipe}"
-        said = [*self.notes, *(f"Not carried: {_plain(line)}" for line in self.draft.remarks)]
+        comments = [*self.notes, *(f"Not carried: {_plain(line)}" for line in self.draft.remarks)]
         image: dict[str, Any] = {"description": _plain(description), "layers": entries}
         if self.draft.start:
             image["start"] = _start(self.draft.start)
         if self.draft.help:
             image["help"] = self.draft.help
-        return _yaml(image, said)
+        return _yaml(image, comments)
 
     def _base(self) -> Iterator[LayerFile]:
         folder = f"layers/{self.layer(0)}"
@@ -117,17 +117,18 @@ class ImportedImage:
             yield LayerFile(path=path, data=file.data, executable=file.executable)
         downloads = [piece.download for piece in pieces if piece.download]
         if downloads:
-            pins = {one.name: _pin(one) for one in downloads}
+            pins = {download.name: _pin(download) for download in downloads}
             yield _text(f"{folder}/pins.yaml", _yaml(pins))
 
     def _header(self, number: int, pieces: Sequence[Piece]) -> dict[str, Any]:
         header: dict[str, Any] = {"summary": self.summary(number), "requires": ["base"]}
         options = {
-            one.option: self._option(one, one in _own(pieces)) for one in self._known(number)
+            argument.option: self._option(argument, argument in _own(pieces))
+            for argument in self._known(number)
         }
         for download in (piece.download for piece in pieces if piece.download):
             options[download.name] = _version(download)
-        facts = {self._fact(one): {"option": one.option} for one in _own(pieces)}
+        facts = {self._fact(argument): {"option": argument.option} for argument in _own(pieces)}
         env = {rule.name: {rule.action: rule.value} for rule in self.headers[number - 1]}
         return header | {
             key: value
@@ -137,19 +138,19 @@ class ImportedImage:
 
     def _known(self, number: int) -> list[Argument]:
         """The arguments up to and with a layer; of one that is said twice the last counts."""
-        found: dict[str, Argument] = {}
+        arguments: dict[str, Argument] = {}
         for piece in (piece for group in self.groups[:number] for piece in group):
             if piece.argument:
-                found[piece.argument.option] = piece.argument
-        return list(found.values())
+                arguments[piece.argument.option] = piece.argument
+        return list(arguments.values())
 
     def _fact(self, argument: Argument) -> str:
         return f"{self.name.replace('.', '-')}-{argument.option}-given"
 
     def _option(self, argument: Argument, is_own: bool) -> dict[str, Any]:  # noqa: FBT001
         default: Any = argument.default if is_own else {"fact": self._fact(argument)}
-        what = f"ARG {argument.name} of {self.recipe}:{argument.line}"
-        return {"type": "string", "description": what, "default": default}
+        message = f"ARG {argument.name} of {self.recipe}:{argument.line}"
+        return {"type": "string", "description": message, "default": default}
 
     def _install(self, number: int, pieces: Sequence[Piece]) -> str:
         lines = [
@@ -173,16 +174,16 @@ class ImportedImage:
         if not self.draft.is_live:
             return []
         lines = (line for piece in earlier for line in piece.code)
-        made = [_again(line) for line in lines if line.startswith(tuple(_AGAIN))]
+        again = [_again(line) for line in lines if line.startswith(tuple(_AGAIN))]
         later = (code(rule).removeprefix("variable") for rule in self.waiting[number - 1])
-        return [*made, *(f"waiting{words}" for words in later)]
+        return [*again, *(f"waiting{words}" for words in later)]
 
 
 def _start(start: ImageStart) -> dict[str, Any]:
     if start.script:
         return {"script": start.script}
-    said = {"entrypoint": list(start.entrypoint), "workdir": start.workdir}
-    return {"cmd": list(start.cmd), **{name: value for name, value in said.items() if value}}
+    data = {"entrypoint": list(start.entrypoint), "workdir": start.workdir}
+    return {"cmd": list(start.cmd), **{name: value for name, value in data.items() if value}}
 
 
 def _short(text: str) -> str:
@@ -217,8 +218,8 @@ def _again(line: str) -> str:
 
 
 def _own(pieces: Sequence[Piece]) -> list[Argument]:
-    found = {piece.argument.option: piece.argument for piece in pieces if piece.argument}
-    return list(found.values())
+    arguments = {piece.argument.option: piece.argument for piece in pieces if piece.argument}
+    return list(arguments.values())
 
 
 def _pin(download: DraftDownload) -> dict[str, Any]:
@@ -227,8 +228,8 @@ def _pin(download: DraftDownload) -> dict[str, Any]:
 
 
 def _version(download: DraftDownload) -> dict[str, Any]:
-    what = f"Which pin of {download.url} is meant"
-    return {"type": "string", "description": what, "default": _VERSION}
+    message = f"Which pin of {download.url} is meant"
+    return {"type": "string", "description": message, "default": _VERSION}
 
 
 def _plain(text: str) -> str:
@@ -237,9 +238,9 @@ def _plain(text: str) -> str:
 
 
 def _yaml(data: dict[str, Any], comments: Sequence[str] = ()) -> str:
-    said = "".join(f"# {_plain(line)}\n" for line in comments)
+    head = "".join(f"# {_plain(line)}\n" for line in comments)
     text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
-    return said + str(text)
+    return head + str(text)
 
 
 def _text(path: str, text: str) -> LayerFile:

@@ -67,10 +67,10 @@ def site_lines(site: Site) -> Iterator[str]:
         "read in": ((text, "") for text in site.sources),
     }
     for title, facts in sections.items():
-        found = [(name, text) for name, text in facts if name]
-        if found:
+        lines = [(name, text) for name, text in facts if name]
+        if lines:
             yield f"\n{title}"
-            yield from (f"  {name:<20}{text}".rstrip() for name, text in found)
+            yield from (f"  {name:<20}{text}".rstrip() for name, text in lines)
         if title == "on the host":
             yield from _environment(site)
 
@@ -141,9 +141,9 @@ def _jobs(site: Site) -> Iterator[tuple[str, str]]:
 
 def _launchers(site: Site) -> Iterator[tuple[str, str]]:
     for launcher, options in site.launch.items():
-        for what, words in (("GPU", options.task_per_gpu), ("node", options.task_per_node)):
+        for message, words in (("GPU", options.task_per_gpu), ("node", options.task_per_node)):
             if words:
-                yield f"{launcher}, per {what}", " ".join(words)
+                yield f"{launcher}, per {message}", " ".join(words)
         if options.pmi:
             yield f"{launcher} speaks", ", ".join(options.pmi)
         if options.avoid:
@@ -205,17 +205,17 @@ def _listed(name: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _environment(site: Site) -> Iterator[str]:
-    found = site.environment
-    for group, values in found.groups.items():
+    environment = site.environment
+    for group, values in environment.groups.items():
         if values:
             yield f"\nenvironment {_GROUPS[group]}, where it is not set already"
         for name, value in values.items():
             yield f"  {name}={value}"
-            yield from _because(found.reasons.get(group, {}).get(name))
+            yield from _because(environment.reasons.get(group, {}).get(name))
     yield from _mpi_environment(site)
-    if found.not_set:
+    if environment.not_set:
         yield "\nenvironment that is left unset"
-    for name, reason in found.not_set.items():
+    for name, reason in environment.not_set.items():
         yield f"  {name}"
         yield from _because(reason)
 

@@ -43,7 +43,7 @@ def test_what_it_says_without_what_it_does_not_say(tmp_path: Path) -> None:
         "--no-binary=x,y\n--only-binary=:all:\neinops==0.8.1\n"
         'rich[jupyter]>=13; python_version > "3.8"\ntoy==1\n'
     )
-    assert [one.place for one in found.wanted] == [f"{tmp_path}/r.txt:{n}" for n in (2, 4, 5)]
+    assert [one.where for one in found.wanted] == [f"{tmp_path}/r.txt:{n}" for n in (2, 4, 5)]
     assert parse(found.text, "").text == found.text
 
 

@@ -97,8 +97,8 @@ def _refuse(arguments: Namespace) -> None:
 
 
 def _list(stores: Sequence[Store]) -> _Report:
-    found = [entry for store in stores for entry in store.entries()]
-    entries = sorted(found, key=lambda entry: -entry.used)
+    entries = [entry for store in stores for entry in store.entries()]
+    entries = sorted(entries, key=lambda entry: -entry.used)
     folder = stores[0].root.parent
     return _Report(
         document={
@@ -114,13 +114,16 @@ def _list(stores: Sequence[Store]) -> _Report:
 
 def _verify(stores: Sequence[Store]) -> _Report:
     counts = [len(store.all_keys()) for store in stores]
-    bad = [(store.what, one) for store in stores for one in store.verify()]
+    bad = [(store.what, damaged) for store in stores for damaged in store.verify()]
     return _Report(
         document={
-            "bad": [{"kind": kind, "key": one.key, "reason": one.reason} for kind, one in bad]
+            "bad": [
+                {"kind": kind, "key": damaged.key, "reason": damaged.reason}
+                for kind, damaged in bad
+            ]
         },
         summary=f"{_named(*counts)} read, {len(bad)} damaged",
-        error=TestError(*(_problem(*one) for one in bad)) if bad else None,
+        error=TestError(*(_problem(*kind_and_entry) for kind_and_entry in bad)) if bad else None,
     )
 
 

@@ -53,11 +53,11 @@ def _compared(arguments: Namespace) -> Comparison:
         extended = with_extension(context.load(arguments), arguments, site, image)
         return with_image(extended, arguments, site, image)
 
-    found = [opened(name, load, arguments.settings) for name in (arguments.old, arguments.new)]
-    if arguments.settings and not any(side.kind == "defs" for side in found):
-        what = "--set is for a plan of defs/, and neither side is one"
-        raise UsageError.of(what, fix="Name SITE or SITE/IMAGE, or leave --set out.")
-    return compare(found[0], found[1])
+    sides = [opened(name, load, arguments.settings) for name in (arguments.old, arguments.new)]
+    if arguments.settings and not any(side.kind == "defs" for side in sides):
+        message = "--set is for a plan of defs/, and neither side is one"
+        raise UsageError.of(message, fix="Name SITE or SITE/IMAGE, or leave --set out.")
+    return compare(sides[0], sides[1])
 
 
 def compare(old: Side, new: Side) -> Comparison:

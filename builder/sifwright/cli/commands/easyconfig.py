@@ -44,17 +44,20 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Write the folder that `eb` installs from."""
     url = _image_url(arguments)
-    made = replace(bundle_of(arguments), image_url=url)
-    site, image = arguments.site, made.facts.image or _stem(arguments)
+    content = replace(bundle_of(arguments), image_url=url)
+    site, image = arguments.site, content.facts.image or _stem(arguments)
     folder = Path(arguments.output, site, image, "easybuild")
-    path = bundle.write(made, folder)
+    path = bundle.write(content, folder)
     say(f"easyconfig: {path}")
-    if made.image_url:
-        say(f"eb fetches {made.image_url}/{made.module.sif}: put the image there under this name")
-    elif made.missing:
-        say(f"it comes without its image: put {made.module.sif} beside it, once that is built")
-    elif made.sif is None:
-        say(f"it installs no image: the module takes {made.module.central}/{made.module.sif}")
+    if content.image_url:
+        say(
+            f"eb fetches {content.image_url}/{content.module.sif}:"
+            " put the image there under this name"
+        )
+    elif content.missing:
+        say(f"it comes without its image: put {content.module.sif} beside it, once that is built")
+    elif content.sif is None:
+        say(f"it installs no image: the module takes {content.module.central}/{content.module.sif}")
     say(f"install it: eb {path}")
 
 

@@ -70,8 +70,8 @@ def _show_plan(arguments: Namespace, catalog: Catalog) -> None:
     extension = _extension(arguments, catalog)
     held = check(catalog, arguments.site, extension, arguments.settings)
     arguments.image = extension.name
-    made = extended(catalog, extension, held)
-    resolved = resolve(made, arguments.site, arguments.image, arguments.settings)
+    with_image = extended(catalog, extension, held)
+    resolved = resolve(with_image, arguments.site, arguments.image, arguments.settings)
     plan.show(resolved, output_of(arguments, resolved).folder, explain=False)
 
 

@@ -59,14 +59,14 @@ def run(arguments: Namespace) -> None:
     name = _name(recipe, arguments.name)
     look = starting_image.ask_nothing if arguments.offline else starting_image.ask_registry
     writing = imported(recipe, name, arguments.context, look)
-    made = write_layers.files(writing)
-    placement.refuse_taken(defs, made)
-    for line in _preview(writing, made, defs):
+    new_files = write_layers.files(writing)
+    placement.refuse_taken(defs, new_files)
+    for line in _preview(writing, new_files, defs):
         say(line)
     if arguments.dry_run:
         say("Nothing is written: --dry-run.")
         return
-    placement.place(defs, made)
+    placement.place(defs, new_files)
     say(f"Written. Next: sifwright plan SITE {name}")
 
 
@@ -77,10 +77,10 @@ def imported(
     look: starting_image.Look = starting_image.ask_nothing,
 ) -> write_layers.ImportedImage:
     """What becomes of a recipe; raises `UsageError` with all that cannot be carried."""
-    said = read_text.read(recipe)
+    text = read_text.read(recipe)
     findings = Findings(file=str(recipe))
     folder = Context(root=Path(context) if context else recipe.parent, is_assumed=not context)
-    draft = _read(recipe, said, folder, findings, look)
+    draft = _read(recipe, text, folder, findings, look)
     if findings.problems:
         raise UsageError(*findings.in_order())
     for line in write_layers.installs_torch(draft):
@@ -91,12 +91,12 @@ def imported(
 
 
 def _read(
-    recipe: Path, said: str, folder: Context, findings: Findings, look: starting_image.Look
+    recipe: Path, text: str, folder: Context, findings: Findings, look: starting_image.Look
 ) -> Draft:
-    if is_definition(recipe, said):
-        return read_definition.read(said, replace(folder, follows=True), findings, look)
+    if is_definition(recipe, text):
+        return read_definition.read(text, replace(folder, follows=True), findings, look)
     context = replace(folder, ignored=_ignored(recipe, folder.root))
-    return read_dockerfile.read(said, context, findings, look)
+    return read_dockerfile.read(text, context, findings, look)
 
 
 def _listed(lines: list[int]) -> str:
@@ -104,10 +104,10 @@ def _listed(lines: list[int]) -> str:
     return f"line{'s' * (len(lines) > 1)} {shown}{', …' * (len(lines) > _SHOWN_LINES)}"
 
 
-def is_definition(recipe: Path, said: str) -> bool:
+def is_definition(recipe: Path, text: str) -> bool:
     """By its name, or by the header that it begins with."""
-    begins = re.search(r"^\s*bootstrap\s*:", said, re.IGNORECASE | re.MULTILINE)
-    is_dockerfile = re.search(r"^\s*FROM\s", said, re.IGNORECASE | re.MULTILINE)
+    begins = re.search(r"^\s*bootstrap\s*:", text, re.IGNORECASE | re.MULTILINE)
+    is_dockerfile = re.search(r"^\s*FROM\s", text, re.IGNORECASE | re.MULTILINE)
     return recipe.suffix == ".def" or bool(begins and not is_dockerfile)
 
 
@@ -146,12 +146,12 @@ def _own_defs(project: str) -> Path:
 
 
 def _preview(
-    writing: write_layers.ImportedImage, made: Mapping[str, LayerFile], defs: Path
+    writing: write_layers.ImportedImage, new_files: Mapping[str, LayerFile], defs: Path
 ) -> Iterator[str]:
     yield f"{defs}/images/{writing.name}.yaml"
     for number in range(len(writing.groups) + 1):
         folder = f"layers/{writing.layer(number)}"
-        count = sum(path.startswith(f"{folder}/files/") for path in made)
+        count = sum(path.startswith(f"{folder}/files/") for path in new_files)
         about = writing.summary(number) if number else writing.base()
         yield f"{defs}/{folder}/  {about}" + (f"  [{count} files]" if count else "")
     yield f"starts: {writing.program()}"

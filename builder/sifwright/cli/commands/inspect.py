@@ -84,17 +84,17 @@ def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
     yield "system", " ".join(filter(None, (facts.os, facts.os_version))) or "not said"
     yield "libc", facts.libc
     yield "user", facts.user
-    yield from (("python", _python(one)) for one in facts.pythons)
+    yield from (("python", _python(item)) for item in facts.pythons)
     yield "cuda", facts.cuda
     yield "rocm", facts.rocm
-    yield from (("mpi", one) for one in facts.mpi)
-    yield from (("plugin", _plugin(one)) for one in facts.plugins)
-    yield from (("env", _short(f"{one}={facts.environment[one]}")) for one in facts.environment)
-    yield from (("label", _short(f"{one}={facts.labels[one]}")) for one in sorted(facts.labels))
+    yield from (("mpi", item) for item in facts.mpi)
+    yield from (("plugin", _plugin(item)) for item in facts.plugins)
+    yield from (("env", _short(f"{name}={facts.environment[name]}")) for name in facts.environment)
+    yield from (("label", _short(f"{name}={facts.labels[name]}")) for name in sorted(facts.labels))
 
 
-def _python(one: Python) -> str:
-    torch = one.torch
+def _python(python: Python) -> str:
+    torch = python.torch
     has = ""
     if torch is not None:
         of = [
@@ -102,11 +102,11 @@ def _python(one: Python) -> str:
             f"ROCm {torch.rocm}" if torch.rocm else "",
         ]
         has = f", torch {torch.version} ({' '.join(filter(None, of)) or 'for CPUs'})"
-    return f"{one.path} {one.version} ({one.kind}){has}"
+    return f"{python.path} {python.version} ({python.kind}){has}"
 
 
-def _plugin(one: Plugin) -> str:
-    return f"{one.path} (by {one.set_by})" if one.set_by else one.path
+def _plugin(plugin: Plugin) -> str:
+    return f"{plugin.path} (by {plugin.set_by})" if plugin.set_by else plugin.path
 
 
 def _short(text: str) -> str:

@@ -156,7 +156,7 @@ def run(arguments: Namespace) -> None:
     site = choose(catalog.sites, arguments.site, "site")
     project = project_folder(arguments.project)
     # A launch that hangs costs a job's hours: nothing is written for a site that does not lint.
-    lint.refuse(site, lint.place(project / "defs", site))
+    lint.refuse(site, lint.locator(project / "defs", site))
     image = choose(catalog.images, arguments.image or site.image, "image")
     built = Path("build", site.name, image.name, "image.sif").absolute()
     request = _request(arguments, site, built, project)

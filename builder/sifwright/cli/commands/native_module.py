@@ -41,15 +41,15 @@ def run(arguments: Namespace) -> None:
     """Write the modulefile to standard output or to a file."""
     site, prefix = native_site(arguments, load(arguments)), Path(arguments.prefix)
     if not prefix.is_absolute() or not str(prefix).isprintable() or ":" in str(prefix):
-        what = f"{quoted(str(prefix))} is no prefix: a full path without a colon is"
-        raise UsageError.of(what, where="--prefix", fix="Name the folder with bin/ and lib/.")
-    made = render_native.Native(
+        message = f"{quoted(str(prefix))} is no prefix: a full path without a colon is"
+        raise UsageError.of(message, where="--prefix", fix="Name the folder with bin/ and lib/.")
+    native = render_native.Native(
         module=module_name(arguments),
         prefix=str(prefix),
         packages=_packages(prefix, arguments.python),
         site=site,
     )
-    text = render_native.modulefile(made, arguments.format)
+    text = render_native.modulefile(native, arguments.format)
     write(arguments.output, text, mode=0o644)
 
 
@@ -57,8 +57,8 @@ def native_site(arguments: Namespace, catalog: Catalog) -> Site:
     """Return the site; raises `PlanError` if its jobs run in containers only."""
     site = choose(catalog.sites, arguments.site, "site")
     if "host" not in site.run_in:
-        what = f"jobs at site '{site.name}' run in containers only"
-        raise PlanError.of(what, fix="Its file says so: run-in.")
+        message = f"jobs at site '{site.name}' run in containers only"
+        raise PlanError.of(message, fix="Its file says so: run-in.")
     return site
 
 
@@ -66,8 +66,8 @@ def module_name(arguments: Namespace) -> str:
     """Return --module; raises `UsageError` if it has no version."""
     name = str(arguments.module)
     if not _MODULE.fullmatch(name):
-        what = f"{quoted(name)} is no module with its version"
-        raise UsageError.of(what, where="--module", fix="Example: pytorch/2.3.1-gpu")
+        message = f"{quoted(name)} is no module with its version"
+        raise UsageError.of(message, where="--module", fix="Example: pytorch/2.3.1-gpu")
     return name
 
 
@@ -75,11 +75,11 @@ def _packages(prefix: Path, python: str) -> str:
     """Where the packages are, below the prefix: as the installation has it, if it is there."""
     if python and not _PYTHON.fullmatch(python):
         raise UsageError.of(f"{quoted(python)} is no Python", where="--python", fix="Example: 3.12")
-    found = sorted(path.parent.name for path in prefix.glob("lib/python3*/site-packages"))
-    if python or len(found) == 1:
-        return f"lib/{f'python{python}' if python else found[0]}/site-packages"
-    what = f"there are {len(found)} folders lib/python3…/site-packages"
-    raise UsageError.of(what, where=str(prefix), fix="Say which Python it is: --python 3.12")
+    folders = sorted(path.parent.name for path in prefix.glob("lib/python3*/site-packages"))
+    if python or len(folders) == 1:
+        return f"lib/{f'python{python}' if python else folders[0]}/site-packages"
+    message = f"there are {len(folders)} folders lib/python3…/site-packages"
+    raise UsageError.of(message, where=str(prefix), fix="Say which Python it is: --python 3.12")
 
 
 def write(output: str, text: str, *, mode: int) -> None:

@@ -65,11 +65,11 @@ def _table(entries: list[pins.PinStatus]) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="")
     for head in ("layer", "source", "version", "pin", "state", "from"):
         shown.add_column(head, no_wrap=True)
-    for one in entries:
-        found = f": {one.found[:_SHOWN]}" if one.found and one.found != one.pin else ""
-        reason = f": {one.reason}" if one.reason else ""
-        state = f"{one.state}{found}{reason}"
-        cells = (one.layer, one.source, one.version, one.pin[:_SHOWN], state, one.url)
+    for entry in entries:
+        upstream = f": {entry.found[:_SHOWN]}" if entry.found and entry.found != entry.pin else ""
+        reason = f": {entry.reason}" if entry.reason else ""
+        state = f"{entry.state}{upstream}{reason}"
+        cells = (entry.layer, entry.source, entry.version, entry.pin[:_SHOWN], state, entry.url)
         # As text: what stands in a file is no markup.
         shown.add_row(*map(Text, cells))
     return shown

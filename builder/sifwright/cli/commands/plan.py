@@ -54,19 +54,19 @@ def show(plan: Plan, folder: Path, *, explain: bool) -> None:
     for line in _lines(plan, explain=explain):
         say(line)
     if not explain:
-        found = forecast.forecast_steps(plan, folder)
+        forecasts = forecast.forecast_steps(plan, folder)
         say("")
-        print_table(_table(found))
-        for line in _summaries(found, folder):
+        print_table(_table(forecasts))
+        for line in _summaries(forecasts, folder):
             say(line)
 
 
-def _table(found: Sequence[StepForecast]) -> Table:
+def _table(forecasts: Sequence[StepForecast]) -> Table:
     """A line for each step."""
     shown = Table(box=None, pad_edge=False, header_style="")
     for head in ("layer", "on this machine", "seconds", "MB", "why"):
         shown.add_column(head, justify="right" if head in {"seconds", "MB"} else "left")
-    for outlook in found:
+    for outlook in forecasts:
         shown.add_row(*map(Text, (outlook.layer, *_cells(outlook))))
     return shown
 
@@ -80,31 +80,33 @@ def _cells(outlook: StepForecast) -> Iterator[str]:
 
 def _document(plan: Plan, output: Path) -> dict[str, object]:
     """Return the plan and its forecast as plain data (docs/reference/plan-json.md)."""
-    found = forecast.forecast_steps(plan, output)
-    needs = _needs(found).document()
-    return {**plan_document(plan), "forecast": {**forecast.document(found), "needs": needs}}
+    forecasts = forecast.forecast_steps(plan, output)
+    needs = _needs(forecasts).document()
+    return {**plan_document(plan), "forecast": {**forecast.document(forecasts), "needs": needs}}
 
 
-def _summaries(found: Sequence[StepForecast], output: Path) -> Iterator[str]:
+def _summaries(forecasts: Sequence[StepForecast], output: Path) -> Iterator[str]:
     """What will run, the room that takes, and whether cached packages are old."""
-    yield _summary(found)
-    if old := forecast.aged(found, datetime.now(UTC)):
+    yield _summary(forecasts)
+    if old := forecast.aged(forecasts, datetime.now(UTC)):
         yield old
-    if needs := disk_space.summary_line(_needs(found), output):
+    if needs := disk_space.summary_line(_needs(forecasts), output):
         yield needs
 
 
-def _needs(found: Sequence[StepForecast]) -> DiskNeeds:
-    return disk_space.estimate_disk_needs(found, sum(one.why is None for one in found))
+def _needs(forecasts: Sequence[StepForecast]) -> DiskNeeds:
+    return disk_space.estimate_disk_needs(
+        forecasts, sum(forecast.why is None for forecast in forecasts)
+    )
 
 
-def _summary(found: Sequence[StepForecast]) -> str:
+def _summary(forecasts: Sequence[StepForecast]) -> str:
     """One line: how many steps will run, and what that took before."""
-    ahead = [outlook for outlook in found if outlook.why]
+    ahead = [outlook for outlook in forecasts if outlook.why]
     known = [outlook for outlook in ahead if outlook.seconds is not None]
     if not ahead:
         return "every step is cached"
-    text = f"{len(ahead)} of {len(found)} steps will run"
+    text = f"{len(ahead)} of {len(forecasts)} steps will run"
     if known:
         seconds = sum(outlook.seconds or 0 for outlook in known)
         size = sum(outlook.bytes or 0 for outlook in known) / 1e6

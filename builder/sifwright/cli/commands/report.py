@@ -49,7 +49,7 @@ def write(output: ImageFolder, page: str) -> Path:
     target = Path(page) if page else output.folder / NAME
     text = render(gather(output))
     if target.is_dir() or not target.parent.is_dir():
-        what = "is a folder" if target.is_dir() else "is in a folder that is not there"
-        raise MachineError.of(what, where=str(target), fix="Name a file with --output.")
+        message = "is a folder" if target.is_dir() else "is in a folder that is not there"
+        raise MachineError.of(message, where=str(target), fix="Name a file with --output.")
     files.write(target, text.encode("utf-8", "backslashreplace"), mode=0o644)
     return target

@@ -60,17 +60,17 @@ class BenchmarkResult:
 def request(arguments: Namespace) -> BenchmarkRequest:
     """The request that the command line makes; raises `UsageError`."""
     if min(arguments.nodes, arguments.ranks_per_node) < 0:
-        what = "--nodes and --ranks-per-node are numbers of at least 1"
-        raise UsageError.of(what, fix="Leave them out to take what the allocation has.")
+        message = "--nodes and --ranks-per-node are numbers of at least 1"
+        raise UsageError.of(message, fix="Leave them out to take what the allocation has.")
     smallest, largest = _size(arguments.min_size), _size(arguments.max_size)
     if smallest > largest:
-        what = f"--min-size {arguments.min_size} is above --max-size {arguments.max_size}"
-        raise UsageError.of(what, fix="Exchange them.")
+        message = f"--min-size {arguments.min_size} is above --max-size {arguments.max_size}"
+        raise UsageError.of(message, fix="Exchange them.")
     try:
         shlex.split(arguments.launch)
     except ValueError as error:
-        what = f"--launch has a quote without its partner: {arguments.launch}"
-        raise UsageError.of(what, fix="Add the other one.") from error
+        message = f"--launch has a quote without its partner: {arguments.launch}"
+        raise UsageError.of(message, fix="Add the other one.") from error
     return BenchmarkRequest(
         nodes=arguments.nodes,
         ranks_per_node=arguments.ranks_per_node,
@@ -97,24 +97,26 @@ def check_comm(
     Raises `MachineError` where the benchmark cannot run, `TestError` where it breaks. What it
     measured is the caller's to judge, by `problems`.
     """
-    with workspace(output.folder) as work:
+    with workspace(output.folder) as work_dir:
         environment = start.environment(site)
-        command = _command(site, output, wanted, work, environment)
-        with _kept_log(work, output.folder / _LOG):
-            status = processes.stream(command, log=work / _LOG, on_line=on_line, env=environment)
-        log = (work / _LOG).read_text(errors="replace")
-        if not (work / _JSON).exists():
+        command = _command(site, output, wanted, work_dir, environment)
+        with _kept_log(work_dir, output.folder / _LOG):
+            status = processes.stream(
+                command, log=work_dir / _LOG, on_line=on_line, env=environment
+            )
+        log = (work_dir / _LOG).read_text(errors="replace")
+        if not (work_dir / _JSON).exists():
             raise _broken(site, output, status, log)
-        measured = json.loads((work / _JSON).read_text())
+        measured = json.loads((work_dir / _JSON).read_text())
         document, verdict = _judged(site, output, measured, log)
-        kept = _publish(output, work, document)
+        kept = _publish(output, work_dir, document)
         return BenchmarkResult(document=document, verdict=verdict, status=status, files=kept)
 
 
 def problems(result: BenchmarkResult) -> tuple[Problem, ...]:
     """What makes a run a failed test: wrong values, a network that is not the site's, a bad end."""
     rows = [row for row in result.document["rows"] if row.get("wrong_elements")]
-    found = [
+    wrong = [
         Problem(
             where=f"{row['operation']} of {row['bytes']} bytes",
             what=f"{row['wrong_elements']} elements of a rank's result are wrong",
@@ -123,16 +125,16 @@ def problems(result: BenchmarkResult) -> tuple[Problem, ...]:
         for row in rows
     ]
     if result.status and not rows:
-        what = f"the benchmark ended with exit status {result.status}, after its last result"
-        found.append(Problem(what=what, fix=f"Whole log: {result.files[-1]}"))
-    return (*found, *result.verdict.problems)
+        message = f"the benchmark ended with exit status {result.status}, after its last result"
+        wrong.append(Problem(what=message, fix=f"Whole log: {result.files[-1]}"))
+    return (*wrong, *result.verdict.problems)
 
 
 def _command(
     site: Site,
     output: ImageFolder,
     wanted: BenchmarkRequest,
-    work: Path,
+    work_dir: Path,
     environ: Mapping[str, str],
 ) -> list[str]:
     """The whole command line; a launcher given by hand brings its own numbers of ranks."""
@@ -147,7 +149,7 @@ def _command(
         raise MachineError.of(f"there is no {quoted(before[0])} on PATH", fix=fix)
     program = [*local, start.SCRIPT, *_options(site, wanted)]
     engine = preflight.engine()
-    return [*before, *start.container(engine, site, output.link, work, program)]
+    return [*before, *start.container(engine, site, output.link, work_dir, program)]
 
 
 def _options(site: Site, wanted: BenchmarkRequest) -> Iterator[str]:
@@ -160,16 +162,16 @@ def _options(site: Site, wanted: BenchmarkRequest) -> Iterator[str]:
 
 
 @contextmanager
-def _kept_log(work: Path, target: Path) -> Iterator[None]:
+def _kept_log(work_dir: Path, target: Path) -> Iterator[None]:
     """Add what NCCL wrote, one file per process, and keep the log whatever happens."""
     try:
         yield
     finally:
-        with (work / _LOG).open("a") as log:
-            for path in sorted(work.glob("nccl.*.log")):
+        with (work_dir / _LOG).open("a") as log:
+            for path in sorted(work_dir.glob("nccl.*.log")):
                 log.write(path.read_text(errors="replace"))
-        shutil.copy(work / _LOG, work / f"{_LOG}.copy")
-        files.publish(work / f"{_LOG}.copy", target)
+        shutil.copy(work_dir / _LOG, work_dir / f"{_LOG}.copy")
+        files.publish(work_dir / f"{_LOG}.copy", target)
 
 
 def _broken(site: Site, output: ImageFolder, status: int, log: str) -> MachineError | TestError:
@@ -181,11 +183,11 @@ def _broken(site: Site, output: ImageFolder, status: int, log: str) -> MachineEr
     told = [line.split(_SAYS, 1)[1] for line in log.splitlines() if _SAYS in line]
     if told:
         return MachineError.of(f"the benchmark cannot run: {told[0]}", fix=where)
-    hints = [hint for said in nccl_log.parse(log).values() for hint in said.hints]
+    hints = [hint for evidence in nccl_log.parse(log).values() for hint in evidence.hints]
     if hints:
-        what = f"the benchmark failed with exit status {status}, and NCCL said: {hints[-1]}"
+        message = f"the benchmark failed with exit status {status}, and NCCL said: {hints[-1]}"
         fix = f"{comm_verdict.advice(site.network_expect)}\n    {where}"
-        return TestError.of(what, fix=fix)
+        return TestError.of(message, fix=fix)
     last = next((line for line in reversed(log.splitlines()) if line.strip()), "no output")
     return TestError.of(f"the benchmark failed with exit status {status}: {last}", fix=where)
 
@@ -207,15 +209,15 @@ def _verdict(site: Site, measured: Mapping[str, Any], log: str) -> Verdict:
     return comm_verdict.judge(site.network_expect, ranks, nccl_log.parse(log, ranks))
 
 
-def _publish(output: ImageFolder, work: Path, document: Mapping[str, Any]) -> tuple[Path, ...]:
+def _publish(output: ImageFolder, work_dir: Path, document: Mapping[str, Any]) -> tuple[Path, ...]:
     """Put results in place, the picture too where it can be made; the log is there already."""
-    (work / _JSON).write_text(json.dumps(document, indent=1) + "\n")
-    made = [work / _JSON]
+    (work_dir / _JSON).write_text(json.dumps(document, indent=1) + "\n")
+    results = [work_dir / _JSON]
     if plot.can_plot():
-        made += plot.plot(document, _title(document), work)
-    for path in made:
+        results += plot.plot(document, _title(document), work_dir)
+    for path in results:
         files.publish(path, output.folder / path.name)
-    return tuple(output.folder / name for name in (*(path.name for path in made), _LOG))
+    return tuple(output.folder / name for name in (*(path.name for path in results), _LOG))
 
 
 def _title(document: Mapping[str, Any]) -> str:

@@ -58,11 +58,11 @@ def parse(text: str, known: Collection[Process] = ()) -> dict[Process, NetworkEv
     `known` processes are recognised where a line of another is glued to the front of their names.
     What was cut off that way is no evidence: `Using network AWS Lib` names nothing.
     """
-    found: dict[Process, NetworkEvidence] = {}
+    evidence: dict[Process, NetworkEvidence] = {}
     for line in text.splitlines():
         for process, message, whole in _messages(line, known):
-            _note(found.setdefault(process, NetworkEvidence()), message, whole=whole)
-    return found
+            _note(evidence.setdefault(process, NetworkEvidence()), message, whole=whole)
+    return evidence
 
 
 def _messages(line: str, known: Collection[Process]) -> Iterator[tuple[Process, str, bool]]:
@@ -77,16 +77,16 @@ def _messages(line: str, known: Collection[Process]) -> Iterator[tuple[Process, 
 
 def _process(start: re.Match[str], known: Collection[Process]) -> Process:
     host, pid = start["host"].split(".")[0], int(start["pid"])
-    ends = (one for one in known if one.pid == pid and host.endswith(one.host))
-    return max(ends, key=lambda one: len(one.host), default=Process(host, pid))
+    ends = (process for process in known if process.pid == pid and host.endswith(process.host))
+    return max(ends, key=lambda process: len(process.host), default=Process(host, pid))
 
 
-def _note(said: NetworkEvidence, message: str, *, whole: bool) -> None:
-    if _HINT.search(message) and message not in said.hints[:HINTS]:
-        said.hints.append(message)
+def _note(evidence: NetworkEvidence, message: str, *, whole: bool) -> None:
+    if _HINT.search(message) and message not in evidence.hints[:HINTS]:
+        evidence.hints.append(message)
     if not whole:
         return
     if network := _NETWORK.match(message):
-        said.networks.setdefault(next(filter(None, network.groups())).strip(), message)
+        evidence.networks.setdefault(next(filter(None, network.groups())).strip(), message)
     if provider := _PROVIDER.match(message):
-        said.providers.setdefault(provider["name"], message)
+        evidence.providers.setdefault(provider["name"], message)

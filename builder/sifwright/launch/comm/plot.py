@@ -60,8 +60,8 @@ def _panel(axes: Any, rows: Sequence[Mapping[str, Any]], field: str, label: str)
             look = {"color": colour, "marker": marker, "markersize": 4}
             axes.plot(sizes, values, label=operation.replace("_", "-"), **look)
         wrong = [(row["bytes"], row[field]) for row in chosen if row["wrong_elements"]]
-        for place in wrong:
-            axes.annotate("wrong", place, color="#D55E00", fontweight="bold")
+        for point in wrong:
+            axes.annotate("wrong", point, color="#D55E00", fontweight="bold")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(lambda size, _: readable(size))

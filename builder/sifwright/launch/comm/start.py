@@ -171,9 +171,9 @@ _MASTER_HOSTS = {"pbs": _first_of_node_file, "flux": _asked_of_flux}
 
 
 def container(
-    engine: Apptainer, site: Site, sif: Path, work: Path, program: Sequence[str]
+    engine: Apptainer, site: Site, sif: Path, work_dir: Path, program: Sequence[str]
 ) -> list[str]:
-    """Run a program in the image, `work` being the only folder it can write results to."""
+    """Run a program in the image, `work_dir` being the only folder it can write results to."""
     binds = [word for bind in site.binds if (there := _bind(bind)) for word in ("--bind", there)]
     return [
         engine.program,
@@ -181,7 +181,7 @@ def container(
         *launch_command.GPU_FLAGS[site.vendor],
         *binds,
         "--bind",
-        f"{work.resolve()}:{WORK}",
+        f"{work_dir.resolve()}:{WORK}",
         str(sif.resolve()),
         "conda-python-distributed",
         *program,

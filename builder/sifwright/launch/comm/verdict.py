@@ -72,23 +72,23 @@ def judge(
     return Verdict(state="proven", text=text)
 
 
-def _reason(expect: Sequence[str], said: NetworkEvidence) -> tuple[str, str] | None:
+def _reason(expect: Sequence[str], evidence: NetworkEvidence) -> tuple[str, str] | None:
     """What is wrong with a rank, and the lines that say so."""
-    if not said.networks and not said.providers:
-        return "not proven, its log says nothing of a network", _quoted(*said.hints[:1])
-    for name, line in said.networks.items():
+    if not evidence.networks and not evidence.providers:
+        return "not proven, its log says nothing of a network", _quoted(*evidence.hints[:1])
+    for name, line in evidence.networks.items():
         if _is(_SOCKET, name) and not any(_is(_SOCKET, _name(text)) for text in expect):
-            return "fell back to TCP sockets", _quoted(line, *said.hints[:1])
-    return next((wrong for text in expect if (wrong := _unproven(text, said))), None)
+            return "fell back to TCP sockets", _quoted(line, *evidence.hints[:1])
+    return next((wrong for text in expect if (wrong := _unproven(text, evidence))), None)
 
 
-def _unproven(text: str, said: NetworkEvidence) -> tuple[str, str] | None:
+def _unproven(text: str, evidence: NetworkEvidence) -> tuple[str, str] | None:
     """Why one expectation is not proven: all that was logged must be what is expected."""
-    names = said.networks if _is_network(text) else said.providers
+    names = evidence.networks if _is_network(text) else evidence.providers
     for name, line in names.items():
         if not _is(_name(text), name):
-            return f"{text} expected, but it is {name}", _quoted(line, *said.hints[:1])
-    return None if names else (f"{text} not proven", _quoted(*said.hints[:1]))
+            return f"{text} expected, but it is {name}", _quoted(line, *evidence.hints[:1])
+    return None if names else (f"{text} not proven", _quoted(*evidence.hints[:1]))
 
 
 def _name(text: str) -> str:
@@ -134,13 +134,13 @@ def _problems(
 ) -> Iterator[Problem]:
     """One for each kind of reason, with the lines of its first rank; advice once."""
     fix = advice(expect)
-    for what in dict.fromkeys(what for what, _ in reasons.values()):
-        numbers = [number for number in reasons if reasons[number][0] == what]
+    for message in dict.fromkeys(message for message, _ in reasons.values()):
+        numbers = [number for number in reasons if reasons[number][0] == message]
         hosts = sorted({ranks[number].host for number in numbers})
         lines = reasons[numbers[0]][1]
         yield Problem(
             where=f"rank {_ranges(numbers)} on {_shortened(hosts)}",
-            what=f"{what}: {lines}" if lines else what,
+            what=f"{message}: {lines}" if lines else message,
             fix=fix,
         )
         fix = ""

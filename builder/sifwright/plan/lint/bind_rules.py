@@ -44,9 +44,9 @@ def _over(site: Site, names: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
     searched = _searched(site)
     for path, bind in _binds(site):
         source, _, target = bind.partition(":")
-        place = PurePosixPath(target or source)
-        of_file = str(place.parent) in searched and place.name.startswith(names)
-        if of_file or str(place) in (*_ABOVE, *searched):
+        path_inside = PurePosixPath(target or source)
+        of_file = str(path_inside.parent) in searched and path_inside.name.startswith(names)
+        if of_file or str(path_inside) in (*_ABOVE, *searched):
             yield path, source
 
 
@@ -57,19 +57,19 @@ def _key(path: Path) -> str:
 def host_glibc(site: Site) -> Iterator[Violation]:
     """The host's parts of glibc over, or before, those of an image."""
     for path, source in _over(site, _GLIBC):
-        what = f"{_key(path)}: the host's {source} hides the image's own"
+        message = f"{_key(path)}: the host's {source} hides the image's own"
         fix = f"Leave it out, or bind it elsewhere: {source}:/host{source}."
-        yield Violation(path=path, what=what, fix=fix)
+        yield Violation(path=path, what=message, fix=fix)
     for number, file in enumerate(site.host_mpi.libraries if site.host_mpi else ()):
         if PurePosixPath(file).name.startswith(_GLIBC):
-            what = f"mpi.host.libraries: the host's {file} stands before the image's own"
+            message = f"mpi.host.libraries: the host's {file} stands before the image's own"
             path = ("mpi", "host", "libraries", number)
-            yield Violation(path=path, what=what, fix="Leave it out.")
+            yield Violation(path=path, what=message, fix="Leave it out.")
 
 
 def host_jansson(site: Site) -> Iterator[Violation]:
     """The host's libjansson over that of an image."""
     for path, _ in _over(site, _JANSSON):
-        what = f"{_key(path)}: the host's libjansson stands before a newer one in the image"
+        message = f"{_key(path)}: the host's libjansson stands before a newer one in the image"
         fix = "Leave it out: images with their own libcxi bring the libjansson it needs."
-        yield Violation(path=path, what=what, fix=fix)
+        yield Violation(path=path, what=message, fix=fix)

@@ -59,8 +59,10 @@ def _plugin(plan: Plan) -> Step | None:
 def _given(plan: Plan, layer: str, *options: str) -> str:
     """The options that decide, as `layer.option=value (who gave it)`, else the image."""
     step = _step(plan, layer)
-    found = [(name, step.options[name]) for name in options if name in step.options] if step else []
-    given = (f"{layer}.{name}={value.text} ({value.origin})" for name, value in found)
+    decisive = (
+        [(name, step.options[name]) for name in options if name in step.options] if step else []
+    )
+    given = (f"{layer}.{name}={value.text} ({value.origin})" for name, value in decisive)
     return ", ".join(given) or f"image '{plan.image.name}'"
 
 
@@ -73,8 +75,8 @@ def _architecture(plan: Plan) -> Iterator[Violation]:
     if cuda.major >= 13:  # noqa: PLR2004
         yield Violation(at=at, what=f"CUDA {cuda} has no code for {arch}", fix=fix)
     elif wheel and any(cuda >= since and wheel >= gone for since, gone in _VOLTA_LEFT):
-        what = f"the wheels of torch {wheel} for CUDA {cuda} have no code for {arch}"
-        yield Violation(at=at, what=what, fix=fix)
+        message = f"the wheels of torch {wheel} for CUDA {cuda} have no code for {arch}"
+        yield Violation(at=at, what=message, fix=fix)
 
 
 def _driver(plan: Plan) -> Iterator[Violation]:
@@ -84,9 +86,9 @@ def _driver(plan: Plan) -> Iterator[Violation]:
         return
     if cuda.major > Version(driver).major:
         at = _given(plan, "pytorch-wheel", "variant")
-        what = f"CUDA {cuda}, and the driver of site '{plan.site.name}' runs CUDA {driver}"
+        message = f"CUDA {cuda}, and the driver of site '{plan.site.name}' runs CUDA {driver}"
         fix = f"Use a build for CUDA {Version(driver).major}, or a base image with cuda-compat."
-        yield Violation(at=at, what=what, fix=fix)
+        yield Violation(at=at, what=message, fix=fix)
 
 
 def _plugin_name(plan: Plan) -> Iterator[Violation]:
@@ -97,9 +99,11 @@ def _plugin_name(plan: Plan) -> Iterator[Violation]:
     if step is None or files is None or wanted in ("", *files):
         return
     fix = f"Set NCCL_NET_PLUGIN: {files[0]} for several nodes, or use layer aws-ofi-nccl."
-    what = f"layer '{step.layer.name}' installs {' and '.join(files)}, and {wanted} is looked for"
+    message = (
+        f"layer '{step.layer.name}' installs {' and '.join(files)}, and {wanted} is looked for"
+    )
     at = "" if setting else _given(plan, step.layer.name, "version")
-    yield Violation(path=path, at=at, what=what, fix=fix)
+    yield Violation(path=path, at=at, what=message, fix=fix)
 
 
 def _looked_for(plan: Plan, setting: str) -> str:
@@ -123,8 +127,8 @@ def _network_name(plan: Plan) -> Iterator[Violation]:
     old = step.layer.name == "aws-ofi-rccl" or (plugin and plugin < _MANY_NAMES)
     known = ["AWS Libfabric"] if old else ["AWS Libfabric", "Libfabric", "OFI"]
     if network.lower() not in [name.lower() for name in known]:
-        what = f"NCCL_NET={network}: the plugin of layer '{step.layer.name}' is not called that"
-        yield Violation(path=path, what=what, fix=f"It answers to: {', '.join(known)}.")
+        message = f"NCCL_NET={network}: the plugin of layer '{step.layer.name}' is not called that"
+        yield Violation(path=path, what=message, fix=f"It answers to: {', '.join(known)}.")
 
 
 def _network_missing(plan: Plan) -> Iterator[Violation]:
@@ -132,17 +136,19 @@ def _network_missing(plan: Plan) -> Iterator[Violation]:
     if not network or network.lower() in INTERNAL_NETWORKS or _plugin(plan):
         return
     if "container" in plan.site.run_in:
-        what = f"NCCL_NET={network}, and image '{plan.image.name}' has no network plugin"
+        message = f"NCCL_NET={network}, and image '{plan.image.name}' has no network plugin"
         fix = "Use an image with layer aws-ofi-nccl, or set NCCL_NET=Socket in the job."
-        yield Violation(path=path, what=what, fix=fix)
+        yield Violation(path=path, what=message, fix=fix)
 
 
 def _gpu_direct(plan: Plan) -> Iterator[Violation]:
     path, level = on_several_nodes(plan.site, "NCCL_NET_GDR_LEVEL")
     rocm = _fact(plan, *_ROCM)
     if level and plan.site.vendor == "amd" and rocm and rocm.major >= 7:  # noqa: PLR2004
-        what = f"NCCL_NET_GDR_LEVEL={level} with ROCm {rocm}"
-        yield Violation(path=path, what=what, fix="Leave it out if launches on several nodes hang.")
+        message = f"NCCL_NET_GDR_LEVEL={level} with ROCm {rocm}"
+        yield Violation(
+            path=path, what=message, fix="Leave it out if launches on several nodes hang."
+        )
 
 
 def _mpi_launcher(plan: Plan) -> Iterator[Violation]:
@@ -156,9 +162,9 @@ def _mpi_launcher(plan: Plan) -> Iterator[Violation]:
     if not names or any(not spoken or any(pmi.common(spoken, mpi)) for spoken in offered.values()):
         return
     told = " and ".join(f"{name} speaks {' or '.join(spoken)}" for name, spoken in offered.items())
-    what = f"layer '{layer}' is started by {' or '.join(mpi.pmi)}, and {told}"
+    message = f"layer '{layer}' is started by {' or '.join(mpi.pmi)}, and {told}"
     fix = "Use an image with another MPI, or correct what the launchers speak."
-    yield Violation(path=("launch", names[0], "pmi"), what=what, fix=fix)
+    yield Violation(path=("launch", names[0], "pmi"), what=message, fix=fix)
 
 
 def _host_libfabric(plan: Plan) -> Iterator[Violation]:
@@ -169,9 +175,11 @@ def _host_libfabric(plan: Plan) -> Iterator[Violation]:
     own, theirs = plan.facts.get("libfabric", ""), host.libfabric or plan.site.libfabric
     wanted, there = _symbols(plan, own), _symbols(plan, theirs)
     if wanted and there and wanted > there:
-        what = f"libfabric {own} (symbols {wanted}), and {theirs} (symbols {there}) with --host-mpi"
+        message = (
+            f"libfabric {own} (symbols {wanted}), and {theirs} (symbols {there}) with --host-mpi"
+        )
         fix = "Use a libfabric.version that is not newer, or a newer one of the host: mpi.host."
-        yield Violation(at=_given(plan, "libfabric", "version"), what=what, fix=fix)
+        yield Violation(at=_given(plan, "libfabric", "version"), what=message, fix=fix)
 
 
 def _symbols(plan: Plan, version: str) -> Version | None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from sifwright.plan.lint.rule import Rule, T, Violation
     from sifwright.plan.model import Plan
 
-    Place = Callable[[Path], str]
+    Locate = Callable[[Path], str]
 
-__all__ = ["Finding", "LintReport", "errors", "lint_site", "place", "refuse", "refuse_image"]
+__all__ = ["Finding", "LintReport", "errors", "lint_site", "locator", "refuse", "refuse_image"]
 
 _REFUSED = "plan"
 
@@ -59,25 +59,25 @@ class LintReport:
 
     def lines(self) -> Iterator[str]:
         """The report as text: a line for each finding, for grep and editors; reasons below it."""
-        for found in self.findings:
-            yield f"{found.where}: {found.severity}: {found.what} [{found.rule}]"
-            last = ("deliberate", found.answer) if found.answer else ("do", found.fix)
-            told = (("why", found.why), ("source", found.source), last)
+        for finding in self.findings:
+            yield f"{finding.where}: {finding.severity}: {finding.what} [{finding.rule}]"
+            last = ("deliberate", finding.answer) if finding.answer else ("do", finding.fix)
+            told = (("why", finding.why), ("source", finding.source), last)
             yield from (f"    {key + ':':<12}{text}" for key, text in told if text)
         counts = ", ".join(map(self._count, ("error", "warning", "note")))
         yield f"site '{self.site}', image '{self.image}': {counts}"
 
     def error(self) -> SifwrightError | None:
         """What ends the command: an error of the image alone, or of the site's file."""
-        rules = {found.rule for found in self.findings if found.severity == "error"}
+        rules = {finding.rule for finding in self.findings if finding.severity == "error"}
         if not rules:
             return None
         kind = _kind(rules)
-        what = f"site '{self.site}' does not lint: {', '.join(sorted(rules))}"
-        return kind.of(what, fix="What to do about each is said with it.")
+        message = f"site '{self.site}' does not lint: {', '.join(sorted(rules))}"
+        return kind.of(message, fix="What to do about each is said with it.")
 
     def _count(self, severity: str) -> str:
-        number = sum(found.severity == severity for found in self.findings)
+        number = sum(finding.severity == severity for finding in self.findings)
         return f"{number} {severity}{'' if number == 1 else 's'}"
 
 
@@ -100,40 +100,40 @@ def lint_site(
     """
     site = choose(catalog.sites, names[0], "site")
     image = choose(catalog.images, names[1] or site.image, "image")
-    at = place(defs, site)
-    found = list(_of_site(site, at))
+    locate = locator(defs, site)
+    findings = list(_of_site(site, locate))
     try:
-        found += _of_image(resolve(looked(catalog), site.name, image.name, settings), at)
+        findings += _of_image(resolve(looked(catalog), site.name, image.name, settings), locate)
     except PlanError as error:
-        found += _refused(error)
+        findings += _refused(error)
     order = ("error", "warning", "note")
-    found.sort(key=lambda finding: order.index(finding.severity))
-    return LintReport(site=site.name, image=image.name, findings=tuple(found))
+    findings.sort(key=lambda finding: order.index(finding.severity))
+    return LintReport(site=site.name, image=image.name, findings=tuple(findings))
 
 
-def place(defs: FilePath, site: Site) -> Place:
+def locator(defs: FilePath, site: Site) -> Locate:
     """What gives the file and line of a path in the site's file, or of the nearest one above."""
     file = defs / "sites" / f"{site.name}.yaml"
     name = file.relative_to(defs.parent)
     known = yaml_file.parse(file.read_bytes(), str(name)).lines
 
-    def at(path: Path) -> str:
+    def locate(path: Path) -> str:
         while path and path not in known:
             path = path[:-1]
         return f"{name}:{known.get(path, 1)}"
 
-    return at
+    return locate
 
 
 def errors(plan: Plan, defs: FilePath) -> list[Finding]:
     """The errors of a plan's site and image: what would hang, crash or never use the network."""
-    at = place(defs, plan.site)
-    return _errors((*_of_site(plan.site, at), *_of_image(plan, at)))
+    locate = locator(defs, plan.site)
+    return _errors((*_of_site(plan.site, locate), *_of_image(plan, locate)))
 
 
-def refuse(site: Site, at: Place) -> None:
+def refuse(site: Site, locate: Locate) -> None:
     """Raise `CatalogError` with the errors in the site's facts: no job is written with them."""
-    _raise(_errors(_of_site(site, at)))
+    _raise(_errors(_of_site(site, locate)))
 
 
 def refuse_image(plan: Plan, defs: FilePath) -> None:
@@ -142,16 +142,16 @@ def refuse_image(plan: Plan, defs: FilePath) -> None:
 
 
 def _errors(findings: Iterable[Finding]) -> list[Finding]:
-    return [found for found in findings if found.severity == "error"]
+    return [finding for finding in findings if finding.severity == "error"]
 
 
-def _raise(found: Sequence[Finding]) -> None:
-    if found:
+def _raise(errors: Sequence[Finding]) -> None:
+    if errors:
         problems = (
             Problem(where=error.where, what=f"{error.what}: {error.why}", fix=error.fix)
-            for error in found
+            for error in errors
         )
-        raise _kind({error.rule for error in found})(*problems)
+        raise _kind({error.rule for error in errors})(*problems)
 
 
 def _kind(rules: set[str]) -> type[SifwrightError]:
@@ -160,19 +160,19 @@ def _kind(rules: set[str]) -> type[SifwrightError]:
     return PlanError if rules <= of_image else CatalogError
 
 
-def _of_site(site: Site, at: Place) -> Iterator[Finding]:
+def _of_site(site: Site, locate: Locate) -> Iterator[Finding]:
     """What the site's own facts get wrong, and what its file says about itself."""
     for rule in site_rules.RULES:
-        yield from _found(rule, rule.find(site), site, at)
+        yield from _found(rule, rule.find(site), site, locate)
     for key in ("limits", "unverified"):
         for number, text in enumerate(getattr(site, key)):
-            yield Finding(rule=key, severity="note", where=at((key, number)), what=text)
+            yield Finding(rule=key, severity="note", where=locate((key, number)), what=text)
 
 
-def _of_image(plan: Plan, at: Place) -> Iterator[Finding]:
+def _of_image(plan: Plan, locate: Locate) -> Iterator[Finding]:
     """What an image gets wrong at its site, though its layers go together."""
     for rule in image_rules.RULES:
-        yield from _found(rule, rule.find(plan), plan.site, at)
+        yield from _found(rule, rule.find(plan), plan.site, locate)
 
 
 def _refused(error: PlanError) -> Iterator[Finding]:
@@ -188,13 +188,15 @@ def _refused(error: PlanError) -> Iterator[Finding]:
         )
 
 
-def _found(rule: Rule[T], hits: Iterator[Violation], site: Site, at: Place) -> Iterator[Finding]:
+def _found(
+    rule: Rule[T], hits: Iterator[Violation], site: Site, locate: Locate
+) -> Iterator[Finding]:
     for hit in hits:
         answer = _answer(site, hit, rule.name) if rule.severity == "warning" else ""
         yield Finding(
             rule=rule.name,
             severity="note" if answer else rule.severity,
-            where=hit.at or at(hit.path),
+            where=hit.at or locate(hit.path),
             what=hit.what,
             why=rule.why,
             source=rule.source,

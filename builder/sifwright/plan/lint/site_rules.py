@@ -36,11 +36,11 @@ def _unset(
     """A rule of those sites that should set a variable for launches on several nodes."""
 
     def find(site: Site) -> Iterator[Violation]:
-        path, found = on_several_nodes(site, name)
-        if suits(site) and not found:
-            what = f"{name} is not set for launches on several nodes"
+        path, setting = on_several_nodes(site, name)
+        if suits(site) and not setting:
+            message = f"{name} is not set for launches on several nodes"
             fix = f"Set {name}: {value}, or say below 'not-set' why it is not set."
-            yield Violation(path=path, what=what, fix=fix)
+            yield Violation(path=path, what=message, fix=fix)
 
     return find
 
@@ -48,9 +48,9 @@ def _unset(
 def _alt_read(site: Site) -> Iterator[Violation]:
     for path, value in placed(site, "FI_CXI_RDZV_PROTO"):
         if value == "alt_read" and not site.rdzv_get_disabled:
-            what = f"environment.{path[1]}: FI_CXI_RDZV_PROTO=alt_read without network.rdzv-get"
+            message = f"environment.{path[1]}: FI_CXI_RDZV_PROTO=alt_read without network.rdzv-get"
             fix = "Add 'rdzv-get: disabled' below 'network', or leave FI_CXI_RDZV_PROTO out."
-            yield Violation(path=path, what=what, fix=fix)
+            yield Violation(path=path, what=message, fix=fix)
 
 
 def _alt_read_sizes(site: Site) -> Iterator[Violation]:
@@ -59,38 +59,38 @@ def _alt_read_sizes(site: Site) -> Iterator[Violation]:
     for part in ("EAGER_SIZE", "GET_MIN", "THRESHOLD"):
         path, value = on_several_nodes(site, f"FI_CXI_RDZV_{part}")
         if value != "0":
-            what = f"FI_CXI_RDZV_{part} is {value or 'not set'} with FI_CXI_RDZV_PROTO=alt_read"
-            yield Violation(path=path, what=what, fix=f'Set FI_CXI_RDZV_{part}: "0".')
+            message = f"FI_CXI_RDZV_{part} is {value or 'not set'} with FI_CXI_RDZV_PROTO=alt_read"
+            yield Violation(path=path, what=message, fix=f'Set FI_CXI_RDZV_{part}: "0".')
 
 
 def _memhooks(site: Site) -> Iterator[Violation]:
     for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
         # As any name it does not know, MEMHOOKS leaves libfabric its default: memhooks.
         if value.lower() == "memhooks" and site.vendor != "cpu":
-            what = f"environment.{path[1]}: FI_MR_CACHE_MONITOR={value}"
-            yield Violation(path=path, what=what, fix="Set userfaultfd.")
+            message = f"environment.{path[1]}: FI_MR_CACHE_MONITOR={value}"
+            yield Violation(path=path, what=message, fix="Set userfaultfd.")
 
 
 def _monitor_name(site: Site) -> Iterator[Violation]:
     for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
         if value not in _MONITORS and value.lower() != "memhooks":
-            what = f"environment.{path[1]}: libfabric knows no FI_MR_CACHE_MONITOR={value}"
-            yield Violation(path=path, what=what, fix=f"One of: {', '.join(_MONITORS)}.")
+            message = f"environment.{path[1]}: libfabric knows no FI_MR_CACHE_MONITOR={value}"
+            yield Violation(path=path, what=message, fix=f"One of: {', '.join(_MONITORS)}.")
 
 
 def _kdreg2(site: Site) -> Iterator[Violation]:
     for path, value in placed(site, "FI_MR_CACHE_MONITOR"):
         if value == "kdreg2" and "container" in site.run_in:
-            what = f"environment.{path[1]}: FI_MR_CACHE_MONITOR=kdreg2 in images"
-            yield Violation(path=path, what=what, fix="Set userfaultfd.")
+            message = f"environment.{path[1]}: FI_MR_CACHE_MONITOR=kdreg2 in images"
+            yield Violation(path=path, what=message, fix="Set userfaultfd.")
 
 
 def _completion_queue(site: Site) -> Iterator[Violation]:
     path, value = on_several_nodes(site, "FI_CXI_DEFAULT_CQ_SIZE")
     if _slingshot(site) and (not value.isdecimal() or int(value) < MIN_CQ_SIZE):
-        what = f"FI_CXI_DEFAULT_CQ_SIZE is {value or 'not set'} for launches on several nodes"
+        message = f"FI_CXI_DEFAULT_CQ_SIZE is {value or 'not set'} for launches on several nodes"
         fix = f"Set \"{MIN_CQ_SIZE}\", or say below 'not-set' why it is not set."
-        yield Violation(path=path, what=what, fix=fix)
+        yield Violation(path=path, what=message, fix=fix)
 
 
 def _net_on_one_node(site: Site) -> Iterator[Violation]:
@@ -98,17 +98,17 @@ def _net_on_one_node(site: Site) -> Iterator[Violation]:
         return
     for path, value in placed(site, "NCCL_NET"):
         if path[1] != "several-nodes" and value.lower() not in INTERNAL_NETWORKS:
-            what = f"environment.{path[1]}: NCCL_NET={value} holds for launches on one node"
-            yield Violation(path=path, what=what, fix="Move it to environment.several-nodes.")
+            message = f"environment.{path[1]}: NCCL_NET={value} holds for launches on one node"
+            yield Violation(path=path, what=message, fix="Move it to environment.several-nodes.")
 
 
 def _mpich_gpu(site: Site) -> Iterator[Violation]:
     name = "MPICH_GPU_SUPPORT_ENABLED"
     for path, value in (*placed(site, name), *of_host_mpi(site, name)):
         if value == "1" and site.vendor == "nvidia" and site.mpi == "cray-mpich":
-            what = f"{'.'.join(map(str, path[:-1]))}: MPICH_GPU_SUPPORT_ENABLED=1 beside NCCL"
+            message = f"{'.'.join(map(str, path[:-1]))}: MPICH_GPU_SUPPORT_ENABLED=1 beside NCCL"
             fix = 'Set "0" unless programs give MPI buffers on the GPU, and not while NCCL works.'
-            yield Violation(path=path, what=what, fix=fix)
+            yield Violation(path=path, what=message, fix=fix)
 
 
 def _mpich_gpu_library(site: Site) -> Iterator[Violation]:
@@ -117,21 +117,21 @@ def _mpich_gpu_library(site: Site) -> Iterator[Violation]:
         return
     for path, value in placed(site, name):
         if value == "1":
-            what = f"environment.{path[1]}: {name}=1 for the MPI of images"
-            yield Violation(path=path, what=what, fix="Move it to mpi.environment.")
+            message = f"environment.{path[1]}: {name}=1 for the MPI of images"
+            yield Violation(path=path, what=message, fix="Move it to mpi.environment.")
     for path, value in of_host_mpi(site, name):
         if value == "1" and site.host_mpi and not site.host_mpi.preload:
-            what = f"{'.'.join(map(str, path[:-1]))}: {name}=1 without mpi.host.preload"
+            message = f"{'.'.join(map(str, path[:-1]))}: {name}=1 without mpi.host.preload"
             yield Violation(
-                path=path, what=what, fix="Add 'preload' with the site's libmpi_gtl_….so."
+                path=path, what=message, fix="Add 'preload' with the site's libmpi_gtl_….so."
             )
 
 
 def _visible_devices(site: Site) -> Iterator[Violation]:
     for name in ("CUDA", "HIP", "ROCR"):
         for path, value in placed(site, f"{name}_VISIBLE_DEVICES"):
-            what = f"environment.{path[1]}: {name}_VISIBLE_DEVICES={value} for every rank"
-            yield Violation(path=path, what=what, fix="Use gpu-visibility: own or all instead.")
+            message = f"environment.{path[1]}: {name}_VISIBLE_DEVICES={value} for every rank"
+            yield Violation(path=path, what=message, fix="Use gpu-visibility: own or all instead.")
 
 
 RULES: tuple[Rule[Site], ...] = (

@@ -28,7 +28,7 @@ _WITH_IMAGE = ("docker", "library", "oras", "localimage")
 
 def read(text: str, findings: Findings) -> Draft:
     """Start a draft from the header; what cannot be carried is among the findings."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, line in sections.header(text):
         name, colon, value = (part.strip() for part in line.partition(":"))
@@ -37,32 +37,32 @@ def read(text: str, findings: Findings) -> Draft:
         )
         if not colon or not value:
             findings.refuse(number, f"{line!a} is no line of a header", "Write 'Name: value'.")
-        elif name in found:
+        elif name in values:
             second_stage(number, name, findings)
-        found[name], lines[name] = value, number
-    kind = found.get("Bootstrap", "").lower()
+        values[name], lines[name] = value, number
+    kind = values.get("Bootstrap", "").lower()
     first = lines.get("Bootstrap", 1)
     if kind not in _BOOTSTRAPS:
         fix = did_you_mean(kind, _BOOTSTRAPS)
         findings.refuse(first, f"Bootstrap: {kind or 'missing'} cannot be carried", fix)
         return Draft(bootstrap={}, base_line=first, is_live=False)
-    _check_header(kind, found, lines, findings)
-    return Draft(bootstrap=found | {"Bootstrap": kind}, base_line=first, is_live=False)
+    _check_header(kind, values, lines, findings)
+    return Draft(bootstrap=values | {"Bootstrap": kind}, base_line=first, is_live=False)
 
 
 def second_stage(line: int, name: str, findings: Findings) -> None:
     """Refuse a line that opens another stage."""
-    what = f"a second {name}: only one stage can be carried"
-    findings.refuse(line, what, "Build what the other stages make in layers.")
+    message = f"a second {name}: only one stage can be carried"
+    findings.refuse(line, message, "Build what the other stages make in layers.")
 
 
 def _check_header(
-    kind: str, found: dict[str, str], lines: dict[str, int], findings: Findings
+    kind: str, values: dict[str, str], lines: dict[str, int], findings: Findings
 ) -> None:
-    for name in found.keys() - {"Bootstrap", *_BOOTSTRAPS[kind]}:
-        what = f"{name}: is not carried for Bootstrap: {kind}"
-        findings.refuse(lines[name], what, "Take the line out.")
-    image = found.get("From", "")
+    for name in values.keys() - {"Bootstrap", *_BOOTSTRAPS[kind]}:
+        message = f"{name}: is not carried for Bootstrap: {kind}"
+        findings.refuse(lines[name], message, "Take the line out.")
+    image = values.get("From", "")
     if kind in _WITH_IMAGE and not image:
         findings.refuse(lines["Bootstrap"], f"Bootstrap: {kind} without From", "Name the image.")
     elif " " in image or "\t" in image:

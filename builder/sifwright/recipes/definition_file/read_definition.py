@@ -107,15 +107,17 @@ def _refuse_twice(listed: list[Section], findings: Findings) -> None:
     names = [section.name for section in listed]
     for number, section in enumerate(listed):
         if section.name in {"post", "runscript", "test"} and section.name in names[:number]:
-            what = f"a second %{section.name}, which Apptainer puts behind the first"
-            findings.refuse(section.line, what, "Make one of them.")
+            message = f"a second %{section.name}, which Apptainer puts behind the first"
+            findings.refuse(section.line, message, "Make one of them.")
 
 
 def _file_words(line: str) -> list[str]:
     """Apptainer parts them at blanks, but in double quotes; comments and escapes it copies."""
     if left := _FILE.sub("", line).strip():
-        what = f"{left}: quotes, '\\' and '#' there mean something else to Apptainer"
-        raise ContextError(what, 'Write words, or words in "…"; comments have lines of their own.')
+        message = f"{left}: quotes, '\\' and '#' there mean something else to Apptainer"
+        raise ContextError(
+            message, 'Write words, or words in "…"; comments have lines of their own.'
+        )
     return [quoted or plain for quoted, plain in _FILE.findall(line)]
 
 
@@ -150,8 +152,8 @@ class _DefinitionReader:
         elif section.name in known:
             known[section.name](section)
         else:
-            what = f"%{section.name[:40]} is no section that is known"
-            self.findings.refuse(section.line, what, did_you_mean(section.name, _KNOWN))
+            message = f"%{section.name[:40]} is no section that is known"
+            self.findings.refuse(section.line, message, did_you_mean(section.name, _KNOWN))
 
     def _refuse_stage(self, section: Section) -> None:
         for number, line in section.lines():
@@ -161,8 +163,8 @@ class _DefinitionReader:
     def _post(self, section: Section) -> None:
         for number, line in section.lines():
             if match := _OWN_VARIABLES.search(line):
-                what = f"%post changes what Apptainer keeps of an image ({match[0]})"
-                self.findings.refuse(number, what, "Say it in %environment.")
+                message = f"%post changes what Apptainer keeps of an image ({match[0]})"
+                self.findings.refuse(number, message, "Say it in %environment.")
         shell = self._shell(section)
         name = f"post-{section.line}.sh"
         file = LayerFile(path=name, data=f"{section.text}\n".encode(), executable=False)
@@ -176,15 +178,17 @@ class _DefinitionReader:
             return "/bin/sh -ex"
         match = re.fullmatch(r"-c\s+(/\S+(?:\s+[A-Za-z0-9_-]+)*)", section.words)
         if match is None or re.search(r"[^\w/. -]", match[1]):
-            what = f"%{section.name} {section.words}"
-            self.findings.refuse(section.line, what, "Only '-c /bin/bash' and the like are known.")
+            message = f"%{section.name} {section.words}"
+            self.findings.refuse(
+                section.line, message, "Only '-c /bin/bash' and the like are known."
+            )
             return ""
         return match[1]
 
     def _files(self, section: Section) -> None:
         if section.words:
-            what = f"%files {section.words}: it takes files of another stage"
-            self.findings.refuse(section.line, what, "Build them in a layer.")
+            message = f"%files {section.words}: it takes files of another stage"
+            self.findings.refuse(section.line, message, "Build them in a layer.")
             return
         for number, line in section.lines():
             try:
@@ -193,24 +197,24 @@ class _DefinitionReader:
                 fix = getattr(error, "fix", "Write: source target")
                 self.findings.refuse(number, f"%files: {error}", fix)
 
-    def _one_file(self, line: int, found: list[str]) -> None:
-        if len(found) not in {1, 2}:
-            raise ValueError(f"{' '.join(found)}: not a source and a target")
-        if found[0].startswith("/"):
+    def _one_file(self, line: int, words: list[str]) -> None:
+        if len(words) not in {1, 2}:
+            raise ValueError(f"{' '.join(words)}: not a source and a target")
+        if words[0].startswith("/"):
             raise ContextError(
-                f"'{found[0]}' is a file of this machine, not of the recipe",
+                f"'{words[0]}' is a file of this machine, not of the recipe",
                 "Put it beside the recipe, and name it from there.",
             )
-        target = found[1] if len(found) > 1 else f"/{found[0]}"
+        target = words[1] if len(words) > 1 else f"/{words[0]}"
         if not target.startswith("/") or ".." in target.split("/") or not target.isprintable():
             raise ContextError(f"{target!a} is no target", "Name it from the root folder on.")
         if copies.is_kept(target):
             raise ContextError(f"'{target}' is not for recipes", "Choose another folder.")
-        sources = self.context.find(found[0])
+        sources = self.context.find(words[0])
         staged = copies.staged_files(self.context, sources, line)
         code = copies.borrowed(target, [path.name for path in sources])
         code += [*staged.code, f"copy_files copy-{line} {shlex.quote(target)}"]
-        says = f"%files {' '.join(found)}"
+        says = f"%files {' '.join(words)}"
         self._add(Piece(line=line, says=says, code=tuple(code), files=tuple(staged.files)))
 
     def _environment(self, section: Section) -> None:

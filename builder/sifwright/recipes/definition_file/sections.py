@@ -35,9 +35,9 @@ def header(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if _SECTION.fullmatch(line):
             return
-        said = line.split("#", 1)[0].strip()
-        if said:
-            yield number, said
+        content = line.split("#", 1)[0].strip()
+        if content:
+            yield number, content
 
 
 def sections(text: str) -> list[Section]:

@@ -33,9 +33,9 @@ def unpacked(data: bytes) -> bytes | None:
     As for Docker, a file whose first entry can be read is one, whatever follows.
     """
     if data.startswith(_ZSTD):
-        what = "of zstd's archives some builders unpack (BuildKit), others do not (Docker 20.10)"
+        message = "of zstd's archives some builders unpack (BuildKit), others do not (Docker 20.10)"
         raise ContextError(
-            what, "Use gzip or xz to have it unpacked, or COPY, which never does it."
+            message, "Use gzip or xz to have it unpacked, or COPY, which never does it."
         )
     plain, is_broken = _plain(data)
     try:
@@ -53,15 +53,15 @@ def unpacked(data: bytes) -> bytes | None:
 
 def _plain(data: bytes) -> tuple[bytes, bool]:
     """The first 4 MiB without compression and a little more; whether what follows is broken."""
-    kind = next((made for start, made in _KINDS.items() if data.startswith(start)), None)
-    found = bytearray()
+    kind = next((opened for start, opened in _KINDS.items() if data.startswith(start)), None)
+    plain = bytearray()
     file = kind(io.BytesIO(data)) if kind else io.BytesIO(data)
     try:
-        while len(found) <= MAX_FILE_BYTES and (more := file.read1(_CHUNK)):
-            found += more
+        while len(plain) <= MAX_FILE_BYTES and (more := file.read1(_CHUNK)):
+            plain += more
     except (OSError, EOFError, zlib.error, lzma.LZMAError):
-        return bytes(found), True
-    return bytes(found), False
+        return bytes(plain), True
+    return bytes(plain), False
 
 
 def _members(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:

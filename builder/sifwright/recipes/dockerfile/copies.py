@@ -34,7 +34,7 @@ class StagedFiles:
 
 def own_places(target: str) -> bool:
     """Whether a target lies where the step sees the building machine's own files."""
-    return any(f"{target}/".startswith(f"{place}/") for place in MACHINE_PLACES)
+    return any(f"{target}/".startswith(f"{folder}/") for folder in MACHINE_PLACES)
 
 
 def is_kept(target: str) -> bool:
@@ -43,19 +43,19 @@ def is_kept(target: str) -> bool:
 
 
 def copied(
-    context: Context, found: Sequence[Path], target: str, place: str, mode: int
+    context: Context, sources: Sequence[Path], target: str, layer_folder: str, mode: int
 ) -> StagedFiles:
     """COPY: folders as what is in them; `mode` (0 for their own) is that of all in them.
 
-    `place` is the folder of the layer that holds this and nothing else.
+    `layer_folder` is the folder of the layer that holds this and nothing else.
     """
-    taken = [(path, list(context.entries(path))) for path in found]
+    taken = [(path, list(context.entries(path))) for path in sources]
     is_file = len(taken) == 1 and not taken[0][1][0].is_folder
     if is_file and not target.endswith("/"):
-        return _one_file(taken[0][0].name, taken[0][1][0], target, place, mode)
+        return _one_file(taken[0][0].name, taken[0][1][0], target, layer_folder, mode)
     if len(taken) > 1 and not target.endswith("/"):
         raise ContextError(f"several files to '{target}'", "End the target with '/'.")
-    return _folder([_named(*item) for item in taken], target, place, mode)
+    return _folder([_named(*item) for item in taken], target, layer_folder, mode)
 
 
 def _named(path: Path, entries: list[CopiedPath]) -> list[CopiedPath]:
@@ -67,33 +67,36 @@ def _named(path: Path, entries: list[CopiedPath]) -> list[CopiedPath]:
 
 
 def _one_file(name: str, entry: CopiedPath, target: str, folder: str, mode: int) -> StagedFiles:
-    place = f"{folder}/{name}"
+    path_in_layer = f"{folder}/{name}"
     code = borrowed(target, [name])
-    code.append(f"copy_file {shlex.quote(place)} {shlex.quote(target)}")
+    code.append(f"copy_file {shlex.quote(path_in_layer)} {shlex.quote(target)}")
     bits = mode or _copied_mode(entry)
     if bits != _carried_mode(entry):
         code.append(f'chmod {bits:o} -- "$copied"')
-    return StagedFiles(files=[_file(place, entry)], code=code)
+    return StagedFiles(files=[_file(path_in_layer, entry)], code=code)
 
 
-def _folder(groups: Sequence[list[CopiedPath]], target: str, place: str, mode: int) -> StagedFiles:
+def _folder(
+    groups: Sequence[list[CopiedPath]], target: str, layer_folder: str, mode: int
+) -> StagedFiles:
     entries = {entry.path: entry for group in groups for entry in group}
     top = target.rstrip("/") or "/"
     code = borrowed(target, sorted({path.split("/")[0] for path in entries}))
-    files = [_file(f"{place}/{p}", e) for p, e in entries.items() if _is_file(e)]
-    code += list(_lines(entries.values(), top, place, mode))
+    files = [_file(f"{layer_folder}/{p}", e) for p, e in entries.items() if _is_file(e)]
+    code += list(_lines(entries.values(), top, layer_folder, mode))
     return StagedFiles(files=files, code=code)
 
 
-def _lines(entries: Iterable[CopiedPath], top: str, place: str, mode: int) -> Iterator[str]:
+def _lines(entries: Iterable[CopiedPath], top: str, layer_folder: str, mode: int) -> Iterator[str]:
     """Folders first, so that empty ones are there; links and modes when all is in place."""
     listed = list(entries)
     yield f"folder {shlex.quote(top)}"
     for entry in listed:
         if entry.is_folder:
-            yield f"copied_folder {shlex.quote(_join(top, entry.path))} {place.split('-')[1]}"
+            line = layer_folder.split("-")[1]
+            yield f"copied_folder {shlex.quote(_join(top, entry.path))} {line}"
     if any(map(_is_file, listed)):
-        yield f"copy_into {place} {shlex.quote(top)}"
+        yield f"copy_into {layer_folder} {shlex.quote(top)}"
     for entry in listed:
         if entry.link:
             yield f"link {shlex.quote(entry.link)} {shlex.quote(_join(top, entry.path))}"
@@ -103,17 +106,17 @@ def _lines(entries: Iterable[CopiedPath], top: str, place: str, mode: int) -> It
             yield f"chmod {bits:o} -- {shlex.quote(_join(top, entry.path))}"
 
 
-def staged_files(context: Context, found: Sequence[Path], line: int) -> StagedFiles:
+def staged_files(context: Context, sources: Sequence[Path], line: int) -> StagedFiles:
     """%files: what cp -L takes, a folder with its name; modes as cp gives them."""
     files, folders, modes = [], [], []
-    for path in found:
+    for path in sources:
         if not path.name:
             raise ContextError("all of the recipe's folder", "Name what is in it.")
         for entry in context.entries(path):
-            place = f"copy-{line}/{path.name}" + (f"/{entry.path}" if entry.path else "")
-            shown = f'"$layer"/{shlex.quote(place)}'
+            path_in_layer = f"copy-{line}/{path.name}" + (f"/{entry.path}" if entry.path else "")
+            shown = f'"$layer"/{shlex.quote(path_in_layer)}'
             if _is_file(entry):
-                files.append(_file(place, entry))
+                files.append(_file(path_in_layer, entry))
             else:
                 folders.append(f"folder {shown}")
             if (bits := stat.S_IMODE(entry.mode) & ~_UMASK) != _carried_mode(entry):
@@ -125,9 +128,9 @@ def archive(entry: CopiedPath, folder: str, target: str) -> StagedFiles | None:
     """ADD of a local archive, which is carried uncompressed; None if it is not one."""
     if (data := archives.unpacked(entry.data)) is None:
         return None
-    place = f"{folder}/archive.tar"
-    file = LayerFile(path=place, data=data, executable=False)
-    return StagedFiles(files=[file], code=[f"unpack {place} {shlex.quote(target)}"])
+    path_in_layer = f"{folder}/archive.tar"
+    file = LayerFile(path=path_in_layer, data=data, executable=False)
+    return StagedFiles(files=[file], code=[f"unpack {path_in_layer} {shlex.quote(target)}"])
 
 
 def borrowed(target: str, names: Sequence[str]) -> list[str]:
@@ -157,6 +160,6 @@ def _carried_mode(entry: CopiedPath) -> int:
     return 0o755 if entry.is_folder or entry.mode & 0o111 else 0o644
 
 
-def _file(place: str, entry: CopiedPath) -> LayerFile:
+def _file(path_in_layer: str, entry: CopiedPath) -> LayerFile:
     executable = bool(entry.mode & 0o111)
-    return LayerFile(path=place, data=entry.data, executable=executable)
+    return LayerFile(path=path_in_layer, data=entry.data, executable=executable)

@@ -45,16 +45,18 @@ def check_directive(line: int, name: str, value: str, findings: Findings) -> Non
     if name == "escape" and value != "\\":
         findings.refuse(line, f"# escape={value}", "Use backslashes, and take the line out.")
     if name == "syntax" and not _FRONTEND.fullmatch(value):
-        what = f"# syntax={value}: another language than Dockerfiles have"
-        findings.refuse(line, what, "Take the line out if it is a Dockerfile.")
+        message = f"# syntax={value}: another language than Dockerfiles have"
+        findings.refuse(line, message, "Take the line out if it is a Dockerfile.")
 
 
 def check_lines(text: str, findings: Findings) -> None:
     """Docker's builders before BuildKit go on in the next line, later ones do not."""
     for number, line in enumerate(text.split("\n"), start=1):
         if _DOUBTFUL.search(line) and not line.lstrip().startswith("#"):
-            what = "two backslashes at the end of a line, which not all builders read as one thing"
-            findings.refuse(number, what, "Write it in one line.")
+            message = (
+                "two backslashes at the end of a line, which not all builders read as one thing"
+            )
+            findings.refuse(number, message, "Write it in one line.")
 
 
 def read(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Instruction]]:
@@ -66,9 +68,9 @@ def read(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Ins
         findings.refuse(first, "no FROM", "Name the image that it starts from.")
         return Draft(bootstrap={}, base_line=first, is_live=True), []
     for number in places[1:]:
-        what = "a second FROM: only one stage can be carried"
+        message = "a second FROM: only one stage can be carried"
         fix = "Write a layer for what the other stages build, or start from an image that has it."
-        findings.refuse(listed[number].line, what, fix)
+        findings.refuse(listed[number].line, message, fix)
     start = listed[places[0]]
     image = _image(start, arguments(listed), findings)
     header = {"Bootstrap": "docker", "From": image}
@@ -79,27 +81,27 @@ def read(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Ins
 
 def arguments(listed: list[Instruction]) -> dict[str, str]:
     """The arguments before FROM, with their defaults; those that cannot be read are left out."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for item in listed:
         if item.name == "FROM":
             break
         for word in item.text.split() if item.name == "ARG" else ():
             name, given, raw = word.partition("=")
             try:
-                found |= {name: shell_words.expand(raw, found.get)} if given else {}
+                values |= {name: shell_words.expand(raw, values.get)} if given else {}
             except shell_words.WordError:
                 continue
-    return found
+    return values
 
 
 def _check_names(listed: list[Instruction], findings: Findings) -> None:
     unknown = [item for item in listed if item.name not in KNOWN]
     for item in unknown[:_SHOWN_NAMES]:
-        what = f"{item.name[:40]!a} is no instruction of Dockerfiles"
-        findings.refuse(item.line, what, did_you_mean(item.name, sorted(KNOWN)))
+        message = f"{item.name[:40]!a} is no instruction of Dockerfiles"
+        findings.refuse(item.line, message, did_you_mean(item.name, sorted(KNOWN)))
     if others := unknown[_SHOWN_NAMES:]:
-        what = f"{len(others)} more lines begin with no instruction of Dockerfiles"
-        findings.refuse(others[0].line, what, "Mend the first of them, and try again.")
+        message = f"{len(others)} more lines begin with no instruction of Dockerfiles"
+        findings.refuse(others[0].line, message, "Mend the first of them, and try again.")
     if listed and listed[0].name in KNOWN - {"ARG", "FROM"}:
         findings.refuse(listed[0].line, f"{listed[0].name} before FROM", "Put it behind FROM.")
 
@@ -109,8 +111,8 @@ def _image(item: Instruction, known: dict[str, str], findings: Findings) -> str:
     before = len(findings.problems)
     platform = dict(item.flags).get("platform", _PLATFORM)
     if platform != _PLATFORM or len(item.flags) != ("platform" in dict(item.flags)):
-        what = f"FROM with {' '.join(f'--{n}={v}' for n, v in item.flags)}"
-        findings.refuse(item.line, what, f"Only --platform={_PLATFORM} is known here.")
+        message = f"FROM with {' '.join(f'--{n}={v}' for n, v in item.flags)}"
+        findings.refuse(item.line, message, f"Only --platform={_PLATFORM} is known here.")
     parts = item.text.split()
     if len(parts) != 1 and not (len(parts) == 3 and parts[1].lower() == "as"):  # noqa: PLR2004
         findings.refuse(
@@ -140,6 +142,6 @@ def check_bash(line: int, image: str, findings: Findings) -> bool:
     """Refuse an image whose name says that it has no bash, of whatever registry."""
     if not _WITHOUT_BASH.search(image):
         return True
-    what = f"FROM {image}: such images have no bash, which runs the steps"
-    findings.refuse(line, what, "Start from Debian, Ubuntu, Rocky Linux or the like.")
+    message = f"FROM {image}: such images have no bash, which runs the steps"
+    findings.refuse(line, message, "Start from Debian, Ubuntu, Rocky Linux or the like.")
     return False

@@ -54,10 +54,10 @@ def _described(labels: tuple[str, ...]) -> str:
 
 def temporary_paths_used(text: str) -> frozenset[str]:
     """What a command leaves to a later one, or takes from an earlier one, and no step keeps."""
-    found = {"tmp"} if any(place in text for place in copies.MACHINE_PLACES) else set()
+    used = {"tmp"} if any(path in text for path in copies.MACHINE_PLACES) else set()
     if _APT.search(text):
-        found.add("apt")
-    return frozenset(found)
+        used.add("apt")
+    return frozenset(used)
 
 
 def temporary_paths_recreated(text: str) -> frozenset[str]:

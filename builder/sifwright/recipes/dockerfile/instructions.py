@@ -80,12 +80,12 @@ def run_code(item: Instruction, folder: str) -> tuple[str, tuple[LayerFile, ...]
     return f"run {shlex.quote(folder)} {name}", (file,)
 
 
-def _heredoc_end(said: str, lines: list[str], start: int) -> int:
+def _heredoc_end(text: str, lines: list[str], start: int) -> int:
     """The number of the line that ends the last here-document of an instruction.
 
     One without an end is none: the lines after it are read as instructions.
     """
-    for match in _HEREDOC.finditer(said) if _WITH_HEREDOC.match(said) else ():
+    for match in _HEREDOC.finditer(text) if _WITH_HEREDOC.match(text) else ():
         ends = (n for n, line in enumerate(lines[start:], start=start + 1) if _ends(line, match))
         start = next(ends, start)
     return start
@@ -110,11 +110,11 @@ def _instruction(parts: list[str], line: int) -> Instruction:
 
 
 def _flags(text: str) -> tuple[tuple[tuple[str, str], ...], str]:
-    found = []
+    flags = []
     while match := _FLAG.match(text):
-        found.append((match[1], match[2] or ""))
+        flags.append((match[1], match[2] or ""))
         text = text[match.end() :]
-    return tuple(found), text
+    return tuple(flags), text
 
 
 def _shown(parts: list[str], text: str) -> tuple[str, ...]:

@@ -58,11 +58,11 @@ def read(
     base, rest = docker_base.read(listed, findings)
     reader = _DockerfileReader(context=context, findings=findings, draft=base, frozen=_frozen(rest))
     reader.global_arguments = docker_base.arguments(listed)
-    said = reader.start(look, rest)
+    start = reader.start(look, rest)
     for instruction in rest:
         reader.take(instruction)
     hints.metadata(listed, reader.draft, findings)
-    reader.draft.start = program.of_dockerfile(listed, said, reader.folder, findings)
+    reader.draft.start = program.of_dockerfile(listed, start, reader.folder, findings)
     return reader.draft
 
 
@@ -92,15 +92,17 @@ class _DockerfileReader:
     def start(self, look: starting_image.Look, rest: list[Instruction]) -> Start:
         """Go on from what the image says; returns that."""
         line, image = self.draft.base_line, self.draft.bootstrap.get("From", "")
-        said = starting_image.base_config(line, image, look, rest, self.findings) if image else None
-        if said is None:
+        config = (
+            starting_image.base_config(line, image, look, rest, self.findings) if image else None
+        )
+        if config is None:
             return Start()
         self.top = "/"
-        self._become(said.user)
-        if folder := said.folder.rstrip("/"):
+        self._become(config.user)
+        if folder := config.folder.rstrip("/"):
             item = Instruction(line=line, name="WORKDIR", flags=(), text=folder, lines=())
-            self._reported(lambda one: self._enter(one, folder), item)
-        return said
+            self._reported(lambda entry: self._enter(entry, folder), item)
+        return config
 
     def take(self, item: Instruction) -> None:
         known: dict[str, Callable[[Instruction], None]] = {
@@ -131,9 +133,9 @@ class _DockerfileReader:
 
     def _run(self, item: Instruction) -> None:
         if self.user:
-            what = f"RUN as user {self.user}: steps run as root"
+            message = f"RUN as user {self.user}: steps run as root"
             fix = "Put 'USER root' before the first RUN, and another USER behind the last."
-            self.findings.refuse(item.line, what, fix)
+            self.findings.refuse(item.line, message, fix)
             return
         code, files = run_code(item, self.folder or "/")
         uses = hints.temporary_paths_used(self._told(item.text)) | targets.uses(self.folder)
@@ -143,25 +145,25 @@ class _DockerfileReader:
     def _told(self, text: str) -> str:
         """A command, and the values of the variables that it names."""
         options = dict(self.options.values())
-        found = (self._lookup(name) or options.get(name) for name in shell_words.named(text))
-        return " ".join([text, *filter(None, found)])
+        values = (self._lookup(name) or options.get(name) for name in shell_words.named(text))
+        return " ".join([text, *filter(None, values)])
 
     def _env(self, item: Instruction) -> None:
-        found: list[EnvRule] = []
+        rules: list[EnvRule] = []
         for name, raw in env_rules.pairs(item.text):
-            found += env_rules.rules(name, raw, self._lookup)
-        for rule in found:
+            rules += env_rules.rules(name, raw, self._lookup)
+        for rule in rules:
             self.env[rule.name] = rule.value if rule.action == "set" else None
             if rule.name in env_rules.ENGINES_OWN:
                 self.findings.note(item.line, f"ENV {rule.name}: {env_rules.ONLY_STEPS}")
-        self._add_piece(item, *map(env_rules.code, found), rules=env_rules.carried(found))
+        self._add_piece(item, *map(env_rules.code, rules), rules=env_rules.carried(rules))
 
     def _arg(self, item: Instruction) -> None:
-        found, remark = env_rules.argument_words(item.text)
+        words, remark = env_rules.argument_words(item.text)
         if remark:
             text = f"ARG {remark}: no comment to Docker, but names of variables without a value"
             self.findings.note(item.line, text)
-        for word in found:
+        for word in words:
             name, given, raw = word.partition("=")
             value = (
                 shell_words.expand(raw, self._lookup) if given else self.global_arguments.get(name)
@@ -171,8 +173,8 @@ class _DockerfileReader:
             elif name in self.env:
                 self.findings.note(item.line, f"ARG {name}: ENV {name} before it decides")
             elif name in docker_base.BUILDER_ARGUMENTS and value is None:
-                what = f"ARG {name}: the builder fills it in"
-                self.findings.refuse(item.line, what, "Give it a value.")
+                message = f"ARG {name}: the builder fills it in"
+                self.findings.refuse(item.line, message, "Give it a value.")
             else:
                 self._argument(item, name, value)
 
@@ -185,16 +187,16 @@ class _DockerfileReader:
                 self._add_piece(item, f"fixed_argument {name} {shlex.quote(value)}")
             self.findings.note(item.line, f"ARG {name} is fixed: ENV, ARG, COPY or WORKDIR need it")
         elif not _OPTION.fullmatch(option) or name not in {name.upper(), name.lower()}:
-            what = f"ARG {name!a}: no option can have that name"
-            self.findings.refuse(item.line, what, "Use words joined by '_'.")
+            message = f"ARG {name!a}: no option can have that name"
+            self.findings.refuse(item.line, message, "Use words joined by '_'.")
         else:
             self._option(item, name, option, value)
 
     def _option(self, item: Instruction, name: str, option: str, value: str | None) -> None:
-        said = (name, value)
-        if self.options.setdefault(option, said) != said:
-            what = f"ARG {name}: another ARG is the option '{option}' already"
-            self.findings.refuse(item.line, what, "Give it another name, or one value.")
+        named = (name, value)
+        if self.options.setdefault(option, named) != named:
+            message = f"ARG {name}: another ARG is the option '{option}' already"
+            self.findings.refuse(item.line, message, "Give it another name, or one value.")
             return
         given = f"$OPT_{option.upper().replace('-', '_')}"
         code = f'argument {name} "{given}"'
@@ -207,13 +209,13 @@ class _DockerfileReader:
         for source in sources:
             if re.match(r"[a-z]+://", source):
                 raise ContextError(f"'{source}' is an address", "Use ADD for it.")
-        found = [path for source in sources for path in self.context.find(source)]
-        self._stage(item, self._copied(item, found, target), target)
+        paths = [path for source in sources for path in self.context.find(source)]
+        self._stage(item, self._copied(item, paths, target), target)
 
-    def _copied(self, item: Instruction, found: list[Path], target: str) -> copies.StagedFiles:
+    def _copied(self, item: Instruction, paths: list[Path], target: str) -> copies.StagedFiles:
         mode = int(dict(item.flags).get("chmod") or "0", 8)
-        staged = copies.copied(self.context, found, target, self._place(item), mode)
-        if Path() in found and self.context.is_assumed:
+        staged = copies.copied(self.context, paths, target, self._place(item), mode)
+        if Path() in paths and self.context.is_assumed:
             count = f"{len(staged.files)} file{'s' * (len(staged.files) != 1)}"
             text = f"{item.name} . takes {self.context.root} ({count}); --context names another"
             self.findings.note(item.line, f"{text} folder")
@@ -257,10 +259,10 @@ class _DockerfileReader:
         raw = shell_words.json_words(item.text)
         # Docker parts what is no list at blanks, whatever quotes say.
         parted = item.text.split() if raw is None else raw
-        found = [shell_words.expand(word, self._lookup) for word in parted]
-        if len(found) < 2 or not all(found):  # noqa: PLR2004  # a source and a target
+        words = [shell_words.expand(word, self._lookup) for word in parted]
+        if len(words) < 2 or not all(words):  # noqa: PLR2004  # a source and a target
             raise shell_words.WordError("needs a source and a target")
-        return [*found[:-1], self._absolute(found[-1])]
+        return [*words[:-1], self._absolute(words[-1])]
 
     def _absolute(self, path: str) -> str:
         return targets.absolute(path, self.folder or self.top)

@@ -51,13 +51,13 @@ def refused_flags(item: Instruction, findings: Findings) -> bool:
     for name, value in item.flags:
         _flag(item, name, value, findings)
     if item.name in {"RUN", "COPY", "ADD"} and _HEREDOC.search(item.text):
-        what = f"{item.name} with a here-document (<<)"
-        findings.refuse(item.line, what, "Put the text into a file, and COPY it.")
+        message = f"{item.name} with a here-document (<<)"
+        findings.refuse(item.line, message, "Put the text into a file, and COPY it.")
     if not item.text:
         findings.refuse(item.line, f"{item.name} of nothing", "Complete it, or take it out.")
     if item.name == "RUN" and _LIST.match(item.text) and shell_words.json_words(item.text) is None:
-        what = "RUN [ … is not a list of words in double quotes, so a shell would run '['"
-        findings.refuse(item.line, what, "Mend the quotes.")
+        message = "RUN [ … is not a list of words in double quotes, so a shell would run '['"
+        findings.refuse(item.line, message, "Mend the quotes.")
     return len(findings.problems) > before
 
 
@@ -68,8 +68,8 @@ def _flag(item: Instruction, name: str, value: str, findings: Findings) -> None:
         fix = _FIXES.get(name, "Take the flag out.")
         findings.refuse(item.line, f"{flag}: {why}", fix)
     elif name == "chown" and value not in _OWN:
-        what = f"{flag}={value}: files of an image belong to root here"
-        findings.refuse(item.line, what, "Change the owner in a RUN, if it matters.")
+        message = f"{flag}={value}: files of an image belong to root here"
+        findings.refuse(item.line, message, "Change the owner in a RUN, if it matters.")
     elif name == "chmod" and not re.fullmatch(r"[0-7]{3,4}", value):
         findings.refuse(item.line, f"{flag}={value}", "Give the mode as a number, such as 755.")
     elif name not in {"chown", "chmod", "link", "checksum", "platform"}:

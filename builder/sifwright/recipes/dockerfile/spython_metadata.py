@@ -45,7 +45,7 @@ def metadata(instructions: Iterable[tuple[str, str]]) -> Metadata:
         command=_program(recipe.cmd),
         ports=tuple(recipe.ports),
         volumes=tuple(recipe.volumes),
-        labels=tuple(label for found in recipe.labels for label in found),
+        labels=tuple(label for labels in recipe.labels for label in labels),
     )
 
 
@@ -72,11 +72,11 @@ def _parsed(text: str) -> Any:  # noqa: ANN401  # spython has no types
         return DockerParser(str(path)).recipe["spython-base"]
 
 
-def _program(found: object) -> list[str] | str:
+def _program(value: object) -> list[str] | str:
     """JSON that is not a list of words is text for a shell; spython takes it for data."""
-    if isinstance(found, list) and all(isinstance(word, str) for word in found):
-        return found
-    return "" if found is None else str(found)
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return value
+    return "" if value is None else str(value)
 
 
 @contextlib.contextmanager
@@ -84,14 +84,14 @@ def _guarded(where: str) -> Iterator[None]:
     """Whatever spython does when it does not understand, say one thing."""
     from spython.logger import bot  # noqa: PLC0415  # loads slowly
 
-    said = io.StringIO()
+    output = io.StringIO()
     streams = bot.errorStream, bot.outputStream
-    bot.errorStream = bot.outputStream = said
+    bot.errorStream = bot.outputStream = output
     try:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             yield
     except (SystemExit, Exception) as error:  # noqa: BLE001  # whatever it is
-        what = f"spython cannot parse it: {error!a}"
-        raise UsageError.of(what, where=where, fix="Write it more simply.") from None
+        message = f"spython cannot parse it: {error!a}"
+        raise UsageError.of(message, where=where, fix="Write it more simply.") from None
     finally:
         bot.errorStream, bot.outputStream = streams

@@ -38,9 +38,9 @@ def ask_registry(image: str) -> Start:
     except NoSuchImage:
         raise
     except SifwrightError as error:
-        found = error.problems[0]
-        fix = f"{found.fix} With --offline it is imported without asking: {_BLIND}.".strip()
-        raise SourceError.of(found.what, where=found.where, fix=fix) from None
+        problem = error.problems[0]
+        fix = f"{problem.fix} With --offline it is imported without asking: {_BLIND}.".strip()
+        raise SourceError.of(problem.what, where=problem.where, fix=fix) from None
     except OtherProcessor as error:
         raise SourceError.of(str(error), fix="Name an image for this processor.") from None
     except BadImage as error:
@@ -55,31 +55,31 @@ def base_config(
     What no layer can do is refused, and so is an image that is asked and does not answer.
     """
     try:
-        found = look(image)
+        config = look(image)
     except SourceError as error:
-        for one in error.problems:
-            where = f"{one.where}: " if one.where else ""
-            findings.refuse(line, f"FROM {image}: {where}{one.what}", one.fix)
+        for problem in error.problems:
+            where = f"{problem.where}: " if problem.where else ""
+            findings.refuse(line, f"FROM {image}: {where}{problem.what}", problem.fix)
         # So that what would follow from it is not said as well.
         return Start()
-    if found is None:
+    if config is None:
         text = "what it says of WORKDIR, USER, SHELL, ONBUILD, ENTRYPOINT and CMD is not known"
         findings.note(line, f"{text} (--offline): {_BLIND}")
         return None
-    _check(line, image, found, listed, findings)
-    return found
+    _check(line, image, config, listed, findings)
+    return config
 
 
 def _check(
     line: int, image: str, start: Start, listed: list[Instruction], findings: Findings
 ) -> None:
     for trigger in start.triggers:
-        what = f"FROM {image}: its ONBUILD is an instruction of this recipe: {trigger[:80]!a}"
-        findings.refuse(line, what, "Start from an image without ONBUILD, and write it here.")
+        message = f"FROM {image}: its ONBUILD is an instruction of this recipe: {trigger[:80]!a}"
+        findings.refuse(line, message, "Start from an image without ONBUILD, and write it here.")
     until_another = takewhile(lambda item: item.name != "SHELL", listed)
     if start.shell not in {(), DEFAULT_SHELL} and any(map(_in_shell, until_another)):
-        what = f"FROM {image}: its SHELL is {list(start.shell)}, which reads RUN and CMD"
-        findings.refuse(line, what, 'Write them as lists of words, as in RUN ["bash", "-c", …].')
+        message = f"FROM {image}: its SHELL is {list(start.shell)}, which reads RUN and CMD"
+        findings.refuse(line, message, 'Write them as lists of words, as in RUN ["bash", "-c", …].')
     named = {"WORKDIR": start.folder.rstrip("/"), "USER": start.user}
     for name, value in named.items():
         if value:

@@ -41,8 +41,10 @@ def extended(catalog: Catalog, extension: Extension, held: frozenset[str]) -> Ca
     """
     base = choose(catalog.images, extension.image, "image")
     if any(LAYER in entry.choices for entry in base.layers):
-        what = f"image '{base.name}' has packages on top already"
-        raise UsageError.of(what, fix="Name all of them in one file, and extend the image below.")
+        message = f"image '{base.name}' has packages on top already"
+        raise UsageError.of(
+            message, fix="Name all of them in one file, and extend the image below."
+        )
     layer = choose(catalog.layers, LAYER, "layer")
     own = replace(
         layer,
@@ -72,9 +74,9 @@ def check(
     plan = resolve(extended(catalog, extension, frozenset()), site, extension.name, settings)
     held = dict(_held(plan))
     problems = [
-        Problem(where=one.place, what=_other(one, held), fix=_FIX)
-        for one in extension.requirements.wanted
-        if not _suits(one, held)
+        Problem(where=item.where, what=_other(item, held), fix=_FIX)
+        for item in extension.requirements.wanted
+        if not _suits(item, held)
     ]
     if problems:
         raise PlanError(*problems)
@@ -125,19 +127,20 @@ def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Dow
     """What comes as a wheel from an index: looked for before the build, and fetched ahead."""
     built = _built(requirements.options)
     for wanted in requirements.wanted:
-        found = wanted.requirement
-        name = canonicalize_name(found.name)
-        if not found.url and name not in held and not built & {name, ":all:"}:
-            yield Download(what=name, pip=str(found))
+        requirement = wanted.requirement
+        name = canonicalize_name(requirement.name)
+        if not requirement.url and name not in held and not built & {name, ":all:"}:
+            yield Download(what=name, pip=str(requirement))
 
 
 def _built(options: Sequence[str]) -> set[str]:
     """The packages that pip is to build from source."""
-    words = [one.partition("=")[2].split(",") for one in options if one.startswith("--no-binary")]
-    return {word if word == ":all:" else canonicalize_name(word) for one in words for word in one}
+    lists = (text.partition("=")[2] for text in options if text.startswith("--no-binary"))
+    names = (name for names in lists for name in names.split(","))
+    return {name if name == ":all:" else canonicalize_name(name) for name in names}
 
 
 def _names(wanted: Sequence[ParsedRequirement]) -> str:
-    names = [one.requirement.name for one in wanted]
+    names = [item.requirement.name for item in wanted]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"

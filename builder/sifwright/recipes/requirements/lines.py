@@ -17,10 +17,10 @@ _COMMENT = re.compile(r"(^|\s+)#.*$")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Line:
-    """What is said there; `place` is the file and the number of its first line."""
+    """What is said there; `where` is the file and the number of its first line."""
 
     text: str
-    place: str
+    where: str
 
 
 def lines(text: str, file: str) -> Iterator[Line]:
@@ -42,4 +42,4 @@ def lines(text: str, file: str) -> Iterator[Line]:
 
 def _whole(text: str, file: str, number: int) -> Iterator[Line]:
     if said := _COMMENT.sub("", text).strip():
-        yield Line(text=said, place=f"{file}:{number}")
+        yield Line(text=said, where=f"{file}:{number}")

@@ -34,16 +34,16 @@ _OPTIONS = re.compile(r"\s+(?=--?[A-Za-z])")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedRequirement:
-    """One requirement; `place` is the file and line it stands in."""
+    """One requirement; `where` is the file and line it stands in."""
 
     requirement: Requirement
     hashes: tuple[str, ...]
-    place: str
+    where: str
 
     @property
     def line(self) -> str:
         """As pip is given it."""
-        return " ".join([str(self.requirement), *(f"--hash={one}" for one in self.hashes)])
+        return " ".join([str(self.requirement), *(f"--hash={digest}" for digest in self.hashes)])
 
 
 @dataclass(kw_only=True, slots=True)
@@ -57,11 +57,11 @@ class Requirements:
     @property
     def text(self) -> str:
         """The same for files that say the same, comments and blank lines apart."""
-        return _text([*self.options, *(one.line for one in self.wanted)])
+        return _text([*self.options, *(item.line for item in self.wanted)])
 
     @property
     def constraints_text(self) -> str:
-        return _text([one.line for one in self.constraints])
+        return _text([item.line for item in self.constraints])
 
 
 def _text(words: Sequence[str]) -> str:
@@ -71,15 +71,15 @@ def _text(words: Sequence[str]) -> str:
 def read(path: Path) -> Requirements:
     """Read the file and those it includes; raises `UsageError` with all that is wrong."""
     reader = _RequirementsReader()
-    reader.file(path, str(path), into=reader.found.wanted)
+    reader.file(path, str(path), into=reader.requirements.wanted)
     return reader.result(str(path))
 
 
 def parse(text: str, constraints: str) -> Requirements:
     """What `Requirements.text` and `constraints_text` said; raises `UsageError`."""
     reader = _RequirementsReader()
-    reader.lines(text, "requirements.txt", None, reader.found.wanted)
-    reader.lines(constraints, "constraints.txt", None, reader.found.constraints)
+    reader.lines(text, "requirements.txt", None, reader.requirements.wanted)
+    reader.lines(constraints, "constraints.txt", None, reader.requirements.constraints)
     return reader.result("requirements.txt")
 
 
@@ -96,20 +96,20 @@ def _load(path: Path) -> str:
 class _RequirementsReader:
     """Collects problems while reading, so that one mistake does not hide the next."""
 
-    found: Requirements = field(default_factory=Requirements)
+    requirements: Requirements = field(default_factory=Requirements)
     problems: list[Problem] = field(default_factory=list)
     open: list[Path] = field(default_factory=list)
 
     def result(self, where: str) -> Requirements:
-        if not self.problems and not self.found.wanted:
+        if not self.problems and not self.requirements.wanted:
             fix = "Name a package in it, such as einops==0.8.1."
             self.add(where, "it asks for no package", fix)
         if self.problems:
             raise UsageError(*self.problems)
-        return self.found
+        return self.requirements
 
-    def add(self, where: str, what: str, fix: str) -> None:
-        self.problems.append(Problem(where=where, what=what, fix=fix))
+    def add(self, where: str, message: str, fix: str) -> None:
+        self.problems.append(Problem(where=where, what=message, fix=fix))
 
     def file(self, path: Path, where: str, into: list[ParsedRequirement]) -> None:
         """Read a file that is named at `where`."""
@@ -122,8 +122,8 @@ class _RequirementsReader:
             self.add(str(path), f"not UTF-8 text (byte {error.start})", "Save it as UTF-8.")
         except OSError as error:
             prefix = "" if where == str(path) else f"{path}: "
-            what = f"{prefix}cannot be read: {error.strerror}"
-            self.add(where, what, "Name a requirements file of pip.")
+            message = f"{prefix}cannot be read: {error.strerror}"
+            self.add(where, message, "Name a requirements file of pip.")
         else:
             self.open.append(path.resolve())
             self.lines(text, str(path), path, into)
@@ -131,8 +131,8 @@ class _RequirementsReader:
 
     def lines(self, text: str, name: str, path: Path | None, into: list[ParsedRequirement]) -> None:
         for line in lines(text, name):
-            if found := refusals.of_text(line.text):
-                self.add(line.place, found.what, found.fix)
+            if problem := refusals.of_text(line.text):
+                self.add(line.where, problem.what, problem.fix)
             elif line.text.startswith("-"):
                 self.options(line, path, into)
             else:
@@ -141,66 +141,66 @@ class _RequirementsReader:
     def requirement(self, line: Line, into: list[ParsedRequirement]) -> None:
         text, *rest = _OPTIONS.split(line.text, maxsplit=1)
         hashes = self.hashes(line, rest[0] if rest else "")
-        if found := refusals.of_path(text):
-            self.add(line.place, found.what, found.fix)
+        if problem := refusals.of_path(text):
+            self.add(line.where, problem.what, problem.fix)
             return
         try:
             requirement = Requirement(text)
         except InvalidRequirement as error:
             reason = str(error).partition("\n")[0]
-            what = f"{quoted(text)} is no requirement: {reason}"
-            self.add(line.place, what, "Write NAME, NAME==VERSION, NAME[EXTRA]>=VERSION, …")
+            message = f"{quoted(text)} is no requirement: {reason}"
+            self.add(line.where, message, "Write NAME, NAME==VERSION, NAME[EXTRA]>=VERSION, …")
             return
-        if found := refusals.of_url(requirement, hashes):
-            self.add(line.place, found.what, found.fix)
+        if problem := refusals.of_url(requirement, hashes):
+            self.add(line.where, problem.what, problem.fix)
             return
-        into.append(ParsedRequirement(requirement=requirement, hashes=hashes, place=line.place))
+        into.append(ParsedRequirement(requirement=requirement, hashes=hashes, where=line.where))
 
     def hashes(self, line: Line, text: str) -> tuple[str, ...]:
         """What the options of a requirement say: hashes, and nothing else."""
-        found = []
+        hashes = []
         for name, value in self.pairs(line, text):
             if name != "--hash":
                 self.add(
-                    line.place,
+                    line.where,
                     f"{name} of a requirement is not carried into the image",
                     "Leave it out.",
                 )
             elif not _HASH.fullmatch(value):
                 fix = "Write --hash=sha256: and 64 digits, as 'pip hash FILE' prints it."
-                self.add(line.place, f"{quoted(value)} is no hash", fix)
+                self.add(line.where, f"{quoted(value)} is no hash", fix)
             else:
-                found.append(value)
-        return tuple(found)
+                hashes.append(value)
+        return tuple(hashes)
 
     def options(self, line: Line, path: Path | None, into: list[ParsedRequirement]) -> None:
         """What a line of options says."""
         for name, value in self.pairs(line, line.text):
             if name in _REQUIREMENTS + _CONSTRAINTS and path is not None:
-                is_constraint = name in _CONSTRAINTS or into is self.found.constraints
-                target = self.found.constraints if is_constraint else into
+                is_constraint = name in _CONSTRAINTS or into is self.requirements.constraints
+                target = self.requirements.constraints if is_constraint else into
                 self.include(line, path, value, target)
             elif name in _KEPT and value:
-                self.found.options.append(f"{name}={value}")
+                self.requirements.options.append(f"{name}={value}")
             elif name != "--require-hashes":  # which one hash does as well
-                found = refusals.of_option(name)
-                self.add(line.place, found.what, found.fix)
+                problem = refusals.of_option(name)
+                self.add(line.where, problem.what, problem.fix)
 
     def include(self, line: Line, path: Path, value: str, into: list[ParsedRequirement]) -> None:
         if "://" in value:
             fix = "Download it, and name the file."
-            self.add(line.place, f"{quoted(value)} may say something else tomorrow", fix)
+            self.add(line.where, f"{quoted(value)} may say something else tomorrow", fix)
         elif not value:
-            self.add(line.place, "no file is named", "Write -r FILE or -c FILE.")
+            self.add(line.where, "no file is named", "Write -r FILE or -c FILE.")
         else:
-            self.file(path.parent / value, line.place, into)
+            self.file(path.parent / value, line.where, into)
 
     def pairs(self, line: Line, text: str) -> Iterator[tuple[str, str]]:
         """The options of a line with their values: -rFILE, -r FILE, --name=value, --name value."""
         try:
             words = shlex.split(text)
         except ValueError as error:
-            self.add(line.place, f"{quoted(text)}: {error}", "Mend the quotes.")
+            self.add(line.where, f"{quoted(text)}: {error}", "Mend the quotes.")
             return
         while words:
             word = words.pop(0)

@@ -42,12 +42,12 @@ _WHEEL = (
 
 def of_text(text: str) -> Problem | None:
     """What no line may hold."""
-    if found := _VARIABLE.search(text):
-        what = f"{found[0]} would be replaced by this machine's environment"
-        return Problem(what=what, fix="Write the value itself; pip's settings go into pip.conf.")
+    if variable := _VARIABLE.search(text):
+        message = f"{variable[0]} would be replaced by this machine's environment"
+        return Problem(what=message, fix="Write the value itself; pip's settings go into pip.conf.")
     if not text.isprintable():
-        what = f"{quoted(text)} holds a character that cannot be printed"
-        return Problem(what=what, fix="Write it in plain text.")
+        message = f"{quoted(text)} holds a character that cannot be printed"
+        return Problem(what=message, fix="Write it in plain text.")
     if "{" in text:
         return Problem(what=f"{quoted(text)} holds a brace", fix="Leave it out.")
     return None
@@ -57,11 +57,13 @@ def of_path(text: str) -> Problem | None:
     """A folder or file of this machine, which nobody else has."""
     is_path = text.startswith((".", "/", "~", "file:")) or "@ file:" in text
     if is_path or (_ARCHIVE.search(text) and "://" not in text):
-        what = f"{quoted(text)} is a path of this machine, which the definition file cannot carry"
-        return Problem(what=what, fix=_WHEEL)
+        message = (
+            f"{quoted(text)} is a path of this machine, which the definition file cannot carry"
+        )
+        return Problem(what=message, fix=_WHEEL)
     if re.match(r"[a-z+]+://", text):
-        what = f"{quoted(text)} does not say which package that is"
-        return Problem(what=what, fix="Write NAME @ ADDRESS.")
+        message = f"{quoted(text)} does not say which package that is"
+        return Problem(what=message, fix="Write NAME @ ADDRESS.")
     return None
 
 
@@ -72,51 +74,57 @@ def of_url(requirement: Requirement, hashes: Sequence[str]) -> Problem | None:
     try:
         parts = urlsplit(requirement.url)
     except ValueError as error:
-        what = f"{quoted(redact_url(requirement.url))} is no address: {error}"
-        return Problem(what=what, fix="Name one that begins with https:// or git+https://.")
+        message = f"{quoted(redact_url(requirement.url))} is no address: {error}"
+        return Problem(what=message, fix="Name one that begins with https:// or git+https://.")
     if "@" in parts.netloc and parts.scheme != "git+ssh":
-        what = f"the address of {requirement.name} holds a login, which the image would show to all"
-        return Problem(what=what, fix="Leave it out; pip's settings or ~/.netrc have logins.")
+        message = (
+            f"the address of {requirement.name} holds a login, which the image would show to all"
+        )
+        return Problem(what=message, fix="Leave it out; pip's settings or ~/.netrc have logins.")
     if parts.scheme not in {"http", "https", "git+https"}:
-        what = f"{requirement.name} comes by {parts.scheme or 'no scheme'}"
-        return Problem(what=what, fix="Name an address that begins with https:// or git+https://.")
+        message = f"{requirement.name} comes by {parts.scheme or 'no scheme'}"
+        return Problem(
+            what=message, fix="Name an address that begins with https:// or git+https://."
+        )
     if _is_pinned(parts, hashes):
         return None
     fix = "End the address in #sha256= and its digits."
     if parts.scheme == "git+https":
         fix = f"Write {requirement.name} @ git+https://…@ and all 40 digits of the commit."
-    what = f"what the address of {requirement.name} leads to may change"
-    return Problem(what=what, fix=fix)
+    message = f"what the address of {requirement.name} leads to may change"
+    return Problem(what=message, fix=fix)
 
 
 def _is_pinned(parts: SplitResult, hashes: Sequence[str]) -> bool:
     """Whether an address names a commit, or the digest of what it leads to."""
     if parts.scheme == "git+https":
         return _COMMIT.search(parts.path) is not None and not parts.query
-    found = _HASH.search(parts.fragment)
-    if found is None:
+    digest = _HASH.search(parts.fragment)
+    if digest is None:
         return bool(hashes)
-    return found[1] == "sha256" and _SHA256.fullmatch(found[2]) is not None
+    return digest[1] == "sha256" and _SHA256.fullmatch(digest[2]) is not None
 
 
 def of_option(name: str) -> Problem:
     """An option of pip that is not for a layer."""
     if name in _INDEX:
-        what = f"{name}: where packages come from is this machine's setting, not the image's"
+        message = f"{name}: where packages come from is this machine's setting, not the image's"
         fix = (
             "Set it in pip.conf, as PIP_INDEX_URL, PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS, or in the"
             " mirrors file: docs/how-to/mirrors.md."
         )
-        return Problem(what=what, fix=fix)
+        return Problem(what=message, fix=fix)
     if name in _NETWORK:
-        what = f"{name} is this machine's setting, not the image's"
-        return Problem(what=what, fix="Set it in pip.conf or in the environment.")
+        message = f"{name} is this machine's setting, not the image's"
+        return Problem(what=message, fix="Set it in pip.conf or in the environment.")
     if name in _EDITABLE:
-        what = f"{name} installs a folder of this machine, which the definition file cannot carry"
-        return Problem(what=what, fix=f"Build a wheel of it (pip wheel .). {_WHEEL}")
+        message = (
+            f"{name} installs a folder of this machine, which the definition file cannot carry"
+        )
+        return Problem(what=message, fix=f"Build a wheel of it (pip wheel .). {_WHEEL}")
     if name == "--pre":
         return Problem(what="--pre takes whatever is newest", fix="Name the version: NAME==2.0rc1.")
-    what = f"{name} is an option that a layer has no use for"
+    message = f"{name} is an option that a layer has no use for"
     return Problem(
-        what=what, fix="Leave it out; -r, -c, --hash, --no-binary, --only-binary are read."
+        what=message, fix="Leave it out; -r, -c, --hash, --no-binary, --only-binary are read."
     )

@@ -33,11 +33,11 @@ class SavedExtension:
 
     @classmethod
     def of(cls, extension: Extension, held: frozenset[str]) -> SavedExtension:
-        found = extension.requirements
+        requirements = extension.requirements
         return cls(
             image=extension.image,
-            requirements=found.text,
-            constraints=found.constraints_text,
+            requirements=requirements.text,
+            constraints=requirements.constraints_text,
             held=tuple(sorted(held)),
         )
 

@@ -52,27 +52,27 @@ class Comparison:
         }
 
     def _packages(self) -> list[dict[str, object]] | None:
-        return None if self.packages is None else [one.document() for one in self.packages]
+        return None if self.packages is None else [change.document() for change in self.packages]
 
 
 def _sizes(stack: LayerStack) -> dict[str, Any]:
     return {
         "packed": sum(stack.sizes),
         "unpacked": stack.unpacked,
-        "layers": [list(one) for one in zip(stack.names, stack.sizes, strict=True)],
+        "layers": [list(layer) for layer in zip(stack.names, stack.sizes, strict=True)],
     }
 
 
-def _files(found: TreeChanges) -> dict[str, Any]:
-    states = {state: found.of(state) for state in trees.STATES}
+def _files(changes: TreeChanges) -> dict[str, Any]:
+    states = {state: changes.of(state) for state in trees.STATES}
     return {
         **{
             state: {
                 "count": len(some),
-                "bytes": sum(one.bytes for one in some),
+                "bytes": sum(difference.bytes for difference in some),
                 "largest": trees.largest(some, _NAMED),
             }
             for state, some in states.items()
         },
-        "layers": found.layers(),
+        "layers": changes.layers(),
     }

@@ -25,7 +25,7 @@ def different(old: LayerStack, new: LayerStack) -> set[bytes]:
     if not wanted:
         return set()
     with ThreadPoolExecutor(2) as threads:
-        first, second = threads.map(lambda one: one.digests(wanted), (old, new))
+        first, second = threads.map(lambda stack: stack.digests(wanted), (old, new))
     return {path for path in wanted if first[path] != second[path]}
 
 

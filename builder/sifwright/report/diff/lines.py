@@ -27,55 +27,61 @@ _SHOWN = 8
 _DIGEST, _BEGINNING = 64, 12
 
 
-def lines(found: Comparison) -> Iterator[str]:
+def lines(comparison: Comparison) -> Iterator[str]:
     """All that differs; the last line says whether anything does."""
-    old, new = found.sides
+    old, new = comparison.sides
     yield f"old  {_side(old)}"
     yield f"new  {_side(new)}"
-    yield from (f"note: {escape_name(note)}" for note in found.notes)
-    if found.plan:
-        yield from _plan(found.plan)
-    if found.packages:
-        yield from _packages(found.packages)
-    if found.files and found.files.differences:
-        yield from _files(found.files)
-    if found.stacks:
-        yield from _sizes(*found.stacks)
-    yield "they differ" if found.differs else "no differences"
+    yield from (f"note: {escape_name(note)}" for note in comparison.notes)
+    if comparison.plan:
+        yield from _plan(comparison.plan)
+    if comparison.packages:
+        yield from _packages(comparison.packages)
+    if comparison.files and comparison.files.differences:
+        yield from _files(comparison.files)
+    if comparison.stacks:
+        yield from _sizes(*comparison.stacks)
+    yield "they differ" if comparison.differs else "no differences"
 
 
 def _side(side: Side) -> str:
-    what = {"sif": "SIF", "plan": "plan", "defs": "plan of defs/"}[side.kind]
-    parts = [what]
+    message = {"sif": "SIF", "plan": "plan", "defs": "plan of defs/"}[side.kind]
+    parts = [message]
     if side.plan:
         parts.append(f"{side.plan.site}/{side.plan.image}, plan {side.plan.id[:_BEGINNING]}")
     return escape_name(f"{side.name}: {', '.join(parts)}")
 
 
-def _plan(found: PlanChanges) -> Iterator[str]:
-    yield from (f"~ {_change(one)}" for one in found.place)
-    yield from (f"- layer {escape_name(layer)}" for layer in found.removed)
-    yield from (f"+ layer {escape_name(layer)}" for layer in found.added)
-    if found.reordered:
+def _plan(changes: PlanChanges) -> Iterator[str]:
+    yield from (f"~ {_change(change)}" for change in changes.target)
+    yield from (f"- layer {escape_name(layer)}" for layer in changes.removed)
+    yield from (f"+ layer {escape_name(layer)}" for layer in changes.added)
+    if changes.reordered:
         yield "~ the layers stand in another order"
-    for layer in found.changed:
+    for layer in changes.changed:
         yield from _layer(layer)
-    yield from (f"~ fact {_change(one)}" for one in found.facts)
+    yield from (f"~ fact {_change(change)}" for change in changes.facts)
 
 
-def _layer(found: LayerChange) -> Iterator[str]:
-    if found.after:
-        yield escape_name(f"~ layer {found.layer}: follows {found.after}")
+def _layer(layer_change: LayerChange) -> Iterator[str]:
+    if layer_change.after:
+        yield escape_name(f"~ layer {layer_change.layer}: follows {layer_change.after}")
         return
-    parts = [("option", found.options), ("source", found.sources), ("", found.files)]
-    changes = [(word, one) for word, some in parts for one in some]
-    yield escape_name(f"~ layer {found.layer}") + ("" if changes else ": its script or files")
-    for word, one in changes:
-        yield f"    {word} {_change(one)}" if word else f"    {_change(one)}"
+    parts = [
+        ("option", layer_change.options),
+        ("source", layer_change.sources),
+        ("", layer_change.files),
+    ]
+    changes = [(word, change) for word, some in parts for change in some]
+    yield escape_name(f"~ layer {layer_change.layer}") + (
+        "" if changes else ": its script or files"
+    )
+    for word, change in changes:
+        yield f"    {word} {_change(change)}" if word else f"    {_change(change)}"
 
 
-def _change(one: Change) -> str:
-    return escape_name(f"{one.name}: {_value(one.old)} -> {_value(one.new)}")
+def _change(change: Change) -> str:
+    return escape_name(f"{change.name}: {_value(change.old)} -> {_value(change.new)}")
 
 
 def _value(text: str | None) -> str:
@@ -85,33 +91,37 @@ def _value(text: str | None) -> str:
     return text[:_BEGINNING] if len(text) >= _DIGEST and " " not in text else text or "(empty)"
 
 
-def _packages(found: Sequence[PackageChange]) -> Iterator[str]:
-    yield f"packages: {_counts([one.state for one in found])}"
-    for one in found:
-        versions = " -> ".join(version for version in (one.old, one.new) if version is not None)
-        yield escape_name(f"  {_SIGNS[one.state]} {one.kind} {one.name} {versions}")
+def _packages(changes: Sequence[PackageChange]) -> Iterator[str]:
+    yield f"packages: {_counts([change.state for change in changes])}"
+    for change in changes:
+        versions = " -> ".join(
+            version for version in (change.old, change.new) if version is not None
+        )
+        yield escape_name(f"  {_SIGNS[change.state]} {change.kind} {change.name} {versions}")
 
 
-def _files(found: TreeChanges) -> Iterator[str]:
-    bytecode = sum(one.is_bytecode for one in found.differences)
+def _files(changes: TreeChanges) -> Iterator[str]:
+    bytecode = sum(difference.is_bytecode for difference in changes.differences)
     aside = f", {bytecode} of them Python bytecode" if bytecode else ""
-    yield f"files: {_counts([one.state for one in found.differences])}{aside}"
-    layers = found.layers()
+    yield f"files: {_counts([difference.state for difference in changes.differences])}{aside}"
+    layers = changes.layers()
     for layer, counts in layers.items() if len(layers) > 1 else ():
         text = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
         yield escape_name(f"  in layer {layer}: {text}")
     for state in trees.STATES:
-        some = found.of(state)
-        yield from (_file(one) for one in some[:_SHOWN])
+        some = changes.of(state)
+        yield from (_file(difference) for difference in some[:_SHOWN])
         if len(some) > _SHOWN:
-            size = decimal(sum(one.bytes for one in some[_SHOWN:]))
+            size = decimal(sum(difference.bytes for difference in some[_SHOWN:]))
             yield f"  {_SIGNS[state]} {len(some) - _SHOWN} more ({size})"
 
 
-def _file(one: Difference) -> str:
-    what = f": {', '.join(one.what)}" if one.what else ""
-    size = f" ({decimal(one.bytes)})" if one.kind == "file" else f" ({one.kind})"
-    return f"  {_SIGNS[one.state]} /{escape_name(one.path)}{size}{what}"
+def _file(difference: Difference) -> str:
+    message = f": {', '.join(difference.what)}" if difference.what else ""
+    size = (
+        f" ({decimal(difference.bytes)})" if difference.kind == "file" else f" ({difference.kind})"
+    )
+    return f"  {_SIGNS[difference.state]} /{escape_name(difference.path)}{size}{message}"
 
 
 def _counts(states: Sequence[str]) -> str:

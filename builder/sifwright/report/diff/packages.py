@@ -51,10 +51,10 @@ def _changes(
             yield PackageChange(kind=key[0], name=key[1], old=old.get(key), new=new.get(key))
 
 
-def _versions(found: Iterable[Package]) -> dict[tuple[str, str], str]:
+def _versions(packages: Iterable[Package]) -> dict[tuple[str, str], str]:
     versions: dict[tuple[str, str], list[str]] = {}
-    for one in found:
-        versions.setdefault((one.kind, one.name), []).append(one.version)
+    for package in packages:
+        versions.setdefault((package.kind, package.name), []).append(package.version)
     return {key: ", ".join(sorted(some)) for key, some in versions.items()}
 
 

@@ -48,7 +48,7 @@ class LayerChange:
 class PlanChanges:
     """All that differs between two plans; `reordered`: layers of both stand in another order."""
 
-    place: tuple[Change, ...] = ()
+    target: tuple[Change, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     changed: tuple[LayerChange, ...] = ()
@@ -56,11 +56,12 @@ class PlanChanges:
     reordered: bool = False
 
     def __bool__(self) -> bool:
-        found = (self.place, self.added, self.removed, self.changed, self.facts, self.reordered)
-        return any(found)
+        changes = (self.target, self.added, self.removed, self.changed, self.facts, self.reordered)
+        return any(changes)
 
     def document(self) -> dict[str, object]:
-        return asdict(self)
+        data = asdict(self)
+        return {"place": data.pop("target"), **data}
 
 
 def compare(old: PlanFacts, new: PlanFacts, inputs: Inputs = ({}, {})) -> PlanChanges:
@@ -68,9 +69,9 @@ def compare(old: PlanFacts, new: PlanFacts, inputs: Inputs = ({}, {})) -> PlanCh
     before = {step.layer: step for step in old.steps}
     after = {step.layer: step for step in new.steps}
     common = [name for name in after if name in before]
-    place = {"site": old.site, "image": old.image}, {"site": new.site, "image": new.image}
+    names = {"site": old.site, "image": old.image}, {"site": new.site, "image": new.image}
     return PlanChanges(
-        place=tuple(_changes(*place)),
+        target=tuple(_changes(*names)),
         added=tuple(name for name in after if name not in before),
         removed=tuple(name for name in before if name not in after),
         changed=tuple(_changed(before, after, inputs)),
@@ -93,7 +94,7 @@ def _changed(
     for layer, step in new.items():
         if layer in old and old[layer].id != step.id:
             own = _own(old[layer], step, inputs)
-            gone = (one for one in takewhile(layer.__ne__, old) if one not in new)
+            gone = (earlier for earlier in takewhile(layer.__ne__, old) if earlier not in new)
             yield own or LayerChange(layer=layer, after=cause or next(gone, ""))
         if layer not in old or old[layer].id != step.id:
             cause = cause or layer
@@ -101,14 +102,14 @@ def _changed(
 
 def _own(old: StepFacts, new: StepFacts, inputs: Inputs) -> LayerChange | None:
     """What changed in the layer itself; None if that is nothing, as far as is known."""
-    known = [one.get(step.id, {}) for one, step in zip(inputs, (old, new), strict=True)]
-    found = LayerChange(
+    known = [pair.get(step.id, {}) for pair, step in zip(inputs, (old, new), strict=True)]
+    change = LayerChange(
         layer=new.layer,
         options=tuple(_changes(_options(old), _options(new))),
         sources=tuple(_changes(_sources(old), _sources(new))),
         files=tuple(_changes(*map(_files, known))) if all(known) else (),
     )
-    return found if found.options or found.sources or found.files else None
+    return change if change.options or change.sources or change.files else None
 
 
 def _options(step: StepFacts) -> dict[str, str]:
@@ -117,8 +118,8 @@ def _options(step: StepFacts) -> dict[str, str]:
 
 def _sources(step: StepFacts) -> dict[str, str]:
     return {
-        one.name: " ".join(filter(None, (one.version, one.url, one.ref, one.digest)))
-        for one in step.sources
+        source.name: " ".join(filter(None, (source.version, source.url, source.ref, source.digest)))
+        for source in step.sources
     }
 
 

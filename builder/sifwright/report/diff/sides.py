@@ -108,5 +108,5 @@ def _inputs_in_cache(plan: PlanFacts) -> dict[str, Mapping[str, str]]:
         entries = Store.look().entries()
     except MachineError:
         return {}  # it would only have explained more
-    found = ((str(one.manifest.get("step")), one.manifest.get("inputs")) for one in entries)
-    return {step: inputs for step, inputs in found if step in wanted and isinstance(inputs, dict)}
+    by_step = ((str(entry.manifest.get("step")), entry.manifest.get("inputs")) for entry in entries)
+    return {step: inputs for step, inputs in by_step if step in wanted and isinstance(inputs, dict)}

@@ -47,8 +47,8 @@ class Difference:
 
     def document(self) -> dict[str, object]:
         facts = {"path": escape_name(self.path), "kind": self.kind, "bytes": self.bytes}
-        what = {"what": list(self.what)} if self.what else {}
-        return {**facts, "layer": self.layer, **what}
+        message = {"what": list(self.what)} if self.what else {}
+        return {**facts, "layer": self.layer, **message}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,13 +59,16 @@ class TreeChanges:
 
     def of(self, state: State) -> list[Difference]:
         """Those of one state, the largest first; bytecode last, which follows its source."""
-        found = (one for one in self.differences if one.state == state)
-        return sorted(found, key=lambda one: (one.is_bytecode, -one.bytes, one.path))
+        differences = (difference for difference in self.differences if difference.state == state)
+        return sorted(
+            differences,
+            key=lambda difference: (difference.is_bytecode, -difference.bytes, difference.path),
+        )
 
     def layers(self) -> dict[str, dict[str, int]]:
         """How many paths differ in each layer: layer -> state -> number."""
-        counts = Counter((one.layer, one.state) for one in self.differences)
-        names = dict.fromkeys(one.layer for one in self.differences)
+        counts = Counter((difference.layer, difference.state) for difference in self.differences)
+        names = dict.fromkeys(difference.layer for difference in self.differences)
         return {name: {state: counts[name, state] for state in STATES} for name in names}
 
 
@@ -95,13 +98,13 @@ def _differences(old: Tree, new: Tree, other: Collection[bytes]) -> Iterator[Dif
         elif before is not None and after is None:
             yield _difference("removed", before, old.names)
         elif before is not None and after is not None:
-            what = tuple(_what(before.node, after.node, same=path not in other))
-            if what:
-                yield _difference("changed", after, new.names, what)
+            message = tuple(_what(before.node, after.node, same=path not in other))
+            if message:
+                yield _difference("changed", after, new.names, message)
 
 
 def _difference(
-    state: State, placed: LayeredNode, names: Sequence[str], what: tuple[str, ...] = ()
+    state: State, placed: LayeredNode, names: Sequence[str], message: tuple[str, ...] = ()
 ) -> Difference:
     node = placed.node
     return Difference(
@@ -110,7 +113,7 @@ def _difference(
         kind=node.kind,
         bytes=node.size,
         layer=names[placed.layer],
-        what=what,
+        what=message,
     )
 
 
@@ -133,6 +136,6 @@ def _what(old: ListedPath, new: ListedPath, *, same: bool) -> Iterator[str]:
         yield "contents"
 
 
-def largest(found: Sequence[Difference], number: int) -> list[dict[str, object]]:
+def largest(differences: Sequence[Difference], number: int) -> list[dict[str, object]]:
     """The first of them as plain data."""
-    return [one.document() for one in found[:number]]
+    return [difference.document() for difference in differences[:number]]

@@ -134,14 +134,16 @@ def _label(cell: Cell) -> list[str]:
 
 
 def _bars(events: tuple[Event, ...]) -> Iterator[_Bar]:
-    end = max((one.start + one.seconds for one in events), default=0.0) or 1.0
-    for one in events:
-        left, width = 100 * one.start / end, 100 * one.seconds / end
-        yield _Bar(step=one.step, state=one.state, seconds=one.seconds, left=left, width=width)
+    end = max((event.start + event.seconds for event in events), default=0.0) or 1.0
+    for event in events:
+        left, width = 100 * event.start / end, 100 * event.seconds / end
+        yield _Bar(
+            step=event.step, state=event.state, seconds=event.seconds, left=left, width=width
+        )
 
 
 def _tests(facts: Facts) -> Iterator[_Test]:
-    ran = {one.step: one for one in facts.events if one.step.startswith(_TEST)}
+    ran = {event.step: event for event in facts.events if event.step.startswith(_TEST)}
     for step in facts.plan.steps:
         event = ran.get(_TEST + step.layer)
         result = "passed" if event else "no test of its own" if ran else "not recorded"
@@ -152,14 +154,14 @@ def _rows(facts: Facts) -> Iterator[_Row]:
     """All packages, the largest first; the first of several with one name has their size."""
     sizes = _sizes(facts.layers)
     rows = []
-    for one in facts.packages:
-        size, layers = sizes.pop((one.kind, one.name), (0, ()))
+    for package in facts.packages:
+        size, layers = sizes.pop((package.kind, package.name), (0, ()))
         rows.append(
             _Row(
-                kind=one.kind,
-                name=one.name,
-                version=one.version,
-                licence=one.licence,
+                kind=package.kind,
+                name=package.name,
+                version=package.version,
+                licence=package.licence,
                 bytes=size,
                 layers=", ".join(layers),
             )
@@ -168,9 +170,9 @@ def _rows(facts: Facts) -> Iterator[_Row]:
 
 
 def _sizes(layers: tuple[LayerSize, ...]) -> dict[tuple[str, str], tuple[int, tuple[str, ...]]]:
-    found: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {}
+    sizes: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {}
     for layer in layers:
         for part in layer.parts:
-            size, names = found.get((part.kind, part.name), (0, ()))
-            found[part.kind, part.name] = size + part.bytes, (*names, layer.name)
-    return found
+            size, names = sizes.get((part.kind, part.name), (0, ()))
+            sizes[part.kind, part.name] = size + part.bytes, (*names, layer.name)
+    return sizes

@@ -66,8 +66,8 @@ def gather(output: ImageFolder) -> Facts:
     texts = stack.texts(wanted)
     record = _record(output.record)
     plan = _plan(record, texts.get(plan_file.IN_IMAGE, b""), output.link)
-    found = packages.find(texts, stack.tree)
-    layers, by_layer = _layers(stack, plan, found)
+    installed = packages.find(texts, stack.tree)
+    layers, by_layer = _layers(stack, plan, installed)
     return Facts(
         plan=plan,
         record=record,
@@ -75,7 +75,7 @@ def gather(output: ImageFolder) -> Facts:
         definition=_definition(output.link),
         layers=tuple(layers),
         by_layer=by_layer,
-        packages=tuple(found),
+        packages=tuple(installed),
         packed=output.link.stat().st_size,
     )
 
@@ -84,22 +84,22 @@ def timeline(record: Mapping[str, Any]) -> tuple[Event, ...]:
     """The steps of the build in their order; of an old record, one after the other."""
     try:
         if "timeline" in record:
-            return tuple(_event(one) for one in record["timeline"])
-        found, start = [], 0.0
+            return tuple(_event(event) for event in record["timeline"])
+        events, start = [], 0.0
         for step, seconds in record.get("seconds", {}).items():
-            found.append(Event(step=str(step), state="", start=start, seconds=float(seconds)))
+            events.append(Event(step=str(step), state="", start=start, seconds=float(seconds)))
             start += float(seconds)
-        return tuple(found)
+        return tuple(events)
     except (TypeError, ValueError, LookupError, AttributeError):
         return ()
 
 
-def _event(one: Mapping[str, Any]) -> Event:
+def _event(event: Mapping[str, Any]) -> Event:
     return Event(
-        step=str(one["step"]),
-        state=str(one["state"]),
-        start=float(one["start"]),
-        seconds=float(one["seconds"]),
+        step=str(event["step"]),
+        state=str(event["state"]),
+        start=float(event["start"]),
+        seconds=float(event["seconds"]),
     )
 
 
@@ -126,27 +126,27 @@ def _plan(record: Mapping[str, Any], text: bytes, sif: Path) -> PlanFacts:
 
 
 def _definition(sif: Path) -> str:
-    found = sif_file.read(sif)
-    for one in found.descriptors:
-        if one.data_type == DataType.DEFINITION:
-            return sif_file.data(sif, one).decode(errors="replace")
+    image = sif_file.read(sif)
+    for descriptor in image.descriptors:
+        if descriptor.data_type == DataType.DEFINITION:
+            return sif_file.data(sif, descriptor).decode(errors="replace")
     return ""
 
 
 def _layers(
-    stack: LayerStack, plan: PlanFacts, found: Sequence[Package]
+    stack: LayerStack, plan: PlanFacts, packages: Sequence[Package]
 ) -> tuple[list[LayerSize], bool]:
     """The layers and what is in them, by what the SIF or the cache knows."""
     if len(stack.names) > 1:
         own = list(zip(stack.names, stack.sizes, strict=True))
-        return sizes.attribute(stack.tree, found, own), True
+        return sizes.attribute(stack.tree, packages, own), True
     entries = _entries(plan)
     if not entries:
-        return sizes.attribute(stack.tree, found, [("image", stack.sizes[0])]), False
+        return sizes.attribute(stack.tree, packages, [("image", stack.sizes[0])]), False
     known = stacked([listing.read(entry.file(LISTING)) for entry in entries])
     tree = sizes.regrouped(stack.tree, known, len(entries))
-    named = [(step.layer, _packed(one)) for step, one in zip(plan.steps, entries, strict=True)]
-    return sizes.attribute(tree, found, [*named, ("metadata", 0)]), True
+    named = [(step.layer, _packed(pair)) for step, pair in zip(plan.steps, entries, strict=True)]
+    return sizes.attribute(tree, packages, [*named, ("metadata", 0)]), True
 
 
 def _packed(entry: CacheEntry) -> int:
@@ -157,13 +157,13 @@ def _entries(plan: PlanFacts) -> list[CacheEntry]:
     """The cached results of all steps, the lowest first; none if one is not there any more."""
     try:
         store = Store.look()
-        last = (one for one in store.entries() if one.manifest.get("step") == plan.id)
-        entry, found = next(last, None), []
+        last = (entry for entry in store.entries() if entry.manifest.get("step") == plan.id)
+        entry, entries = next(last, None), []
         while entry is not None:
-            found.append(entry)
+            entries.append(entry)
             below = entry.manifest["below"]
             entry = store.peek(below) if below else None
     except (SifwrightError, LookupError):
         return []
-    steps = [one.manifest.get("step") for one in reversed(found)]
-    return found[::-1] if steps == [step.id for step in plan.steps] else []
+    steps = [entry.manifest.get("step") for entry in reversed(entries)]
+    return entries[::-1] if steps == [step.id for step in plan.steps] else []

@@ -52,7 +52,7 @@ def attribute(
     layers: Sequence[tuple[str, int]],
 ) -> list[LayerSize]:
     """Count every file of the tree once. `layers` are names and packed sizes, the lowest first."""
-    owners = {path: (one.kind, one.name) for one in packages for path in one.files}
+    owners = {path: (package.kind, package.name) for package in packages for path in package.files}
     sizes: dict[int, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
     for path, layer, size in _files(tree):
         sizes[layer][owners.get(path, ("", OTHER))].append(size)
@@ -71,8 +71,8 @@ def regrouped(
     """
 
     def layer(path: bytes, placed: LayeredNode) -> int:
-        found = known.get(path)
-        return found.layer if found and found.node.size == placed.node.size else last
+        number = known.get(path)
+        return number.layer if number and number.node.size == placed.node.size else last
 
     return {
         path: LayeredNode(node=placed.node, layer=layer(path, placed))
@@ -93,8 +93,8 @@ def _files(tree: Mapping[bytes, LayeredNode]) -> Iterator[tuple[bytes, int, int]
 
 
 def _parts(sizes: Mapping[tuple[str, str], Sequence[int]]) -> list[Part]:
-    found = [
+    parts = [
         Part(kind=kind, name=name, bytes=sum(some), files=len(some))
         for (kind, name), some in sizes.items()
     ]
-    return sorted(found, key=lambda part: (-part.bytes, part.name))
+    return sorted(parts, key=lambda part: (-part.bytes, part.name))

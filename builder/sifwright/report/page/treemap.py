@@ -88,8 +88,11 @@ def squares(sizes: Sequence[int], box: Box) -> list[Box]:
         return [Box(x=box.x, y=box.y, width=0.0, height=0.0) for _ in sizes]
     area, total = box.width * box.height, sum(sizes)
     values = [size * area / total for size in sizes]
-    found = squarify.squarify(values, box.x, box.y, box.width, box.height)
-    return [Box(x=one["x"], y=one["y"], width=one["dx"], height=one["dy"]) for one in found]
+    rectangles = squarify.squarify(values, box.x, box.y, box.width, box.height)
+    return [
+        Box(x=rectangle["x"], y=rectangle["y"], width=rectangle["dx"], height=rectangle["dy"])
+        for rectangle in rectangles
+    ]
 
 
 def _cells(parts: Sequence[Part], box: Box) -> Iterator[Cell]:
@@ -108,5 +111,5 @@ def _folded(parts: Sequence[Part], total: int) -> list[Part]:
     return sorted(seen, key=lambda part: -part.bytes)
 
 
-def _is_seen(one: Part | LayerSize, total: int) -> bool:
-    return one.bytes > total * _SMALLEST
+def _is_seen(part: Part | LayerSize, total: int) -> bool:
+    return part.bytes > total * _SMALLEST
