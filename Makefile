@@ -24,6 +24,7 @@ V ?=
 DATE ?=
 REQUIREMENTS ?=
 NAME ?=
+ONLY ?=
 # What a user types is data. make would expand `$(shell …)` in it, and the shell `$(…)`: so each is
 # taken unexpanded, once, and reaches the recipes through the environment only.
 override SITE := $(value SITE)
@@ -40,7 +41,8 @@ override V := $(value V)
 override DATE := $(value DATE)
 override REQUIREMENTS := $(value REQUIREMENTS)
 override NAME := $(value NAME)
-export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIREMENTS NAME
+override ONLY := $(value ONLY)
+export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIREMENTS NAME ONLY
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
@@ -114,8 +116,8 @@ man: venv-dev ## Write build/sifwright.1, the manual page; shell completion: `si
 	  --description 'composes, builds and proves container images for supercomputers' \
 	  --manual-title 'sifwright manual' --format single-commands-section --output build/sifwright.1
 
-bench: venv-dev ## Measure builds, starts and launches against the usual tools (an hour; docs/reference/benchmarks.md)
-	@.venv/bin/python benchmarks/run.py
+bench: venv-dev ## Measure against the usual tools (an hour; ONLY=build,rebuild; docs/reference/benchmarks.md)
+	@.venv/bin/python benchmarks/run.py $${ONLY:+--only "$$ONLY"}
 
 clean-old: ## Remove images of SITE (and IMAGE) that a later build replaced
 	@tools/remove-old-images

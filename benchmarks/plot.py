@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from figures import Figure
 
-__all__ = ["plot"]
+__all__ = ["plot", "plot_growth"]
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 _COLOURS = {True: "#009E73", False: "#D55E00", None: "#56B4E9"}
@@ -114,3 +114,29 @@ def _explain(whole: Any, figures: Sequence[Figure], machine: Mapping[str, Any]) 
         fontsize="small",
         color="dimgrey",
     )
+
+
+def plot_growth(benchmarks: Mapping[str, Any], target: Path) -> None:
+    """Write target.png and target.svg, if any benchmark has measured growth."""
+    found = [row["details"] for row in benchmarks.values() if "sizes" in row.get("details", {})]
+    if not found:
+        return
+    whole, grid = plt.subplots(
+        1, len(found), figsize=(4.5 * len(found), 3.6), squeeze=False, layout="constrained"
+    )
+    for axes, details in zip(grid[0], found, strict=True):
+        _curves(axes, details)
+    for suffix in ("png", "svg"):
+        whole.savefig(target.with_suffix(f".{suffix}"), dpi=150)
+    plt.close(whole)
+
+
+def _curves(axes: Any, details: Mapping[str, Any]) -> None:  # noqa: ANN401  # matplotlib has no types here
+    for what, seconds in details["seconds"].items():
+        axes.plot(details["sizes"], seconds, "o-", label=what)
+    axes.set_xlabel(details["unit"])
+    axes.set_ylabel("seconds, layered")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)

@@ -1,13 +1,19 @@
-"""Something looked at again and again while a benchmark runs: memory, disk."""  # noqa: INP001  # run.py's folder is on sys.path
+"""Samples of a running benchmark: memory and disk."""  # noqa: INP001  # run.py's folder is on sys.path
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence  # noqa: TC003  # the dataclass's own field type
 from dataclasses import dataclass, field
-from typing import Self
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple, Self
 
-__all__ = ["Sampling"]
+__all__ = ["DiskSampler", "MemorySampler"]
+
+PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 @dataclass
@@ -34,3 +40,97 @@ class Sampling(ABC):
     def _run(self) -> None:
         while not self._stop.wait(self.period):
             self.sample()
+
+
+@dataclass
+class DiskSampler(Sampling):
+    """`megabytes`: how much more the file systems of `folders` held than when it began.
+
+    What is asked is the file system (statvfs(3)), which costs the same however many files there
+    are and counts open files that were removed; so what others write there meanwhile counts, too.
+    """
+
+    folders: Sequence[Path] = ()
+    megabytes: float = 0
+    _before: float = 0
+    _places: list[Path] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        # Folders of one file system are counted once.
+        self._places = list({folder.stat().st_dev: folder for folder in self.folders}.values())
+        self._before = self._used()
+        return super().__enter__()
+
+    def sample(self) -> None:
+        self.megabytes = max(self.megabytes, self._used() - self._before)
+
+    def _used(self) -> float:
+        facts = [os.statvfs(place) for place in self._places]
+        return sum((one.f_blocks - one.f_bfree) * one.f_frsize for one in facts) / 1e6
+
+
+class _Process(NamedTuple):
+    number: int
+    parent: int
+    name: str
+    megabytes: float
+
+
+@dataclass
+class MemorySampler(Sampling):
+    """Peaks of resident memory below this process: shared pages count once per process.
+
+    `own` is that of all of sifwright's Pythons together: it starts one more to pack a layer.
+    """
+
+    tree: float = 0
+    single: float = 0
+    single_name: str = ""
+    own: float = 0
+
+    def sample(self) -> None:
+        found = list(_below(os.getpid(), _processes()))
+        self.tree = max(self.tree, sum(process.megabytes for process in found))
+        own = (process.megabytes for process in found if _is_own(process))
+        self.own = max(self.own, sum(own))
+        for process in found:
+            if process.megabytes > self.single:
+                self.single, self.single_name = process.megabytes, process.name
+
+
+def _below(top: int, processes: dict[int, _Process]) -> Iterator[_Process]:
+    for number, process in processes.items():
+        if process.parent == top:
+            yield process
+            yield from _below(number, processes)
+
+
+def _processes() -> dict[int, _Process]:
+    numbers = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
+    return {number: process for number in numbers if (process := _process(number))}
+
+
+def _process(number: int) -> _Process | None:
+    """Parse /proc/PID/stat (proc(5)): the name is in parentheses and may hold anything."""
+    try:
+        text = Path(f"/proc/{number}/stat").read_text(errors="replace")
+    except OSError:
+        return None  # it has ended
+    name, _, rest = text.partition("(")[2].rpartition(")")
+    fields = rest.split()
+    megabytes = int(fields[21]) * PAGE_MB
+    return _Process(number=number, parent=int(fields[1]), name=name, megabytes=megabytes)
+
+
+def _is_own(process: _Process) -> bool:
+    """Whether it is a `python -m sifwright…`; what one starts has its memory until it execs."""
+    words = _words(process.number)
+    is_ours = any(b.startswith(b"sifwright") and a == b"-m" for a, b in pairwise(words))
+    return is_ours and words != _words(process.parent)
+
+
+def _words(number: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []

@@ -6,10 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from disk import DiskSampler
 from facts import processor_seconds
 from figures import Figure
-from memory import Sampler
+from sampling import DiskSampler, MemorySampler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,7 +40,7 @@ class Usage:
 
 def measured(run: Callable[[], T], *folders: Path) -> tuple[T, Usage]:
     """Run it; `folders` lie on the file systems that it writes to."""
-    with Sampler() as memory, DiskSampler(folders=folders) as disk:
+    with MemorySampler() as memory, DiskSampler(folders=folders) as disk:
         start, used = time.perf_counter(), processor_seconds()
         result = run()
         seconds, used = time.perf_counter() - start, processor_seconds() - used

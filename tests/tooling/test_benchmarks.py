@@ -12,12 +12,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from disk import DiskSampler
 from edits import LAYERED, NOTHING, by_plain, waiting
 from figures import Skipped
-from memory import Sampler
 from plain import Plain
 from project import Build, remove_older
+from sampling import DiskSampler, MemorySampler
 from storage import Storage
 from synthetic import tree_script
 from usage import Usage, resources
@@ -83,7 +82,7 @@ def test_the_run_of_the_edited_layer_is_not_ours() -> None:
 def test_all_of_our_pythons_count_as_ours() -> None:
     """Packing a layer starts another one; the engine's programs are not ours."""
     words = ["-c", "import sys; print(flush=True); sys.stdin.read()"]
-    found, own = Sampler(), []
+    found, own = MemorySampler(), []
     with ExitStack() as stack:
         for mark in ("-m", "x", "-m"):
             pipe = subprocess.PIPE

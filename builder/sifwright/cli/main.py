@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sifwright import __version__
 from sifwright.cli import deprecated, registry
 from sifwright.errors import Interrupted, MachineError, SifwrightError, UsageError
-from sifwright.system.escape import strip_control_characters
+from sifwright.system.terminal import strip_control_characters
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence

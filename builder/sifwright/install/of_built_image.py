@@ -15,7 +15,7 @@ from sifwright.install import installed_image, of_foreign_image
 from sifwright.install.bundle import as_json
 from sifwright.plan import built_by, plan_file
 from sifwright.plan.plan_json import plan_json
-from sifwright.system.escape import escape_name
+from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sifwright.errors import MachineError
 
-__all__ = ["CLAIMS", "ENTRIES", "LEASES", "downloads", "look", "make", "root"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "CLAIMS",
+    "ENTRIES",
+    "FIX",
+    "LEASES",
+    "downloads",
+    "look",
+    "make",
+    "root",
+    "translate_errors",
+]
 
 # The number is the format's: another format has a folder of its own, so that versions of sifwright
 # can share a cache and never meet what they do not understand.
 _FORMAT = "steps-1"
 _DOWNLOADS = "downloads-1"
+FIX = "Free space, mend the permission, or choose another folder with SIFWRIGHT_CACHE."
 ENTRIES, CLAIMS, LEASES = "entries", "claims", "leases"
 
 
@@ -36,9 +51,9 @@ def downloads() -> Path:
 
 def make(folder: Path) -> None:
     """Make the cache's folders, for us alone; raises `MachineError` if they cannot be used."""
-    from sifwright.system import cache_errors, liveness  # noqa: PLC0415  # most ask only where it is
+    from sifwright.system import liveness  # noqa: PLC0415  # most ask only where it is
 
-    with cache_errors.translate_errors(folder):
+    with translate_errors(folder):
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in _folders(folder):
             path.mkdir(mode=0o700, exist_ok=True)
@@ -48,9 +63,7 @@ def make(folder: Path) -> None:
 
 def look(folder: Path) -> None:
     """Raise `MachineError` for a cache that others can write; make and write nothing."""
-    from sifwright.system import cache_errors  # noqa: PLC0415  # as above
-
-    with cache_errors.translate_errors(folder):
+    with translate_errors(folder):
         for path in _folders(folder):
             with suppress(FileNotFoundError):
                 _refuse_others(path)
@@ -80,3 +93,13 @@ def _home() -> Path:
     except RuntimeError as error:
         what = "there is no home folder for the step cache"
         raise MachineError.of(what, fix="Choose a folder with SIFWRIGHT_CACHE.") from error
+
+
+@contextmanager
+def translate_errors(root: Path) -> Iterator[None]:
+    """Turn an error of the operating system into a `MachineError` that names the cache."""
+    try:
+        yield
+    except OSError as error:
+        what = f"the step cache cannot be used: {error.strerror or error}"
+        raise MachineError.of(what, where=str(error.filename or root), fix=FIX) from error

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.errors import Problem, UsageError
-from sifwright.system.search_path import search_path
+from sifwright.system.processes import search_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

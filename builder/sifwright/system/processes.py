@@ -10,12 +10,14 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from sifwright.errors import BuildError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import TextIO
 
-__all__ = ["background", "capture", "interact", "stream"]
+__all__ = ["background", "capture", "interact", "run_or_fail", "search_path", "stream"]
 
 # Apptainer removes its temporary files on SIGINT; a 4 GB bundle takes a while.
 STOP_SECONDS = 30.0
@@ -166,3 +168,25 @@ def _signal_group(process: subprocess.Popen[Any], number: signal.Signals) -> Non
     except (ProcessLookupError, PermissionError):
         # Gone already, or a group of which only processes of other (mapped) users are left.
         return
+
+
+def run_or_fail(command: Sequence[str]) -> None:
+    """Run it and print what it says. Raises `BuildError` with its first lines if it fails."""
+    done = subprocess.run(
+        command,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201  # the log
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()[:3]
+        what = f"{command[0]} ended with status {done.returncode}: {'; '.join(said)}"
+        raise BuildError.of(what)
+
+
+def search_path() -> str:
+    """Return PATH with the administrators' folders, which ordinary users often lack."""
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, Self
 
-from sifwright.system.escape import strip_control_characters
-from sifwright.system.terminal import say_at_once
+from sifwright.system.terminal import say_at_once, strip_control_characters
 
 if TYPE_CHECKING:
     from collections.abc import Callable

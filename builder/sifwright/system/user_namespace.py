@@ -15,7 +15,7 @@ from pathlib import Path
 from sifwright.errors import Problem
 from sifwright.system import ids, map_ids, processes
 from sifwright.system.one_uid import IS_SUPERVISED
-from sifwright.system.search_path import search_path
+from sifwright.system.processes import search_path
 
 __all__ = ["NOWHERE", "around", "environment", "prefix", "problem", "removal"]
 

@@ -7,7 +7,7 @@ import pytest
 from sifwright.images.contents import packages, unsquashfs_output
 from sifwright.images.contents.layer_stack import LayeredNode, stacked
 from sifwright.images.contents.listing import ListedPath
-from sifwright.system.escape import escape_name
+from sifwright.system.terminal import escape_name
 
 # As unsquashfs 4.5.1 prints it; names with a line break stand on two lines.
 PRINTED = (

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from sifwright.errors import MachineError
-from sifwright.system import cache_errors, liveness
+from sifwright.system import cache_folder, liveness
 from sifwright.system.cache_folder import CLAIMS
 from sifwright.system.files import NO_LINKS
 from sifwright.system.liveness import Holder
@@ -41,13 +41,13 @@ def claim(store: Store, key: str, *, on_wait: Callable[[str], None]) -> Iterator
     since = time.monotonic()
     while store.peek(key) is None:
         with ExitStack() as stack:
-            with cache_errors.translate_errors(store.root):
+            with cache_folder.translate_errors(store.root):
                 ours = stack.enter_context(try_claim(store.root, key))
             if ours:
                 # Again: whoever held it may have finished since the look above.
                 yield store.peek(key) is None
                 return
-        with cache_errors.translate_errors(store.root):
+        with cache_folder.translate_errors(store.root):
             on_wait = _announce_wait(store.root / CLAIMS / key, on_wait)
         time.sleep(_pause(time.monotonic() - since))
     yield False

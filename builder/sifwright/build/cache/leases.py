@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from sifwright.build.cache import claims
-from sifwright.system import cache_errors, liveness
+from sifwright.system import cache_folder, liveness
 from sifwright.system.cache_folder import LEASES
 from sifwright.system.liveness import Holder
 
@@ -34,7 +34,7 @@ def lease(store: Store, keys: Iterable[str]) -> Iterator[str]:
     """
     own = Holder.here(keys=tuple(keys))
     with ExitStack() as stack:
-        with cache_errors.translate_errors(store.root):
+        with cache_folder.translate_errors(store.root):
             stack.enter_context(_listed(store.root / LEASES, own))
             claims.wait_for_prunes(store.root, own.keys)
         yield own.token

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sifwright.build.cache import leases, manifest, pruning
 from sifwright.build.cache.manifest import CacheEntry, EntryDamagedError
-from sifwright.system import cache_errors, cache_folder, files, tempdirs
+from sifwright.system import cache_folder, files, tempdirs
 from sifwright.system.cache_folder import ENTRIES
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Store:
 
     def get(self, key: str) -> CacheEntry | None:
         """The entry, every byte of it checked; None if it is not there or had to be dropped."""
-        with cache_errors.translate_errors(self.root):
+        with cache_folder.translate_errors(self.root):
             before = _identity(self._path(key))
             try:
                 entry = manifest.load(key, self._path(key))
@@ -82,7 +82,7 @@ class Store:
 
     def peek(self, key: str) -> CacheEntry | None:
         """The entry if it looks whole; no file of it is read, nothing is dropped."""
-        with cache_errors.translate_errors(self.root):
+        with cache_folder.translate_errors(self.root):
             try:
                 return manifest.load(key, self._path(key))
             except EntryDamagedError:
@@ -90,7 +90,7 @@ class Store:
 
     def touch(self, entry: CacheEntry) -> None:
         """Note that it is used, which decides what is pruned first; `get` does so by itself."""
-        with cache_errors.translate_errors(self.root), suppress(FileNotFoundError):
+        with cache_folder.translate_errors(self.root), suppress(FileNotFoundError):
             os.utime(entry.file(manifest.NAME))
 
     @contextmanager
@@ -100,7 +100,7 @@ class Store:
             # Beside the entries: some file systems (Lustre) cannot rename a folder into another.
             made = self.root / ENTRIES / f".{token}"
             stack.callback(tempdirs.remove, made)
-            with cache_errors.translate_errors(self.root):
+            with cache_folder.translate_errors(self.root):
                 made.mkdir(mode=0o700)
             yield made
 
@@ -109,7 +109,7 @@ class Store:
 
         If somebody else was first and theirs is whole, it is theirs that is stored.
         """
-        with cache_errors.translate_errors(self.root):
+        with cache_folder.translate_errors(self.root):
             manifest.create(key, made, facts)
             files.sync_folder(made)
             while not self._place(made, key):
@@ -125,7 +125,7 @@ class Store:
     def all_keys(self) -> list[str]:
         """The keys of all entries, whole or not."""
         folder = self.root / ENTRIES
-        with cache_errors.translate_errors(self.root):
+        with cache_folder.translate_errors(self.root):
             names = [path.name for path in folder.iterdir()] if folder.exists() else []
             return sorted(name for name in names if _KEY.fullmatch(name))
 
@@ -136,12 +136,12 @@ class Store:
 
     def prune(self, keep_bytes: int, *, dry_run: bool = False) -> Pruned:
         """Remove what was not used for longest until the rest fits; nothing a build uses."""
-        with cache_errors.translate_errors(self.root):
+        with cache_folder.translate_errors(self.root):
             return pruning.prune([self], keep_bytes, dry_run=dry_run)
 
     def reclaim(self) -> None:
         """Remove what killed builds left."""
-        with cache_errors.translate_errors(self.root):
+        with cache_folder.translate_errors(self.root):
             pruning.reclaim(self.root)
 
     def move_away(self, key: str) -> Path | None:
@@ -186,7 +186,7 @@ class Store:
 
     def _judge(self, key: str) -> DamagedEntry | None:
         try:
-            with cache_errors.translate_errors(self.root):
+            with cache_folder.translate_errors(self.root):
                 manifest.check_digests(manifest.load(key, self._path(key)))
         except EntryDamagedError as damage:
             # Gone meanwhile is not damaged.

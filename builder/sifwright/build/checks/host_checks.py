@@ -13,7 +13,7 @@ from sifwright.build.checks import build_place
 from sifwright.build.layers import squashfs_tools
 from sifwright.errors import Problem
 from sifwright.system import ids, user_namespace
-from sifwright.system.search_path import search_path
+from sifwright.system.processes import search_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from sifwright.build.downloads.fetch import File, NotFetched, fetch
 from sifwright.catalog import mirrors
 from sifwright.errors import MachineError
 from sifwright.host.network import http, pip_settings, upstream
-from sifwright.system import cache_errors
+from sifwright.system import cache_folder
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Prefetcher:
         if not ready and not sources:
             return None
         folder = self._folders.enter_context(self.store.folder())
-        with cache_errors.translate_errors(self.store.root):
+        with cache_folder.translate_errors(self.store.root):
             _write_index(folder, ready, sources)
         return folder
 
@@ -204,7 +204,7 @@ class Prefetcher:
             self.store.note(f"wheels cannot be fetched ahead: {error.strerror or error}")
             return None
         if answer:
-            with self.store.folder() as made, cache_errors.translate_errors(self.store.root):
+            with self.store.folder() as made, cache_folder.translate_errors(self.store.root):
                 (made / CONTENT).write_text(answer.lock)
                 facts = {"name": f"lock of {question.requirements[0]}", "foreign": answer.foreign}
                 self.store.put(key, made, facts)

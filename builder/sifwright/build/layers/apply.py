@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sifwright.build.layers import overlay_marks
-from sifwright.system.run_or_fail import run
+from sifwright.system.processes import run_or_fail
 
 if TYPE_CHECKING:
     from sifwright.build.layers.overlay_marks import ImageXattrs
@@ -45,7 +45,7 @@ def remove(path: bytes) -> None:
         os.unlink(path)
         return
     # Not shutil's, which keeps every folder of a path open: there may be more than files to open.
-    run(["rm", "-rf", "--", os.fsdecode(path)])
+    run_or_fail(["rm", "-rf", "--", os.fsdecode(path)])
 
 
 def _move(path: bytes, target: bytes) -> None:

@@ -24,7 +24,7 @@ from sifwright.build.layers.changes import collected, note_state
 from sifwright.build.layers.lower_tree import LowerTree
 from sifwright.build.layers.normalise_upper import tidy
 from sifwright.errors import BuildError, Problem, quoted
-from sifwright.system.run_or_fail import run
+from sifwright.system.processes import run_or_fail
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -89,7 +89,7 @@ def _do(request: PackRequest) -> dict[str, object]:
         found.write(Path(request.listing))
         if request.squash:
             with _pseudo_files(found, Path(request.listing)) as words:
-                run([*request.squash, *words])
+                run_or_fail([*request.squash, *words])
     if request.state and not request.live:
         note_state(tree, Path(request.state))
     return found.answer()
@@ -107,10 +107,10 @@ def _changes(
 def _add(request: PackRequest, tree: str, layer: str) -> None:
     """Unpack a layer on top of those before it."""
     if not Path(tree).exists():
-        run([*request.unsquash, tree, layer])
+        run_or_fail([*request.unsquash, tree, layer])
         return
     stage = f"{tree}.layer"
-    run([*request.unsquash, stage, layer])
+    run_or_fail([*request.unsquash, stage, layer])
     apply(os.fsencode(stage), os.fsencode(tree))
     remove(os.fsencode(stage))
 

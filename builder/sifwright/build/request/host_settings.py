@@ -16,7 +16,7 @@ from sifwright.catalog import mirrors
 from sifwright.catalog.mirrors import MirrorRule
 from sifwright.host.network import apt_mirror, pip_settings
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
-from sifwright.host.network.binds import Binds
+from sifwright.host.network.pip_settings import Binds
 from sifwright.render import bootstrap
 from sifwright.system import ids, processes
 from sifwright.system.netrc_file import Logins

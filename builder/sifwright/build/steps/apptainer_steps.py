@@ -19,7 +19,7 @@ from sifwright.build.steps.cached_steps import CachedSteps, used
 from sifwright.build.steps.sandbox import Sandbox
 from sifwright.build.steps.sif_engine import SifEngine
 from sifwright.build.steps.step_runner import StepRunner
-from sifwright.host.engines import apptainer_config
+from sifwright.host.engines.apptainer import allows_overlays
 from sifwright.images.sif.layout import MAXIMUM_OVERLAYS
 from sifwright.images.sif.write_sif import PartitionError
 from sifwright.render.definition import base_definition
@@ -172,7 +172,7 @@ def why_not_stepwise(engine: Apptainer, plan: Plan) -> str:
         return f"{engine.product} is not known to run steps on overlays"
     if engine.compression(plan.site.compression) != plan.site.compression:
         return f"{engine.product} {engine.version} opens no squashfs of {plan.site.compression}"
-    if not apptainer_config.allows_overlays(engine):
+    if not allows_overlays(engine):
         return "overlays are switched off ('enable overlay = no' in apptainer.conf)"
     problem = user_namespace.problem()
     return problem.what if problem else ""

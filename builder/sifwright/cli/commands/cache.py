@@ -18,7 +18,7 @@ from sifwright.build.cache.store import Store
 from sifwright.build.downloads.download_cache import look_store, open_store
 from sifwright.cli import arguments as shared
 from sifwright.errors import Problem, SifwrightError, TestError, UsageError, quoted
-from sifwright.system import cache_errors
+from sifwright.system import cache_folder
 from sifwright.system.terminal import print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _verify(stores: Sequence[Store]) -> _Report:
 
 
 def _prune(stores: Sequence[Store], keep: int, *, dry_run: bool) -> _Report:
-    with cache_errors.translate_errors(stores[0].root):
+    with cache_folder.translate_errors(stores[0].root):
         pruned = pruning.prune(stores, keep, dry_run=dry_run)
     done = "would be removed" if dry_run else "removed"
     parts = [f"{_count(pruned.removed)} {done}", f"{decimal(pruned.kept_bytes)} kept"]

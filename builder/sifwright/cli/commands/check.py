@@ -14,7 +14,7 @@ from sifwright.cli.context import output_of, resolve_plan
 from sifwright.host.engines import apptainer
 from sifwright.plan.lint import run as lint
 from sifwright.system import ids
-from sifwright.system.search_path import search_path
+from sifwright.system.processes import search_path
 from sifwright.system.terminal import say
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from rich.console import Console
 from sifwright.build.request import adapt_base
 from sifwright.cli import arguments as shared
 from sifwright.images.sources.inspect_image import facts_of
-from sifwright.system.escape import escape_name
 from sifwright.system.progress import QuietProgress, TextProgress
-from sifwright.system.terminal import print_json, say
+from sifwright.system.terminal import escape_name, print_json, say
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["MINIMUM", "Apptainer", "environment", "find"]
+__all__ = ["MINIMUM", "Apptainer", "allows_overlays", "environment", "find"]
 
 # By what `--version` says. Apptainer 1.1.0 is the first that builds without any setuid program (its
 # CHANGELOG). Our tests do not run SingularityCE (docs/reference/sif-layouts.md has what was tried):
@@ -168,3 +169,18 @@ def _fakeroot() -> list[str]:
 
 def _bound(binds: Sequence[str]) -> list[str]:
     return [word for bind in binds for word in ("--bind", bind)]
+
+
+def allows_overlays(engine: Apptainer) -> bool:
+    """Whether squashfs files can be stacked; also if it does not say.
+
+    Without (tried on 1.4.5) `exec --overlay` refuses, and a layered SIF starts with nothing but its
+    first partition, without a word.
+    """
+    return _get(engine.program, "enable overlay") != "no"
+
+
+@cache
+def _get(program: str, name: str) -> str:
+    """A setting (apptainer.conf is where the engine was installed to, so it is asked)."""
+    return processes.capture([program, "config", "global", "--get", name]).stdout.strip()

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from concurrent.futures import Future
 
-    from sifwright.host.network.binds import Binds
 
-__all__ = ["PIP_PLACES", "ask_ahead", "bound", "ca_bundle", "environment", "settings"]
+__all__ = ["PIP_PLACES", "Binds", "ask_ahead", "bound", "ca_bundle", "environment", "settings"]
 
 PIP_KEYS = (
     "index-url",
@@ -114,3 +114,25 @@ def _local_path(word: str) -> Path | None:
         return None
     folder = Path(path).expanduser()
     return folder.resolve() if folder.is_dir() else None
+
+
+@dataclass(kw_only=True)
+class Binds:
+    """`mounts` stands for /mnt in the image; each folder gets a numbered one in it."""
+
+    mounts: Path
+    words: list[str] = field(default_factory=list)
+    _places: dict[Path, Path] = field(default_factory=dict)
+
+    def bound(self, folder: Path) -> Path:
+        """Bind a folder, once, and say where the build finds it."""
+        if folder not in self._places:
+            target = Path("/mnt", str(len(self._places)))
+            (self.mounts / target.name).mkdir(parents=True)
+            self.words.append(f"{folder}:{target}:ro")
+            self._places[folder] = target
+        return self._places[folder]
+
+    def all(self) -> tuple[str, ...]:
+        """What to give the engine; nothing is hidden below /mnt without need."""
+        return (f"{self.mounts}:/mnt", *self.words) if self.words else ()

@@ -8,8 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sifwright.images.contents.image_tree import stacked
 from sifwright.images.oci import documents, layer
-from sifwright.images.sources.image_contents import FoundImage, ImageContents
-from sifwright.images.sources.model import BadImage, SourceError
+from sifwright.images.sources.model import BadImage, FoundImage, ImageContents, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

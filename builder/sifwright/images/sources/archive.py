@@ -17,8 +17,7 @@ from sifwright.images.contents.image_tree import LayerContents, ReadBudget, stac
 from sifwright.images.oci import documents, oci_layout, tar_files
 from sifwright.images.oci import layer as layers
 from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
-from sifwright.images.sources.image_contents import FoundImage, ImageContents
-from sifwright.images.sources.model import BadImage, SourceError
+from sifwright.images.sources.model import BadImage, FoundImage, ImageContents, SourceError
 from sifwright.system import file_digests
 
 if TYPE_CHECKING:

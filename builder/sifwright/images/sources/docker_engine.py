@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sifwright.errors import MachineError
 from sifwright.host.network import http
 from sifwright.images.sources import archive
-from sifwright.images.sources.image_contents import FoundImage, ImageContents
-from sifwright.images.sources.model import SourceError
+from sifwright.images.sources.model import FoundImage, ImageContents, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

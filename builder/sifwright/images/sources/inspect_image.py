@@ -12,8 +12,7 @@ from sifwright.images.sources.model import BadImage, SourceError
 from sifwright.system.progress import Timer
 
 if TYPE_CHECKING:
-    from sifwright.images.sources.image_contents import FoundImage, ImageContents
-    from sifwright.images.sources.model import Source
+    from sifwright.images.sources.model import FoundImage, ImageContents, Source
     from sifwright.system.progress import Progress
 
 __all__ = ["facts_of"]

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 from sifwright.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from sifwright.images.contents.image_tree import ImageTree
+    from sifwright.system.progress import Timer
 
 __all__ = [
     "ARCHITECTURES",
     "BadImage",
     "Config",
+    "FoundImage",
+    "ImageContents",
     "NoSuchImage",
     "OtherProcessor",
     "Source",
@@ -86,3 +91,21 @@ class Start:
     triggers: tuple[str, ...] = ()
     entry: tuple[str, ...] = ()
     cmd: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImageContents:
+    """An image that was read; `digest` and `bytes` as in `ImageFacts`."""
+
+    digest: str
+    config: Config
+    tree: ImageTree
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundImage:
+    """An image that is there. What has the same `key` is the same image for ever."""
+
+    key: str
+    read: Callable[[Timer], ImageContents]

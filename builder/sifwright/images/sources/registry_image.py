@@ -13,8 +13,13 @@ from sifwright.host.network.registry import ACCEPT, PARTIAL, Client
 from sifwright.images.contents.image_tree import stacked
 from sifwright.images.oci import documents, layer
 from sifwright.images.oci.oci_layout import resolved
-from sifwright.images.sources.image_contents import FoundImage, ImageContents
-from sifwright.images.sources.model import BadImage, NoSuchImage, SourceError
+from sifwright.images.sources.model import (
+    BadImage,
+    FoundImage,
+    ImageContents,
+    NoSuchImage,
+    SourceError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

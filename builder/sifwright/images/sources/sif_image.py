@@ -17,8 +17,14 @@ from sifwright.images.contents.unsquashfs import Squashed
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import ARCHITECTURES as CODES
 from sifwright.images.sources import shell_environment
-from sifwright.images.sources.image_contents import FoundImage, ImageContents
-from sifwright.images.sources.model import ARCHITECTURES, BadImage, Config, SourceError
+from sifwright.images.sources.model import (
+    ARCHITECTURES,
+    BadImage,
+    Config,
+    FoundImage,
+    ImageContents,
+    SourceError,
+)
 from sifwright.images.squashfs.inodes import SYMLINK
 from sifwright.images.squashfs.reader import Squashfs
 from sifwright.images.squashfs.stack import stacked as stacked_squashfs

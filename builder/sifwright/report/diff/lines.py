@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.filesize import decimal
 
 from sifwright.report.diff import trees
-from sifwright.system.escape import escape_name
+from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

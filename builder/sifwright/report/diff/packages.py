@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sifwright.system.escape import escape_name
+from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

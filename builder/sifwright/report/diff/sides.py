@@ -13,7 +13,7 @@ from sifwright.images.contents.layer_stack import topmost
 from sifwright.plan import plan_file
 from sifwright.plan.plan_json import plan_json
 from sifwright.plan.resolve import resolve
-from sifwright.system.escape import escape_name
+from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

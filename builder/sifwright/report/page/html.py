@@ -13,7 +13,7 @@ import jinja2
 from rich.filesize import decimal
 
 from sifwright.report.page.treemap import layout
-from sifwright.system.escape import escape_name
+from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
