@@ -22,9 +22,9 @@ _BLOCK = (1 << 16) - 1
 
 
 def archive(files: Iterable[LayerFile], links: Mapping[str, str]) -> bytes:
-    """A .tar.gz of these files, and symbolic links by their paths: sorted, root's, without times.
+    """Return a .tar.gz of files and symbolic links by path: sorted, owned by root, without times.
 
-    Not compressed: what deflate makes of the same bytes depends on the release of zlib.
+    The archive is not compressed: the bytes of deflate depend on the release of zlib.
     """
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w", format=tarfile.GNU_FORMAT) as tar:

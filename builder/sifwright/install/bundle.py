@@ -51,11 +51,11 @@ _RUNSCRIPTS = "runscripts"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bundle:
-    """What is to be installed; `sif` is None where the site has the image, or somebody brings it.
+    """Files of an installation; `sif` is None if the site has the image, or a person copies it.
 
     `missing` says then how to get it. With `image_url`, the address of a folder on a server, eb
-    fetches the image from there. `programs` are the same for every image, `notes` and `links`
-    are those of this one.
+    fetches the image from there. `programs` are the same for every image, `notes` and `links` are
+    those of this one.
     """
 
     module: Module
@@ -95,7 +95,7 @@ def notes(site: Site, share: Mapping[str, bytes]) -> Iterator[LayerFile]:
 
 
 def links(site: Site) -> dict[str, str]:
-    """The plain names of commands that a site asks for."""
+    """Return the plain names of commands that a site asks for."""
     return {f"bin/{name}": f"pytorch-{name}" for name in site.commands}
 
 
@@ -155,7 +155,7 @@ def give_sif(sif: Path, place: Path, seen_from: Path) -> None:
 
 
 def _remove_others(folder: Path, stem: str) -> None:
-    """An older image would keep its room on the disk."""
+    """Remove older images, which would take space on the disk."""
     for path in folder.glob(f"{NAME}-*-singularity-*"):
         if not path.name.startswith((f"{stem}.", f"{stem}-notes.")):
             path.unlink()

@@ -1,4 +1,4 @@
-"""What a module says of itself: description, whatis and help."""
+"""The texts of a module: description, whatis and help."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def whatis(site: Site, facts: InstalledImage) -> Iterator[str]:
 
 
 def help_lines(site: Site, facts: InstalledImage, central: str) -> Iterator[str]:
-    """How to use it; long words such as commands are never broken."""
+    """Yield the lines of the usage; long words such as commands are never broken."""
     yield from _wrapped(_paragraphs(site, facts, central))
 
 

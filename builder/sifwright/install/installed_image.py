@@ -1,4 +1,4 @@
-"""What an installation says of its image: versions, layers, and what the image lacks."""
+"""Facts of an image for its installation: versions, layers, and missing parts."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class InstalledImage:
 
     @property
     def stem(self) -> str:
-        """How the files of an installation are called."""
+        """The beginning of the names of an installation's files."""
         return f"{NAME}-{self.version}"
 
 
 def of_plan(plan: PlanFacts, date: str) -> InstalledImage:
-    """The facts of an image that is, or will be, built by this plan."""
+    """Return the facts of an image that is, or will be, built by this plan."""
     return InstalledImage(
         torch=plan.facts["torch"],
         python=plan.facts["python"],
@@ -80,7 +80,7 @@ def _stack(plan: PlanFacts) -> str:
 
 
 def _release(plan: PlanFacts, name: str, version: str) -> str:
-    """Of ROCm the whole release, if a layer names it: people speak of ROCm 7.0.2, and CUDA 12.8."""
+    """Return ROCm's whole release if a layer names it (ROCm 7.0.2), and CUDA's minor one (12.8)."""
     given = (step.options[name].text for step in plan.steps if name in step.options)
     whole = next((text for text in given if text.startswith(f"{version}.")), "")
     return whole if whole and name == "rocm" else version

@@ -36,7 +36,7 @@ _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bind:
-    """What is bound where it is there; `$NAME` in `source` and `target` is the user's."""
+    """A bind that is used if its source exists; `$NAME` in both paths is the user's variable."""
 
     source: str
     target: str
@@ -64,12 +64,12 @@ class Module:
 
     @property
     def variable(self) -> str:
-        """How the names of variables end that are the module's own."""
+        """The end of the names of the module's own variables."""
         return self.name.upper()
 
 
 def describe(site: Site, facts: InstalledImage, central: str) -> Module:
-    """The module of an image at a site; its central images are in `central`, if not empty."""
+    """Return the module of an image at a site; `central` has the central images, or is ''."""
     return Module(
         name=NAME,
         version=facts.version,

@@ -1,4 +1,4 @@
-"""What is installed of an image that was built here, and of one that is yet to be built."""
+"""The facts and files that an installation takes from an image, built or planned."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _VENDORS = {"cuda": "nvidia", "rocm": "amd"}
 
 
 def of_built(plan: Plan, output: ImageFolder) -> tuple[InstalledImage, dict[str, bytes]]:
-    """The facts of the image that stands there, and the notes for share/.
+    """Return the facts of the published image, and the files for share/.
 
-    Raises `UsageError` if it is not what its record says, or not of this plan.
+    Raise `UsageError` if the image differs from its record, or is not of this plan.
     """
     again = f"sifwright build {plan.site.name} {plan.image.name}"
     try:
@@ -56,13 +56,13 @@ def of_built(plan: Plan, output: ImageFolder) -> tuple[InstalledImage, dict[str,
 
 
 def of_planned(plan: Plan, date: str) -> tuple[InstalledImage, dict[str, bytes]]:
-    """The same before there is an image, which will have been built on that date."""
+    """Return the same for an image that will be built on that date."""
     text = plan_json(plan)
     return _facts(plan, plan_file.parse(text), date), {"plan.json": text.encode()}
 
 
 def of_other(site: Site, sif: Path) -> tuple[InstalledImage, dict[str, bytes]]:
-    """The same of an image that somebody else built."""
+    """Return the same for an image that sifwright did not build."""
     found = of_foreign_image.inspect(sif)
     made_for = _VENDORS.get(found.stack.partition("-")[0], site.vendor)
     if made_for != site.vendor:
@@ -93,7 +93,7 @@ def _facts(plan: Plan, planned: PlanFacts, date: str) -> InstalledImage:
 
 
 def _definition(sif: Path) -> bytes:
-    """The definition file that an image carries; the engine's of a build, most have one."""
+    """Return the definition file that an image carries; the engine's of a build, most have one."""
     found = sif_image.read(sif)
     for one in found.descriptors:
         if one.data_type == DataType.DEFINITION:
@@ -102,7 +102,7 @@ def _definition(sif: Path) -> bytes:
 
 
 def _licences(sif: Path) -> bytes:
-    """The packages of an image and their licences, one on a line."""
+    """Return the packages of an image and their licences, one on a line."""
     stack = LayerStack.of(sif)
     wanted = packages.sources(stack.tree, names_only=False)
     found = packages.find(stack.texts(wanted), stack.tree)

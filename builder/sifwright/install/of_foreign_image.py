@@ -74,7 +74,7 @@ def _of_torch(stack: LayerStack, texts: Mapping[bytes, bytes], date: str) -> Ins
 
 
 def _place(stack: LayerStack, texts: Mapping[bytes, bytes], environment: bytes) -> bytes:
-    """The torch of the image; of several the one whose prefix the environment speaks of."""
+    """Return the folder of torch; of several, that of the environment's prefix."""
     places = sorted(path for path in texts if _TORCH.fullmatch(path))
     if not places:
         raise _refused(stack.path, "there is no PyTorch in it")
@@ -86,7 +86,7 @@ def _place(stack: LayerStack, texts: Mapping[bytes, bytes], environment: bytes) 
 
 
 def _python(stack: LayerStack, match: re.Match[bytes]) -> str:
-    """Debian's own packages are in /usr/lib/python3, whatever the minor version is."""
+    """Return the version of Python; Debian's packages are in /usr/lib/python3 for all versions."""
     version = match["python"].decode()
     if "." in version:
         return version
@@ -114,7 +114,7 @@ def _short(version: str) -> str:
 
 
 def _activation(stack: LayerStack, prefix: bytes) -> str:
-    """The command that activates the environment that torch is in; none for the system's Python."""
+    """Return the command that activates torch's environment; '' for the system's Python."""
     tree, folder = stack.tree, prefix.rstrip(b"/")
     if folder + b"/conda-meta" in tree:
         base = posixpath.dirname(posixpath.dirname(folder))
@@ -126,7 +126,7 @@ def _activation(stack: LayerStack, prefix: bytes) -> str:
 
 
 def _date(sif: Path, labels: bytes) -> str:
-    """When it was built: by its label, else by its header, else by the file."""
+    """Return the build date: from the label, else from the header, else from the file."""
     try:
         text = str(json.loads(labels)["org.label-schema.build-date"])
     except (ValueError, LookupError, TypeError):

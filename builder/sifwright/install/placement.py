@@ -50,7 +50,7 @@ def _fill(bundle: Bundle, folder: Path) -> None:
 
 
 def _make_folders(path: Path, top: Path) -> None:
-    """As readable as the files in them, whatever the umask."""
+    """Make folders as readable as the files in them, whatever the umask."""
     if not path.exists():
         if path != top:
             _make_folders(path.parent, top)

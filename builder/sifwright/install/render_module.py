@@ -26,12 +26,11 @@ _WIDTH = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Easyconfig:
-    """What an easyconfig says beside its module.
+    """Facts of an easyconfig that its module does not have.
 
     `archives` have their sha256. `links` are symbolic links of the installation: path and target.
     `sif_sha256` is empty for an image that is not here: then `missing` says how to get it, and is
-    empty for a central one.
-    `image_url` is the folder on a server that has the image, if any.
+    empty for a central one. `image_url` is the folder on a server that has the image, if any.
     """
 
     module: Module
@@ -44,14 +43,14 @@ class Easyconfig:
 
 
 def modulefile(module: Module, root: str, syntax: Syntax) -> str:
-    """A modulefile for the installation in `root`, without EasyBuild."""
+    """Return a modulefile for the installation in `root`, without EasyBuild."""
     return template(f"install/templates/modulefile.{syntax}.j2", *_FILTERS).render(
         module=module, root=root
     )
 
 
 def easyconfig(config: Easyconfig) -> str:
-    """The text of the .eb file."""
+    """Return the text of the .eb file."""
     values = {name: getattr(config, name) for name in Easyconfig.__dataclass_fields__}
     return template("install/templates/easyconfig.eb.j2", *_FILTERS).render(
         **values,
@@ -86,13 +85,13 @@ def _python(value: str) -> str:
 
 
 def _words(line: str) -> str:
-    """A long line as strings that follow one another, in parentheses: E501 of pycodestyle."""
+    """Return a long line as a tuple of strings (E501 of pycodestyle)."""
     pieces = textwrap.wrap(line, _WIDTH, drop_whitespace=False, break_on_hyphens=False)
     return "\n    ".join(map(repr, pieces))
 
 
 def _inside(text: str) -> str:
-    """As it stands between three quotes in an easyconfig."""
+    """Return the text for use between three quotes in an easyconfig."""
     return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').strip("\n")
 
 

@@ -1,4 +1,4 @@
-"""Where the cache is, and whether it can be used."""
+"""The cache's folders, and whether they can be used."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENTRIES, CLAIMS, LEASES = "entries", "claims", "leases"
 
 
 def root() -> Path:
-    """SIFWRIGHT_CACHE, else what the XDG base directory specification says."""
+    """Return SIFWRIGHT_CACHE, else the folder of the XDG base directory specification."""
     if own := os.environ.get("SIFWRIGHT_CACHE"):
         return Path(own).absolute() / _FORMAT
     # The specification has relative values ignored.
@@ -45,7 +45,7 @@ def root() -> Path:
 
 
 def downloads() -> Path:
-    """Beside the steps, on the same file system."""
+    """Return the folder beside the steps, on the same file system."""
     return root().with_name(_DOWNLOADS)
 
 
@@ -74,7 +74,7 @@ def _folders(folder: Path) -> tuple[Path, ...]:
 
 
 def _refuse_others(folder: Path) -> None:
-    """What another user can write, we would run; what root writes, its owner could not remove."""
+    """Refuse a folder that other users can write: a build would run their files."""
     status = folder.stat()
     if status.st_uid != os.geteuid():
         ids = f"id {status.st_uid}, ours is {os.geteuid()}"

@@ -28,7 +28,7 @@ _SECONDS = 24 * 3600
 
 
 def sha256(path: Path) -> str:
-    """The file's digest."""
+    """Return the file's digest."""
     return remembered(path, "", files.sha256)
 
 
@@ -38,7 +38,7 @@ def remembered(path: Path, kind: str, measure: Callable[[Path], str]) -> str:
 
 
 def read(path: Path, kind: str = "", measure: Callable[[Path], str] = files.sha256) -> str:
-    """The digest of what is there now, whatever is remembered."""
+    """Read the file and return its digest, whatever is cached."""
     status = path.stat()
     digest = measure(path)
     if identity(path.stat()) == identity(status):
@@ -48,12 +48,12 @@ def read(path: Path, kind: str = "", measure: Callable[[Path], str] = files.sha2
 
 @cache
 def _digest(path: Path, kind: str, identity_now: str, measure: Callable[[Path], str]) -> str:
-    """Of gigabytes, and asked for by the record, the cache and the build."""
+    """Return the digest, reading gigabytes at most once in a process."""
     return _known(kind + identity_now) or read(path, kind, measure)
 
 
 def _known(key: str) -> str:
-    """What is remembered of it; empty if that is too old, or of a format without times."""
+    """Return the cached digest; '' if it is too old, or of a format without times."""
     match fact_cache.read(_FILE).get(key):
         # Not what was noted in the future either: the clock was wrong then, or is now.
         case [str(digest), int(noted)] if 0 <= time.time() - noted < _SECONDS:
@@ -62,13 +62,13 @@ def _known(key: str) -> str:
 
 
 def identity(status: os.stat_result) -> str:
-    """Tells a file, as it is now, from every other one and from itself after a change."""
+    """Identify this state of a file: device, inode, size, mtime, ctime."""
     place = f"{status.st_dev} {status.st_ino} {status.st_size}"
     return f"{place} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 def remember(status: os.stat_result, digest: str, kind: str = "") -> None:
-    """That this is the digest of the file with this status."""
+    """Store the digest of the file with this status."""
     known, key = fact_cache.read(_FILE), kind + identity(status)
     known.pop(key, None)
     newest = list(known.items())[1 - _KEPT :]

@@ -53,7 +53,7 @@ def publish(finished: Path, path: Path) -> None:
 
 
 def publish_new(finished: Path, path: Path) -> None:
-    """As `publish`, where nothing is yet; raises FileExistsError if something is there by now."""
+    """Publish as `publish` does, but raise FileExistsError if `path` exists by now."""
     _sync(finished, path)
     try:
         path.hardlink_to(finished)
@@ -74,7 +74,7 @@ def _sync(finished: Path, path: Path) -> None:
 
 
 def _move_new(finished: Path, path: Path) -> None:
-    """Without hard links there is a moment in which somebody else's would be replaced."""
+    """Rename without hard links: for a moment, a file made meanwhile could be replaced."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     finished.replace(path)

@@ -1,4 +1,4 @@
-"""Which ids a build has for the owners of an image's files: subordinate ones, or one alone."""
+"""The ids of a build for the owners of an image's files: subordinate ids, or one id."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _user_name() -> str:
 
 
 def _ranges(file: Path) -> list[tuple[str, int, int]]:
-    """The lines of subuid(5): who, first id, how many."""
+    """Return the lines of subuid(5): name, first id, count."""
     try:
         text = file.read_text()
     except OSError:
@@ -84,13 +84,13 @@ def _ranges(file: Path) -> list[tuple[str, int, int]]:
 
 
 def subordinate_ids() -> tuple[int, int, int] | None:
-    """The first uid and gid of the ranges that an image's ids are mapped to, and how many."""
+    """Return first uid, first gid and count of the ranges for an image's ids."""
     uids, gids = (_first_id(file, _user_name()) for file in FILES)
     return None if uids is None or gids is None else (uids, gids, _RANGE)
 
 
 def _first_id(file: Path, user: str) -> int | None:
-    """The beginning of the first range that is large enough, as the engine takes it."""
+    """Return the beginning of the first range that is large enough, as the engine takes it."""
     names = {user, str(os.geteuid())}
     ranges = _ranges(file)
     fitting = (first for owner, first, count in ranges if owner in names and count >= _RANGE)
@@ -98,7 +98,7 @@ def _first_id(file: Path, user: str) -> int | None:
 
 
 def _free_range() -> str:
-    """Ids that nobody has yet: two users with the same ones could read each other's files."""
+    """Return ids that no user has: two users with the same ids could read each other's files."""
     taken = (first + count for file in FILES for _, first, count in _ranges(file))
     first = max(taken, default=100_000)
     return f"{first}-{first + _RANGE - 1}"

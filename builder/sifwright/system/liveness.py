@@ -1,7 +1,7 @@
-"""Who holds a claim or a lease, and whether they are still there.
+"""Liveness of the processes that hold a claim or a lease.
 
-Without locks: flock means nothing, or fails, on many shared file systems. A holder is a small file
-that names a process and that this process touches while it lives.
+There are no locks: flock means nothing, or fails, on many shared file systems. A holder is a small
+file that names a process, and that the process touches while it runs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Holder:
 
     @classmethod
     def here(cls, *, keys: tuple[str, ...] = (), prunes: bool = False) -> Self:
-        """This process, with a token that nothing else has."""
+        """Identify this process, with a token of its own."""
         pid = os.getpid()
         return cls(
             host=socket.gethostname(),
@@ -59,12 +59,12 @@ class Holder:
         )
 
     def is_neighbour(self) -> bool:
-        """Whether our process table would show it."""
+        """Tell whether our process table would show the process."""
         ours = Holder.here()
         return (self.host, self.boot, self.namespace) == (ours.host, ours.boot, ours.namespace)
 
     def runs(self) -> bool:
-        """Whether a neighbour still runs; a process that came later with its id is another."""
+        """Tell whether a neighbour still runs; a later process with its id does not count."""
         return _started(self.pid) == self.started
 
     def encoded(self) -> bytes:
@@ -83,10 +83,10 @@ class Seen:
     holder: Holder | None
 
     def is_stale(self, root: Path, lifetime: float) -> bool:
-        """Whether nobody holds it any more. The process table knows at once and for certain.
+        """Tell whether the holder is gone. The process table knows at once and for certain.
 
-        Elsewhere a holder counts as gone if it was silent for `lifetime` seconds by the file
-        system's own clock, whatever the machines' clocks say.
+        On another machine, a holder counts as gone after `lifetime` seconds without a heartbeat, by
+        the file system's own clock.
         """
         if self.holder and self.holder.is_neighbour():
             return not self.holder.runs()
@@ -96,7 +96,7 @@ class Seen:
 def read_holder(path: Path) -> Seen | None:
     """Read a holder's file; None if it is not there.
 
-    Opened, not just asked for its times: NFS answers that from a cache that may be a minute old.
+    The file is opened, because NFS answers stat(2) from a cache that may be a minute old.
     """
     try:
         with path.open("rb") as file:
@@ -112,8 +112,7 @@ def read_holder(path: Path) -> Seen | None:
 def hold(path: Path, holder: Holder) -> Iterator[None]:
     """Write the holder's file at `path` and touch it every few seconds inside.
 
-    It may be renamed or get another name by a hard link: what is touched is the file. Whatever is
-    at `path` then is removed at the end.
+    The file may be renamed or linked meanwhile and is still touched. At the end, `path` is removed.
     """
     try:
         with path.open("xb") as file:
@@ -140,7 +139,7 @@ def heartbeat(path: Path) -> Iterator[None]:
 
 
 def clock(root: Path) -> float:
-    """Now, in seconds, by the clock that gives the cache's files their times."""
+    """Return the time in seconds, by the clock that gives the cache's files their times."""
     with (root / _CLOCK).open("ab") as file:
         os.utime(file.fileno())
         return os.fstat(file.fileno()).st_mtime
@@ -158,7 +157,7 @@ def _boot() -> str:
 
 
 def _started(pid: int) -> int | None:
-    """When the process started; None if it has ended, even if nobody has waited for it yet."""
+    """Return the start time of the process; None if it has ended, even if it is a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):

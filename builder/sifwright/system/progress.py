@@ -21,7 +21,7 @@ __all__ = ["JsonProgress", "Progress", "QuietProgress", "TextProgress", "Timer"]
 
 
 class Progress(Protocol):
-    """What a build reports; `seconds` is wall time."""
+    """Reporter of a build's steps; `seconds` is wall time."""
 
     def started(self, step: str) -> None: ...
     def finished(self, step: str, state: str, seconds: float) -> None: ...
@@ -58,7 +58,7 @@ class JsonProgress:
 
 
 def _plain(step: str) -> str:
-    """A step may be called after a file, whose name is neither markup nor for the terminal."""
+    """Return a step's name without markup and control characters, which a file may have given."""
     from rich.markup import escape  # noqa: PLC0415  # loads slowly
 
     return escape(strip_control_characters(step))

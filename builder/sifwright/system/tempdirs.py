@@ -83,21 +83,21 @@ def remove_stale(*roots: Path) -> None:
 
 
 def _prefix() -> str:
-    """The machine is in the name: on a shared file system, the others' folders are not ours."""
+    """Return the prefix of this machine's folders on a shared file system."""
     return f".sifwright-{re.sub(r'[^A-Za-z0-9]', '_', socket.gethostname())}-"
 
 
 def _neighbours(own: Holder) -> str:
-    """How the folders begin of whose processes our process table would show."""
+    """Return the prefix of folders whose processes our process table would show."""
     return f"{_prefix()}{own.boot[:8]}-{own.namespace}-"
 
 
 def _is_left(path: Path, root: Path) -> bool:
-    """Whether nobody works in the folder any more; only our own folders count.
+    """Tell whether no process works in the folder any more; only our own folders count.
 
-    Opening a named pipe of somebody else, as removing does, would wait for ever. The process table
-    knows for certain. Of a container, or a machine of the same name, we know only how long it has
-    been silent.
+    Other users' entries are refused first: opening a named pipe would block. The process table
+    decides for our own container; for another container or a machine of the same name, the time
+    without a heartbeat.
     """
     with suppress(OSError):
         status = path.lstat()
@@ -125,10 +125,10 @@ def remove(folder: Path) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """The same by a process of its own, which is quicker for the files of an image.
+    """Remove a folder by a process of its own, which is quicker for the files of an image.
 
-    They may belong to the user's subordinate ids: only a user namespace that maps them may remove
-    them.
+    The files may belong to the user's subordinate ids; only a user namespace that maps the ids may
+    remove them.
     """
     command = [*user_namespace.removal(), "rm", "-rf", "--", str(folder)]
     processes.capture(command, env=user_namespace.environment(), timeout=_REMOVAL)

@@ -1,4 +1,4 @@
-"""How commands print: lines for people and for grep, tables, JSON."""
+"""Output of commands: lines for people and for grep, tables, JSON, and names made safe."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def console() -> Console:
 
 
 def print_table(table: Table) -> None:
-    """On a terminal as wide as it is; in a pipe whole lines, without the blanks at their ends."""
+    """Print a table, in a terminal's width; in a pipe with whole lines and no trailing blanks."""
     from rich.console import Console  # noqa: PLC0415  # not needed for --help and --json
 
     if sys.stdout.isatty():
@@ -56,7 +56,7 @@ def say_at_once(line: str) -> None:
 
 
 def say(line: str) -> None:
-    """One line as it is: nothing is cut, wrapped or coloured, for people and for grep."""
+    """Print one line unchanged: without cuts, wrapping and colours, for people and for grep."""
     sys.stdout.write(line + "\n")
 
 
@@ -70,14 +70,14 @@ _BYTES = "".join(map(chr, range(0xDC80, 0xDD00)))
 
 
 def escape_name(name: bytes | str) -> str:
-    """A name on one line: what is no text, or controls a terminal, as an escape."""
+    """Return a name on one line, with undecodable bytes and control characters as escapes."""
     if isinstance(name, bytes):
         name = name.decode("utf-8", "surrogateescape")
     return "".join(map(_shown, name))
 
 
 def strip_control_characters(text: str) -> str:
-    """Lines that hold names and words of others, without what controls a terminal."""
+    """Return lines with names and words of others, without control characters."""
     return "".join(c if c.isprintable() or c in "\n\t" else _shown(c) for c in text)
 
 

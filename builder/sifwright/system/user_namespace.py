@@ -1,4 +1,4 @@
-"""Where the owners of an image's files are what they are in the image.
+"""The user namespace in which the owners of an image's files are those in the image.
 
 As an ordinary user Apptainer stands subordinate ids for them, so 33 is 200032 outside. A user
 namespace that maps them in the same way shows 33 again: that of unshare(1) since util-linux 2.38,
@@ -27,7 +27,7 @@ _OWN = (sys.executable, "-I", "-S", map_ids.__file__)
 
 
 def prefix(owners: Path = NOWHERE, tree: Path | None = None) -> list[str]:
-    """What stands before a command to run it there; nothing for a root with all capabilities.
+    """Return the words before a command that runs it there; none for root with all capabilities.
 
     `owners` and `tree` are those of `around`.
     """
@@ -54,7 +54,7 @@ def removal() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of programs there.
+    """Return the environment of programs there.
 
     SOURCE_DATE_EPOCH would make mksquashfs 4.4 and later refuse the times it is given.
     """
@@ -64,7 +64,7 @@ def environment() -> dict[str, str]:
 
 
 def problem() -> Problem | None:
-    """Why there is no such namespace here, if there is none: layers cannot be packed then."""
+    """Return the reason why layers cannot be packed: no such namespace; None if there is one."""
     if ids.are_one():
         return _problem_of_one_id(environment()["PATH"])
     if not ids.needs_fakeroot():
@@ -88,7 +88,7 @@ def _problem_of_one_id(_path: str) -> Problem | None:
 
 @cache
 def _way(_path: str) -> tuple[tuple[str, ...], str]:
-    """The words that lead there, and what they said if they do not; tried once for a PATH."""
+    """Return the words that lead there and their error text, tried once for each PATH."""
     said = _try(_UNSHARE)
     if "--map-auto" not in said:  # all that older ones have to say of it
         return _UNSHARE, said
@@ -100,6 +100,6 @@ def _way(_path: str) -> tuple[tuple[str, ...], str]:
 
 
 def _try(words: tuple[str, ...]) -> str:
-    """Nothing, if a command can be run there."""
+    """Return the error of running a command there, or ''."""
     done = processes.capture([*words, "true"], env=environment())
     return "" if done.returncode == 0 else done.stderr.strip() or "no reason given"

@@ -50,7 +50,7 @@ class Apptainer:
         return self.product not in MINIMUM or self.version < MINIMUM[self.product]
 
     def compression(self, wanted: str) -> str:
-        """What a site's compression comes to with this engine."""
+        """Return the site's compression, or the one that this engine can open."""
         return wanted if self.takes_squashfs_arguments else "gzip"
 
     def build_command(
@@ -90,13 +90,13 @@ class Apptainer:
         return [*self._exec(binds), "--bind", _HOSTS, *overlays, str(base), "/bin/sh", script]
 
     def inside_command(self, tree: Path, script: str, *, binds: Sequence[str]) -> list[str]:
-        """The same in a tree, which it changes."""
+        """Return the same command for a tree, which it changes."""
         # Nothing is made there to bind to, unlike on an overlay.
         hosts = ["--bind", _HOSTS] if (tree / _HOSTS.lstrip("/")).is_file() else []
         return [*self._exec(binds), *hosts, "--writable", str(tree), "/bin/sh", script]
 
     def _exec(self, binds: Sequence[str]) -> list[str]:
-        """What %post sees of the machine, but for its /tmp: what is bound, and /etc/hosts."""
+        """Return the command that gives a step the machine's view of %post, except /tmp."""
         return [
             *(self.program, "exec", *_fakeroot(), "--cleanenv", "--no-home", "--pwd", "/"),
             *("--no-mount", "bind-paths", "--no-mount", "cwd"),
@@ -127,10 +127,10 @@ class Apptainer:
 
 
 def environment() -> dict[str, str]:
-    """This machine's environment without what would change what is run in the image.
+    """Return this machine's environment without variables that would change the image's commands.
 
     APPTAINERENV_X, APPTAINER_BIND and others reach a container whatever its options say (tried on
-    1.4.5); a site's modules set them, and a cached result must not depend on them.
+    1.4.5). A site's modules set them, and a cached result must not depend on them.
     """
     return {name: value for name, value in os.environ.items() if _is_harmless(name)}
 
@@ -141,7 +141,7 @@ def _is_harmless(name: str) -> bool:
 
 
 def find() -> Apptainer | None:
-    """The first engine on PATH that starts, if any."""
+    """Return the first engine on PATH that starts, if any."""
     programs = (shutil.which(name) for name in ("apptainer", "singularity"))
     engines = (_ask(program) for program in programs if program)
     return next((engine for engine in engines if engine), None)
@@ -172,15 +172,15 @@ def _bound(binds: Sequence[str]) -> list[str]:
 
 
 def allows_overlays(engine: Apptainer) -> bool:
-    """Whether squashfs files can be stacked; also if it does not say.
+    """Tell whether squashfs files can be stacked; true if the engine does not say.
 
-    Without (tried on 1.4.5) `exec --overlay` refuses, and a layered SIF starts with nothing but its
-    first partition, without a word.
+    If not, `exec --overlay` refuses, and a layered SIF starts with only its first partition,
+    without a message (tried on 1.4.5).
     """
     return _get(engine.program, "enable overlay") != "no"
 
 
 @cache
 def _get(program: str, name: str) -> str:
-    """A setting (apptainer.conf is where the engine was installed to, so it is asked)."""
+    """Return a setting of the engine, which knows where its apptainer.conf is."""
     return processes.capture([program, "config", "global", "--get", name]).stdout.strip()

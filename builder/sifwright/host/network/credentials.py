@@ -15,7 +15,7 @@ __all__ = ["basic", "known", "token"]
 
 
 def basic(registry: str) -> str:
-    """What the header Authorization takes; empty without a login for this registry."""
+    """Return the value of the header Authorization; '' without a login for this registry."""
     user, password = known(registry)
     if not user:
         return ""
@@ -34,7 +34,7 @@ def known(registry: str) -> tuple[str, str]:
 
 
 def _files() -> Iterator[Path]:
-    """Where logins are kept, as config.json(5) of Docker and containers-auth.json(5) say."""
+    """Yield the files with logins, by config.json(5) of Docker and containers-auth.json(5)."""
     if named := os.environ.get("REGISTRY_AUTH_FILE"):
         yield Path(named)
     home = Path(os.environ.get("HOME") or "/")
@@ -47,24 +47,24 @@ def _files() -> Iterator[Path]:
 
 
 def _kept(path: Path, registry: str) -> tuple[str, str]:
-    """The login in one file, or that its credential helper gives."""
+    """Return the login of one file, or of its credential helper."""
     values = {key.lower(): str(value) for key, value in (_found(registry, path) or {}).items()}
     return values.get("username", ""), values.get("password", "")
 
 
 def token(registry: str) -> dict[str, Any] | None:
-    """What the SDK would send where nothing is `known`: a token of Docker's; None if it has none.
+    """Return the login that Docker's SDK would send, or None.
 
-    It is empty where the SDK would fail, which the command docker takes for none.
+    The login is empty if the SDK would fail; the command docker takes that for no login.
     """
     return _found(registry)
 
 
 def _found(registry: str, path: Path | None = None) -> dict[str, Any] | None:
-    """What one file has for a registry, without a path Docker's own; None if it has nothing.
+    """Return one file's login for a registry, or without a path Docker's own; None if it has none.
 
-    A file or a helper that cannot be used gives as good as nothing, which is told apart as an empty
-    one: the registry says whether a login is needed.
+    A file or a helper that cannot be used gives an empty login: the registry says whether it needs
+    one.
     """
     from docker import auth  # noqa: PLC0415  # 100 ms, and only needed where one is asked for
     from docker.errors import DockerException  # noqa: PLC0415

@@ -41,7 +41,7 @@ _REFUSES_HEAD = (403, 405, 501)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HttpOptions:
-    """How to get to a server, where that is not left to the environment.
+    """Options of a connection that are not left to the environment.
 
     `proxy` is for all addresses. `trusted`: whatever certificate it shows will do. `patient`: a
     server that fails is asked again as well, and one that says how long to wait is believed.
@@ -57,7 +57,7 @@ class HttpOptions:
 def ask(
     url: str, *, headers: Mapping[str, str] | None = None, way: HttpOptions = HttpOptions()
 ) -> Response:
-    """The whole answer of a server, whatever its status. Raises `OSError` if there is none."""
+    """Return a server's whole answer, whatever its status. Raise `OSError` without an answer."""
     with open_response(url, headers=headers, way=way) as answer:
         whole(answer)
         return answer
@@ -81,10 +81,10 @@ def open_response(
     way: HttpOptions = HttpOptions(),
     large: bool = False,
 ) -> Iterator[Response]:
-    """An answer whose body is read when it is used. Raises `OSError`, also where that is cut off.
+    """Open an answer whose body is read on use. Raise `OSError`, also if the body is cut off.
 
-    It has a minute and 8 MiB for everything; one that is `large` may go on as long as some KiB come
-    in half a minute.
+    The limit is a minute and 8 MiB for everything; a `large` body must bring some KiB in half a
+    minute.
     """
     from http.client import HTTPException  # noqa: PLC0415  # 70 ms that others need not pay
 
@@ -141,7 +141,7 @@ def _noted(url: str) -> Iterator[None]:
 
 
 def unreachable(url: str, headers: Mapping[str, str] | None = None) -> str:
-    """Why a file cannot be had from an address, asked without fetching it; empty if it can."""
+    """Return the reason why an address gives no file, without fetching the file, or ''."""
     place = local_path(url)
     if place is not None:
         return "" if place.exists() else "there is no such file"
@@ -157,7 +157,7 @@ def unreachable(url: str, headers: Mapping[str, str] | None = None) -> str:
 
 
 def root_cause(error: BaseException) -> str:
-    """What the libraries below each other wrapped up, in the words of the lowest one."""
+    """Return the text of the innermost error of nested libraries."""
     while (inner := _inner(error)) is not None:
         error = inner
     return str(getattr(error, "strerror", "") or "") or str(error) or type(error).__name__
@@ -170,6 +170,6 @@ def _inner(error: BaseException) -> BaseException | None:
 
 
 def redact_url(url: str) -> str:
-    """An address as it may be shown: without user, password, and the token of a conda channel."""
+    """Return an address without its user, password and conda token, for messages."""
     # Up to the last @: a password may hold one.
     return re.sub(r"/t/[^/\s]+/", "/t/…/", re.sub(r"//[^/\s]*@", "//", url))

@@ -57,7 +57,7 @@ class Pace:
 
     @property
     def left(self) -> float:
-        """Seconds; not more than none if it took too long."""
+        """Seconds that are left; zero or less after the limit."""
         return self._until - time.monotonic()
 
     def took(self, count: int) -> None:
@@ -69,7 +69,7 @@ class Pace:
             raise OSError(f"the answer has more than {self._most >> 20} MiB")
 
     def refuse(self) -> OSError:
-        """What to say when nothing came in time."""
+        """Return the error of a server that did not send in time."""
         if self.left > 0:
             what = f"nothing came for {SLOWEST:.0f} s"
         elif self._at_least:
@@ -106,7 +106,7 @@ class _Paced(io.RawIOBase):
 
 
 def _pools(pace: Pace) -> dict[str, Any]:
-    """What makes urllib3's connections, with answers that keep this pace."""
+    """Return the options of urllib3's connections, with answers that keep this pace."""
 
     class Answer(http.client.HTTPResponse):
         def __init__(self, sock: socket.socket, *words: Any, **named: Any) -> None:  # noqa: ANN401
@@ -170,7 +170,7 @@ class Session(requests.Session):
 
 
 def _drop_body(answer: requests.Response, **_: object) -> None:
-    """Of a redirect, requests would read and unpack all."""
+    """Close a redirect's body: requests would read and unpack all of it."""
     if answer.is_redirect:
         answer._content = b""  # noqa: SLF001  # there is no other way to leave it unread
         answer.close()

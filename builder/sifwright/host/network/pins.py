@@ -46,18 +46,18 @@ class PinStatus:
 
 
 def entries(catalog: Catalog, words: Sequence[str] = ()) -> list[PinStatus]:
-    """All versions of all sources, or those of a layer, of one source, one version."""
+    """Return all versions of all sources, or of one layer, source or version."""
     return [_entry(*one) for one in _chosen(catalog, words)]
 
 
 def check(catalog: Catalog, words: Sequence[str] = ()) -> list[PinStatus]:
-    """The same, compared with what is there now."""
+    """Return the entries, compared with the versions upstream."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(lambda one: _checked(*one), _chosen(catalog, words)))
 
 
 def errors(entries: Iterable[PinStatus]) -> Iterator[CatalogError | MachineError]:
-    """What no longer holds; else what could not be asked."""
+    """Yield the pins that no longer hold, else the sources that did not answer."""
     found = list(entries)
     if changed := [one for one in found if one.state in _CHANGED]:
         yield CatalogError(*map(_changed_problem, changed))
@@ -115,7 +115,7 @@ def _require_version(source: Source, version: str) -> None:
 
 
 def _to_add(catalog: Catalog, words: Sequence[str]) -> tuple[Layer, Source, str]:
-    """LAYER SOURCE VERSION; the source may be left out where there is only one."""
+    """Resolve LAYER SOURCE VERSION; SOURCE may be left out if there is only one."""
     if len(words) not in {2, 3}:
         fix = "Write: sifwright pins LAYER [SOURCE] VERSION --add"
         raise UsageError.of("--add needs a layer and a version", fix=fix)

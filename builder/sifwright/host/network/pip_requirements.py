@@ -22,23 +22,23 @@ _NAME = re.compile(r"\{([a-z0-9-]+)\}")
 
 
 def fill(text: str, step: Step) -> str:
-    """The text with the values of options in place of their names."""
+    """Return the text with the values of options in place of their names."""
     return _NAME.sub(lambda match: step.options[match[1]].text, text)
 
 
 def requirement(step: Step, download: Download) -> str:
-    """The requirement with its version; nothing if an option in it is empty."""
+    """Return the requirement with its version; nothing if an option in it is empty."""
     needed = all(step.options[name].text for name in _NAME.findall(download.pip))
     return fill(download.pip, step) if needed else ""
 
 
 def index(step: Step, download: Download) -> str:
-    """Where the layer looks for what the machine's own settings do not find; empty: nowhere."""
+    """Return the layer's extra index, used after the machine's own settings, or ''."""
     return mirrors.load().redirect(fill(download.index, step), *mirrors.DOWNLOADS)
 
 
 def command(plan: Plan, words: Sequence[str], requirements: Sequence[str]) -> list[str]:
-    """A command of pip for wheels of the image's Python; `words` begin with what it is to do."""
+    """Return a pip command for wheels of the image's Python; `words` begin with the subcommand."""
     return [
         *(sys.executable, "-m", "pip", *words, "--no-deps", "--quiet", "--no-input"),
         *("--only-binary=:all:", "--python-version", plan.facts.get("python", "3")),

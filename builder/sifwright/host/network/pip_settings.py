@@ -64,7 +64,7 @@ def _pip_config() -> str:
 
 
 def settings() -> dict[str, str]:
-    """This machine's pip settings, by pip's own rules; those of the mirrors file come first."""
+    """Return this machine's pip settings, by pip's own rules, after those of the mirrors file."""
     found: dict[str, str] = {}
     # Later wins: for all commands, for `install`, in the environment.
     for section in ("global", "install", ":env:"):
@@ -77,19 +77,19 @@ def settings() -> dict[str, str]:
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings as the variables that pip reads them from."""
+    """Return the settings as the variables that pip reads them from."""
     return {f"PIP_{key.upper().replace('-', '_')}": value for key, value in settings.items()}
 
 
 def ca_bundle() -> str:
-    """The certificates this machine trusts: as its environment or pip says, else the system's."""
+    """Return the certificates that the environment or pip names, else the system's."""
     named = (os.environ.get(name, "") for name in CA_VARIABLES)
     candidates = (*named, settings().get("cert", ""), *CA_BUNDLES)
     return next((path for path in candidates if path and Path(path).is_file()), "")
 
 
 def bound(pip: Mapping[str, str], binds: Binds) -> dict[str, str]:
-    """The settings with the folders that pip looks into as the build finds them."""
+    """Return the settings with the folders that pip reads as the build sees them."""
     found = dict(pip)
     for key in PIP_PLACES & pip.keys():
         words = pip[key].split()
@@ -107,7 +107,7 @@ def _bound(word: str, binds: Binds, *, links: bool) -> str:
 
 
 def _local_path(word: str) -> Path | None:
-    """The folder that a pip setting names on this machine, if it does."""
+    """Return the folder of this machine that a pip setting names, or None."""
     path = unquote(urlsplit(word).path) if word.startswith("file://") else word
     # A colon or comma in a bind would be read as the next part of it.
     if not path.startswith(("/", "~")) or re.search(r"[:,]", path):
@@ -118,7 +118,10 @@ def _local_path(word: str) -> Path | None:
 
 @dataclass(kw_only=True)
 class Binds:
-    """`mounts` stands for /mnt in the image; each folder gets a numbered one in it."""
+    """Folders of the building machine that a build sees below /mnt, which every base has.
+
+    `mounts` stands for /mnt in the image; each folder gets a numbered folder in it.
+    """
 
     mounts: Path
     words: list[str] = field(default_factory=list)
@@ -134,5 +137,5 @@ class Binds:
         return self._places[folder]
 
     def all(self) -> tuple[str, ...]:
-        """What to give the engine; nothing is hidden below /mnt without need."""
+        """Return the binds for the engine; /mnt stays visible without any."""
         return (f"{self.mounts}:/mnt", *self.words) if self.words else ()

@@ -94,7 +94,7 @@ class Reference:
         return f"{self.registry}/{self.repository}{end}"
 
     def at(self, digest: str) -> Reference:
-        """The same image by its digest, which cannot come to mean another."""
+        """Return the same image by its digest, which never changes."""
         return replace(self, tag="", digest=digest)
 
     @property
@@ -118,7 +118,7 @@ def parse(text: str) -> Reference:
 
 
 def _tag(name: str) -> tuple[str, str]:
-    """The colon of a port comes before a slash."""
+    """Split a name and its tag; the colon of a port is before a slash."""
     before, colon, tag = name.rpartition(":")
     return (before, tag) if colon and "/" not in tag else (name, "")
 
@@ -142,7 +142,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         large: bool = False,
     ) -> Iterator[Response]:
-        """The answer to a path below the image's address. Raises `OSError` if there is none."""
+        """Open the answer to a path below the image's address. Raise `OSError` without one."""
         with ExitStack() as stack:
             answer = stack.enter_context(self._once(path, method, headers or {}, large=large))
             if answer.status_code == _UNAUTHORIZED and self._authorize(answer):
@@ -150,7 +150,7 @@ class Client:
             yield answer
 
     def ask(self, path: str, *, method: str = "GET") -> Response:
-        """A whole answer."""
+        """Return a whole answer."""
         with self.opened(path, method=method, headers=ACCEPT) as answer:
             web.whole(answer)
             return answer
@@ -165,14 +165,14 @@ class Client:
         )
 
     def _authorize(self, answer: Response) -> bool:
-        """Whether there is anything else to try."""
+        """Tell whether another way to log in is left to try."""
         before, challenge = self._authorization, answer.headers.get("WWW-Authenticate", "")
         self._authorization = _authorization(challenge, self.reference)
         return bool(self._authorization) and self._authorization != before
 
 
 def digest(reference: Reference) -> str:
-    """The digest of the image, or of the index if there is one for several processors."""
+    """Return the digest of the image, or of the index if there is one for several processors."""
     client, path = Client(reference), f"manifests/{reference.digest or reference.tag}"
     try:
         answer = client.ask(path, method="HEAD")
@@ -210,7 +210,7 @@ def _waiting(answer: Response) -> str:
 
 
 def _not_found(client: Client) -> str:
-    """No such tag or no such image: say which, and what there is."""
+    """Say whether the tag or the image is missing, and which tags exist."""
     wanted = client.reference.digest or client.reference.tag
     try:
         answer = client.ask(f"tags/list?n={_MAX_TAGS}")
@@ -223,7 +223,7 @@ def _not_found(client: Client) -> str:
 
 
 def login_fix(reference: Reference) -> str:
-    """What to do where nobody may have the image, or whoever asked may not."""
+    """Return the advice for an image that is private or that the login may not read."""
     name = reference.registry
     return (
         f"Log in with a name and password that may have it: {_LOGIN},"
@@ -232,7 +232,7 @@ def login_fix(reference: Reference) -> str:
 
 
 def _authorization(challenge: str, reference: Reference) -> str:
-    """The answer to a challenge (RFC 9110, 11.6.1; the token flow is Docker's)."""
+    """Return the answer to a challenge (RFC 9110, 11.6.1; the token flow is Docker's)."""
     scheme, _, rest = challenge.partition(" ")
     values = dict(re.findall(r'([a-z]+)="([^"]*)"', rest))
     login = credentials.basic(reference.registry)

@@ -1,4 +1,4 @@
-"""What a source is where it comes from, or at the mirror: the commit of a ref, a file's sha256."""
+"""Lookups of sources upstream or at the mirror: the commit of a ref, the sha256 of a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LookupFailedError(Exception):
 
 
 def digest(source: Source, version: str) -> str:
-    """The commit or sha256 that a version is now. Raises `LookupFailedError`."""
+    """Return the current commit or sha256 of a version. Raise `LookupFailedError`."""
     rules, url = mirrors.load(), fill(source.url, version)
     if source.kind == "git":
         return _commit(source, version, rules)
@@ -48,7 +48,7 @@ def digest(source: Source, version: str) -> str:
 
 
 def sdist_of(name: str, version: str) -> sdist.Sdist:
-    """Where the source archive of a package is. Raises `LookupFailedError`."""
+    """Return the address of a package's source archive. Raise `LookupFailedError`."""
     settings = pip_settings.environment(pip_settings.settings())
     try:
         return sdist.find(name, version, {"SSL_CERT_FILE": pip_settings.ca_bundle(), **settings})
@@ -57,7 +57,7 @@ def sdist_of(name: str, version: str) -> sdist.Sdist:
 
 
 def _commit(source: Source, version: str, rules: Mirrors) -> str:
-    """Of a tag with a message the commit, not the tag's own object (gitrevisions, `^{}`)."""
+    """Return the commit of an annotated tag, not the tag's own object (gitrevisions, `^{}`)."""
     url, ref = fill(source.url, version), fill(source.ref, version)
     names = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}"]
     if source.branch:
@@ -71,7 +71,7 @@ def _commit(source: Source, version: str, rules: Mirrors) -> str:
 
 
 def has_commit(source: Source, version: str) -> bool:
-    """Whether the repository still gives the commit that a version is pinned to.
+    """Tell whether the repository still has the commit of a pinned version.
 
     Raises `LookupFailedError` if the repository gives nothing at all.
     """
@@ -91,7 +91,7 @@ def has_commit(source: Source, version: str) -> bool:
 
 
 def _git(*arguments: str, rules: Mirrors) -> str:
-    """The output of git. Raises `LookupFailedError` with what it complained about."""
+    """Return the output of git. Raise `LookupFailedError` with what it complained about."""
     environment = _git_environment(rules.of("git"))
     answer = processes.capture(["git", *arguments], env=environment, timeout=_GIT_SECONDS)
     if answer.returncode != 0:
@@ -101,7 +101,7 @@ def _git(*arguments: str, rules: Mirrors) -> str:
 
 
 def _git_environment(rules: Iterable[MirrorRule]) -> dict[str, str]:
-    """Through the environment, because a command line is everybody's to read."""
+    """Return git's settings as variables, because every user can read a command line."""
     settings = list(mirrors.git_config(rules))
     env = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings):
@@ -115,7 +115,7 @@ def _sha256_of_file(path: Path) -> str:
 
 
 def _sha256_of_download(address: str) -> str:
-    """Of the bytes as they are stored: what is packed for the way is not what is pinned."""
+    """Return the sha256 of the stored bytes, without the transfer's compression."""
     found, size = hashlib.sha256(), 0
     with http.open_response(address, large=True) as answer:
         answer.raise_for_status()

@@ -1,4 +1,4 @@
-"""Which files of an image tell what it is, and how much of each is kept."""
+"""The files of an image that are read for its facts, and the part of each that is kept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReadRule:
     scanned: Sequence[bytes] = ()
 
     def reads(self, size: int) -> bool:
-        """Whether a file of this size has to be read."""
+        """Tell whether a file of this size has to be read."""
         return bool(self.scanned) or 0 < size <= self.text
 
 
@@ -69,25 +69,25 @@ _NO_LINKS = ("usr/share/", "etc/ssl/", "proc/", "sys/")
 
 
 def want(path: str) -> ReadRule | None:
-    """What is wanted of a path of the image (without a slash in front); most often nothing."""
+    """Return the rule for a path of the image (without a slash in front), or None."""
     found = _ANY.fullmatch(path)
     return _WANTS[(found.lastindex or 1) - 1] if found else None
 
 
 def keeps_link(path: str) -> bool:
-    """Whether a symbolic link may be on the way to such a file."""
+    """Tell whether a symbolic link may lead to such a file."""
     return not path.startswith(_NO_LINKS)
 
 
 def keep(wanted: ReadRule, size: int, file: Readable) -> bytes:
-    """What is kept of a file that is wanted; a scan reads it in pieces."""
+    """Return the part of a file that is kept; a scan reads the file in pieces."""
     if wanted.scanned:
         return _scan(wanted.scanned, file)
     return file.read(size) if wanted.reads(size) else b""
 
 
 def _scan(patterns: Sequence[bytes], file: Readable) -> bytes:
-    """The first match of each pattern, a line for each."""
+    """Return the first match of each pattern, a line for each."""
     found = [b""] * len(patterns)
     tail = b""
     while piece := file.read(_PIECE):

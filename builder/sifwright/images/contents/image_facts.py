@@ -1,4 +1,4 @@
-"""What `sifwright inspect` says of an image, and what a plan that starts from it adapts to."""
+"""The facts that `sifwright inspect` prints, and that a plan on the image adapts to."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class ReadBudget:
 
 
 def inside(name: str) -> str:
-    """A path without a slash in front; raises `BadImage` if no path of an image can be that."""
+    """Return a path without a slash in front; raise `BadImage` if no image can have that path."""
     if len(name) > _LONGEST_PATH:
         raise BadImage(f"it has a path of {len(name)} bytes, which no program can name")
     path = posixpath.normpath(name.lstrip("/") or ".")
@@ -55,7 +55,7 @@ def inside(name: str) -> str:
 
 @dataclass(kw_only=True, slots=True)
 class LayerContents:
-    """What one layer brings. `files` are those that are wanted, with what is kept of them.
+    """Paths of one layer. `files` has the files of `files_to_read`, with their kept parts.
 
     `hard`: further names of files. `gone`: whiteouts; `opaque`: folders of which the layers below
     show nothing. `others` and `folders` have the `hash` of every path that is none or is one.
@@ -85,7 +85,7 @@ class LayerContents:
 
 
 def resolve_links(path: str, link: Callable[[str], str | None]) -> str:
-    """Where a path leads in an image; empty if nowhere. `link` says what a link has, or None."""
+    """Return the path behind all links, or ''; `link` returns the target of a link, or None."""
     rest, done, links = _parts(path), list[str](), 0
     while rest and len(done) <= _DEEPEST and len(rest) <= _MOST_LINKS * _DEEPEST:
         part = rest.pop()
@@ -117,7 +117,7 @@ class ImageTree:
         self._room, self._looked_up = ReadBudget(), 0
 
     def real(self, path: str) -> str:
-        """Where a path leads, as the image's programs would see it; empty if nowhere."""
+        """Return the path behind all links, as the image's programs see it, or ''."""
         return resolve_links(path, self._target)
 
     def _target(self, path: str) -> str | None:
@@ -127,12 +127,12 @@ class ImageTree:
         return self.links.get(path)
 
     def text(self, path: str) -> str | None:
-        """What is kept of the file that a path leads to; None if there is none."""
+        """Return the kept part of the file that a path leads to, or None."""
         found = self.files.get(self.real(path))
         return None if found is None else found.decode("utf-8", "replace")
 
     def lay(self, layer: LayerContents) -> None:
-        """Lay another layer over it."""
+        """Put another layer on top."""
         for path in layer.gone:
             self._remove(self._placed(path))
         for path in layer.opaque:
@@ -147,7 +147,7 @@ class ImageTree:
                 self._add(self.files, path, found)
 
     def _replace(self, layer: LayerContents) -> None:
-        """A file hides a folder and all in it; a folder hides whatever else was there."""
+        """Remove the nodes that a new path hides: a file hides a folder with all in it."""
         for number in layer.others:
             if path := self._known.get(number):
                 self._remove(path)
@@ -172,7 +172,7 @@ class ImageTree:
             path = posixpath.dirname(path)
 
     def _placed(self, path: str) -> str:
-        """A path whose folder a layer below may have made a link."""
+        """Return the path with its folder's links resolved, which a layer below may have made."""
         folder, name = posixpath.split(path)
         return posixpath.join(self.real(folder), name)
 
@@ -193,7 +193,7 @@ class ImageTree:
 
 
 def stacked(layers: Iterable[LayerContents]) -> ImageTree:
-    """What layers come to, the lowest first."""
+    """Return the tree of these layers, the lowest first."""
     tree = ImageTree()
     for layer in layers:
         tree.lay(layer)
@@ -201,5 +201,5 @@ def stacked(layers: Iterable[LayerContents]) -> ImageTree:
 
 
 def _parts(path: str) -> list[str]:
-    """The names of a path, the last first."""
+    """Return the names of a path, the last first."""
     return [part for part in reversed(path.split("/")) if part not in {"", "."}]

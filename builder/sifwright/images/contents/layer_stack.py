@@ -58,21 +58,21 @@ class LayerStack:
         )
 
     def texts(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
-        """The contents of small files of the tree; what is not there is left out."""
+        """Return the contents of small files of the tree, without missing files."""
         found: dict[bytes, bytes] = {}
         for layer, some in self._by_layer(paths):
             found.update(layer.texts(some))
         return found
 
     def digests(self, paths: Collection[bytes]) -> dict[bytes, str]:
-        """The sha256 of files of the tree."""
+        """Return the sha256 of files of the tree."""
         found: dict[bytes, str] = {}
         for layer, some in self._by_layer(paths):
             found.update(layer.digests(some))
         return found
 
     def digest(self, layer: int) -> str:
-        """The sha256 of a whole layer, packed."""
+        """Return the sha256 of a whole layer, packed."""
         return sif_file.digest(self.path, sif_file.partitions(self.path)[layer])
 
     def _by_layer(self, paths: Collection[bytes]) -> Iterator[tuple[Squashed, set[bytes]]]:
@@ -86,9 +86,9 @@ class LayerStack:
 
 
 def topmost(path: Path, wanted: bytes) -> bytes | None:
-    """The contents of one file of a SIF, from the highest layer that has it; None if none has.
+    """Return one file of a SIF, from the highest layer that has the file, or None.
 
-    Only that file is read; raises `UsageError` if the path is no SIF.
+    Only that file is read; raise `UsageError` if the path is no SIF.
     """
     for part in reversed(sif_file.partitions(path)):
         found = Squashed(path=path, offset=part.offset).texts([wanted])
@@ -98,7 +98,7 @@ def topmost(path: Path, wanted: bytes) -> bytes | None:
 
 
 def stacked(listings: Sequence[Sequence[ListedPath]]) -> dict[bytes, LayeredNode]:
-    """What layers come to, the lowest first: the highest wins, and only folders are merged."""
+    """Return the nodes of these layers, the lowest first; only folders are merged."""
     tree: dict[bytes, LayeredNode] = {}
     for number, nodes in enumerate(listings):
         hidden = {one.path for one in nodes if _hides(one, tree.get(one.path))}
@@ -110,12 +110,12 @@ def stacked(listings: Sequence[Sequence[ListedPath]]) -> dict[bytes, LayeredNode
 
 
 def _hides(node: ListedPath, lower: LayeredNode | None) -> bool:
-    """Whether all that the layers below have there is gone."""
+    """Tell whether the node hides everything that lower layers have at its path."""
     return lower is not None and not (node.is_folder and lower.node.is_folder)
 
 
 def _below(path: bytes, folders: Collection[bytes]) -> bool:
-    """Whether a path is one of these, or is in one of them."""
+    """Tell whether a path is one of these, or lies in one of them."""
     while path:
         if path in folders:
             return True

@@ -1,4 +1,4 @@
-"""What is in a layer: one node for each path, in a file beside its squashfs.
+"""The listing of a layer: one node for each path, in a file beside its squashfs.
 
 A member of gzip's format each: a line of JSON that says how many rows there are, then blocks of
 them in the order of `key`. A block is read without those before it, so that who looks a path up
@@ -103,13 +103,13 @@ class ListedPath:
 
 
 def kind(status: os.stat_result) -> str:
-    """What a path is; overlayfs marks a path as gone by a character device 0:0."""
+    """Return the kind of a path; a character device 0:0 is overlayfs's whiteout."""
     found = _KINDS[stat.S_IFMT(status.st_mode)]
     return WHITEOUT if found == "character device" and status.st_rdev == 0 else found
 
 
 def key(path: bytes) -> bytes:
-    """Sorts paths as a walk finds them: what is in a folder is right behind it."""
+    """Return a key that sorts a folder's contents directly behind the folder."""
     return path.replace(b"/", b"\0")
 
 
@@ -173,7 +173,7 @@ class Block(NamedTuple):
 
 
 def read(path: Path) -> list[ListedPath]:
-    """The nodes of a listing, a folder before what is in it.
+    """Return the nodes of a listing, a folder before what is in it.
 
     Raises `BuildError` if the file is not a listing of this version.
     """
@@ -181,7 +181,7 @@ def read(path: Path) -> list[ListedPath]:
 
 
 def blocks(path: Path) -> list[Block]:
-    """The blocks of a listing; all but the last have `BLOCK` rows. Raises as `read` does."""
+    """Return the blocks of a listing; all but the last have `BLOCK` rows. Raise as `read` does."""
     try:
         members = _members(path.read_bytes())
         head = json.loads(next(members, (b"", b""))[1])
@@ -198,7 +198,7 @@ def blocks(path: Path) -> list[Block]:
 
 
 def _members(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Each member of a gzip file and what is in it, checked against its checksum."""
+    """Yield each member of a gzip file and what is in it, checked against its checksum."""
     start = place = 0
     while place < len(data):
         member, texts = zlib.decompressobj(wbits=_GZIP), []
@@ -214,12 +214,12 @@ def _members(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _start(text: str) -> bytes:
-    """Of rows as JSON, the key of the first; all of them take a hundred times longer to read."""
+    """Return the key of the first of these rows; parsing all rows takes a hundred times longer."""
     return key(_bytes(json.JSONDecoder().raw_decode(text, len("[["))[0]))
 
 
 def rows(packed: bytes) -> list[Row]:
-    """The rows of a block."""
+    """Return the rows of a block."""
     found: list[Row] = json.loads(zlib.decompress(packed, wbits=_GZIP))
     return found
 
@@ -245,7 +245,7 @@ def _row(node: ListedPath) -> Row:
 
 
 def node(row: Row) -> ListedPath:
-    """The node that a row is of."""
+    """Return the node of a row."""
     path, found, mode, uid, gid, size, mtime, target, device, links, xattrs = row
     return ListedPath(
         path=_bytes(path),
@@ -263,7 +263,7 @@ def node(row: Row) -> ListedPath:
 
 
 def text(name: bytes) -> str:
-    """A name as JSON can hold it, whatever its bytes and the machine's locale."""
+    """Return a name that JSON can hold, whatever its bytes and the machine's locale."""
     return name.decode("utf-8", "surrogateescape")
 
 

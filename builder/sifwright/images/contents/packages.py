@@ -43,13 +43,13 @@ class Package:
 
 
 def installed(stack: LayerStack) -> list[Package]:
-    """Names and versions of what is installed in a SIF."""
+    """Return the packages of a SIF, with names and versions only."""
     wanted = sources(stack.tree, names_only=True)
     return find(stack.texts(wanted), stack.tree)
 
 
 def sources(paths: Iterable[bytes], *, names_only: bool) -> list[bytes]:
-    """The files that say which packages there are, and of which files and licences."""
+    """Return the files that list packages and, unless `names_only`, files and licences."""
     return [
         path
         for path in paths
@@ -58,7 +58,7 @@ def sources(paths: Iterable[bytes], *, names_only: bool) -> list[bytes]:
 
 
 def find(texts: Mapping[bytes, bytes], tree: Mapping[bytes, LayeredNode]) -> list[Package]:
-    """The packages that these files (path -> content) speak of, in the order of their names."""
+    """Return the packages in these files (path -> content), sorted by name."""
     found = [*_debian(texts, tree), *_python(texts)]
     return sorted(found, key=lambda one: (one.kind, one.name.lower(), one.version))
 
@@ -81,7 +81,7 @@ def _debian(texts: Mapping[bytes, bytes], tree: Mapping[bytes, LayeredNode]) -> 
 def _listed(
     name: str, arch: str, texts: Mapping[bytes, bytes], tree: Mapping[bytes, LayeredNode]
 ) -> Iterator[bytes]:
-    """The files of dpkg's list; those of /bin are in /usr/bin, where /bin leads there."""
+    """Yield the files of dpkg's list; those of /bin are in /usr/bin if /bin is a link to it."""
     for stem in (name, f"{name}:{arch}"):
         for line in texts.get(f"{_INFO}/{stem}.list".encode(), b"").splitlines():
             top, slash, rest = line.strip(b"/").partition(b"/")
@@ -94,7 +94,7 @@ def _listed(
 def _debian_licence(
     name: str, texts: Mapping[bytes, bytes], tree: Mapping[bytes, LayeredNode]
 ) -> str:
-    """The first licences of the copyright file, if it is one for machines (DEP-5)."""
+    """Return the first licences of a copyright file that programs can read (DEP-5)."""
     folder = f"usr/share/doc/{name}".encode()
     placed = tree.get(folder)
     if placed is not None and placed.node.kind == "symlink":
@@ -124,7 +124,7 @@ def _python(texts: Mapping[bytes, bytes]) -> Iterator[Package]:
 
 
 def _recorded(folder: bytes, record: bytes) -> Iterator[bytes]:
-    """The files of a RECORD, whose paths start where the distribution's folder is."""
+    """Yield the files of a RECORD, whose paths start where the distribution's folder is."""
     place = posixpath.dirname(folder)
     lines = record.decode("utf-8", "surrogateescape").splitlines()
     try:
@@ -137,7 +137,7 @@ def _recorded(folder: bytes, record: bytes) -> Iterator[bytes]:
 
 
 def _python_licence(facts: Message) -> str:
-    """License-Expression (PEP 639), else a short License, else what the classifiers say."""
+    """Return License-Expression (PEP 639), else a short License, else that of the classifiers."""
     licence = _one(facts, "License")
     short = licence if len(licence) <= _SHORT and "\n" not in licence else ""
     parts = [str(line).split(" :: ") for line in facts.get_all("Classifier", ())]

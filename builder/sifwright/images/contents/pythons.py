@@ -35,7 +35,7 @@ _VERSION = re.compile(
 
 
 def pythons(tree: ImageTree, environment: Mapping[str, str]) -> tuple[Python, ...]:
-    """Those that PATH finds, the first the one that is started; then environments beside it."""
+    """Return the Pythons on PATH, the started one first, then the other environments."""
     found: dict[str, Python] = {}
     inside = [_inside(tree, pattern) for pattern in (_CONDA, _LIBRARY)]
     for path in (*_on_path(tree, environment.get("PATH") or _PATH), *_environments(tree)):
@@ -87,7 +87,7 @@ def _python(
 
 
 def _prefix(tree: ImageTree, path: str) -> str:
-    """As Python finds it: a virtual environment's by where it is, else where its links lead."""
+    """Return the prefix that Python finds: of a virtual environment its folder, else the link's."""
     own = posixpath.dirname(posixpath.dirname(path))
     own = tree.real(own)
     if f"{own}/pyvenv.cfg" in tree.files:
@@ -111,7 +111,7 @@ def _python_version(tree: ImageTree, path: str, prefix: str, inside: Sequence[_V
 
 
 def _inside(tree: ImageTree, pattern: re.Pattern[str]) -> _Versions:
-    """The versions that files in an environment are called after, by its folder."""
+    """Return the versions that files in an environment are called after, by its folder."""
     found: _Versions = defaultdict(set)
     for path in tree.files:
         if match := pattern.fullmatch(path):
@@ -138,7 +138,7 @@ def _torch(
 def _packages(
     tree: ImageTree, prefix: str, version: str, environment: Mapping[str, str]
 ) -> Iterator[str]:
-    """Where a Python looks for packages, in its order (sys.path)."""
+    """Yield the folders in which a Python looks for packages, in its order (sys.path)."""
     yield from filter(None, environment.get("PYTHONPATH", "").split(":"))
     yield from _places(prefix, version)
     settings = _settings(tree, prefix)

@@ -1,4 +1,4 @@
-"""What an image's files say of its system: distribution, C library, CUDA, ROCm, MPI, plugins."""
+"""The system in an image: distribution, C library, CUDA, ROCm, MPI and plugins, from its files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SET_BY = ("NCCL_NET_PLUGIN", "RCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN")
 
 
 def operating_system(tree: ImageTree) -> tuple[str, str]:
-    """ID and VERSION_ID of os-release(5)."""
+    """Return ID and VERSION_ID of os-release(5)."""
     text = tree.text("etc/os-release") or tree.text("usr/lib/os-release") or ""
     found: dict[str, str] = {}
     for line in text.splitlines():
@@ -45,7 +45,7 @@ def operating_system(tree: ImageTree) -> tuple[str, str]:
 
 
 def libc(tree: ImageTree) -> str:
-    """As the library itself says it; musl says it to its package manager only."""
+    """Return the C library and its version; musl's is known to its package manager only."""
     for path, text in sorted(tree.files.items()):
         if match := re.search(rb"GNU C Library [^\n]{0,200}? version (\d{1,9}\.\d{1,9})", text):
             return f"glibc {match[1].decode()}" if "/libc" in path else ""
@@ -57,7 +57,7 @@ def libc(tree: ImageTree) -> str:
 
 
 def cuda(tree: ImageTree, environment: Mapping[str, str]) -> str:
-    """Of the toolkit if there is one, else of the runtime library."""
+    """Return the version of the CUDA toolkit, else of the runtime library."""
     for path in ("usr/local/cuda/version.json", "usr/local/cuda/version.txt"):
         if found := _cuda_version(tree.text(path) or ""):
             return found
@@ -70,7 +70,7 @@ def cuda(tree: ImageTree, environment: Mapping[str, str]) -> str:
 
 
 def _cuda_version(text: str) -> str:
-    """Of version.json, or of version.txt, which was there before CUDA 11."""
+    """Return the version of version.json, or of version.txt (before CUDA 11)."""
     try:
         return _two(str(json.loads(text)["cuda"]["version"]))
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -86,7 +86,7 @@ def rocm(tree: ImageTree, environment: Mapping[str, str]) -> str:
 
 
 def mpi(tree: ImageTree) -> tuple[str, ...]:
-    """Each MPI that has a library or a file for pkg-config."""
+    """Return each MPI that has a library or a file for pkg-config."""
     return tuple(sorted(set(_mpi(tree))))
 
 
@@ -105,7 +105,7 @@ def _mpi(tree: ImageTree) -> Iterator[str]:
 
 
 def plugins(tree: ImageTree, environment: Mapping[str, str]) -> tuple[Plugin, ...]:
-    """Libraries for NCCL and RCCL, each file once."""
+    """Return the libraries for NCCL and RCCL, each file once."""
     found: dict[str, Plugin] = {}
     folders = frozenset(environment.get("LD_LIBRARY_PATH", "").split(":"))
     for path in sorted((*tree.files, *tree.links)):
@@ -121,7 +121,7 @@ def plugins(tree: ImageTree, environment: Mapping[str, str]) -> tuple[Plugin, ..
 def _set_by(
     path: str, name: str, environment: Mapping[str, str], folders: Collection[str]
 ) -> Iterator[str]:
-    """The variables that lead to a plugin: a name, a file, or a folder of the linker's path."""
+    """Yield the variables that lead to a plugin: name, file, or folder of the linker's path."""
     file = posixpath.basename(path)
     for variable in _SET_BY:
         value = environment.get(variable, "")

@@ -51,7 +51,7 @@ class Squashed:
     offset: int = 0
 
     def nodes(self) -> list[ListedPath]:
-        """All paths; extended attributes are not among what is known of them."""
+        """Return all paths, without their extended attributes."""
         with self._opened(None) as (_, nodes, _):
             # All names of a file share one.
             if len({node.links or node.path for node in nodes}) != self._inodes():
@@ -60,7 +60,7 @@ class Squashed:
             return nodes
 
     def texts(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
-        """The contents of some files, without those that are not there or are no text at all."""
+        """Return the contents of some files, without missing files and files that are no text."""
         found, left = dict[bytes, bytes](), _MAXIMUM_TEXTS
         for path, data in self.contents(paths):
             found[path] = data
@@ -70,7 +70,7 @@ class Squashed:
         return found
 
     def digests(self, paths: Collection[bytes]) -> dict[bytes, str]:
-        """The sha256 of some files."""
+        """Return the sha256 of some files."""
         found: dict[bytes, str] = {}
         with self._opened(paths) as (stream, _, files):
             for file in files:
@@ -84,7 +84,7 @@ class Squashed:
         return found
 
     def _inodes(self) -> int:
-        """How many inodes there are by the superblock: its second number of 32 bits."""
+        """Return the number of inodes: the second number of 32 bits in the superblock."""
         with self.path.open("rb") as file:
             file.seek(self.offset)
             return int.from_bytes(file.read(8)[4:], "little")
@@ -166,7 +166,7 @@ class Squashed:
 
 
 def _head(stream: IO[bytes]) -> Iterator[bytes]:
-    """The lines up to the marker, which stands between two lines that are no paths either."""
+    """Yield the lines up to the marker, which stands between two lines that are no paths either."""
     before = b""
     for line in stream:
         if line == unsquashfs_output.DATA and before == b"#\n":
@@ -180,7 +180,7 @@ def _head(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _simple(paths: Collection[bytes]) -> bool:
-    """Whether unsquashfs can be told these: one on a line, without what it takes for more."""
+    """Tell whether unsquashfs can read these paths from a list, one on a line."""
     return len(paths) <= _MOST_NAMES and all(map(_SIMPLE.fullmatch, paths))
 
 

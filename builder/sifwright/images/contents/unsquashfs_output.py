@@ -39,7 +39,7 @@ _OTHERS = {b"B": "block device", b"I f": "fifo", b"I s": "socket"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class File:
-    """Where the bytes of a file are: it has `size` of them, from `start` behind the marker.
+    """A file's `size` bytes, from `start` behind the marker.
 
     Names of one file (hard links) are all in `paths`.
     """
@@ -50,7 +50,7 @@ class File:
 
 
 def parse(lines: Iterable[bytes]) -> tuple[list[ListedPath], list[File]]:
-    """The paths in front of the marker, and the files in the order of their bytes.
+    """Return the paths in front of the marker, and the files in the order of their bytes.
 
     Raises `ValueError` if this is not what unsquashfs prints.
     """
@@ -71,7 +71,7 @@ def parse(lines: Iterable[bytes]) -> tuple[list[ListedPath], list[File]]:
 def _link(
     path: bytes, target: bytes, nodes: dict[bytes, ListedPath], files: dict[bytes, File]
 ) -> None:
-    """Another name of something that came before."""
+    """Add another name of an earlier file."""
     if target not in nodes:
         raise ValueError("has a list of files that contradicts itself")
     first = nodes[target]
@@ -138,7 +138,7 @@ def _file(node: ListedPath, rest: bytes) -> File:
 
 
 def _check(files: Sequence[File]) -> None:
-    """They follow one another; what says otherwise has been made to deceive."""
+    """Raise `ValueError` unless the files follow one another: the output may be forged."""
     end = 0
     for file in files:
         if file.start != end:

@@ -77,7 +77,7 @@ class Manifest:
 
 
 def document(stream: Readable, digest: str = "") -> tuple[dict[str, Any], str]:
-    """A JSON object and its digest, which is compared if it is known."""
+    """Return a JSON object and its digest; compare the digest if it is known."""
     data = whole(stream)
     found = f"sha256:{hashlib.sha256(data).hexdigest()}"
     if digest and found != digest:
@@ -86,7 +86,7 @@ def document(stream: Readable, digest: str = "") -> tuple[dict[str, Any], str]:
 
 
 def whole(stream: Readable) -> bytes:
-    """All of a short stream."""
+    """Read all of a short stream."""
     data = b""
     while len(data) <= MOST_BYTES and (piece := stream.read(MOST_BYTES)):
         data += piece
@@ -96,13 +96,13 @@ def whole(stream: Readable) -> bytes:
 
 
 def parsed(data: bytes) -> dict[str, Any]:
-    """A JSON object."""
+    """Return a JSON object."""
     found: dict[str, Any] = _typed(_json(data), dict, "its description")
     return found
 
 
 def parsed_list(data: bytes) -> list[dict[str, Any]]:
-    """A list of JSON objects."""
+    """Return a list of JSON objects."""
     return [_typed(one, dict, "an image") for one in _typed(_json(data), list, "a list of images")]
 
 
@@ -118,19 +118,19 @@ def _json(data: bytes) -> object:
 
 
 def is_index(value: dict[str, Any]) -> bool:
-    """Whether it lists images for several processors."""
+    """Tell whether the document lists images for several processors."""
     if value.get("schemaVersion") == 1 or "fsLayers" in value:
         raise BadImage(_OLD, _OLD_FIX)
     return "manifests" in value
 
 
 def entries(index: dict[str, Any]) -> list[Blob]:
-    """The images that an index lists."""
+    """Return the images that an index lists."""
     return [_blob(one) for one in _typed(index.get("manifests"), list, "manifests")]
 
 
 def choose(found: Sequence[Blob], processor: str) -> Blob:
-    """The image for a processor; else it is said for which ones there are some."""
+    """Return the image for a processor; the error names the processors that have one."""
     wanted = f"linux/{ARCHITECTURES.get(processor, processor)}"
     fitting = [one for one in found if one.platform == wanted]
     fitting += [one for one in found if one.platform.startswith(f"{wanted}/")]
@@ -161,7 +161,7 @@ def _layer(value: object) -> Blob:
 
 
 def config(value: dict[str, Any], processor: str) -> Config:
-    """What an image says of itself; refused if it is for another processor."""
+    """Return an image's configuration; refuse one of another processor."""
     architecture = _typed(value.get("architecture", ""), str, "architecture")
     wanted = ARCHITECTURES.get(processor, processor)
     if architecture not in {wanted, ""} or value.get("os", "linux") != "linux":
@@ -182,7 +182,7 @@ def config(value: dict[str, Any], processor: str) -> Config:
 
 
 def start(value: dict[str, Any], processor: str) -> Start:
-    """What a Dockerfile goes on with; refused as `config` does. Others do not look at it."""
+    """Return the settings that a Dockerfile continues with; refuse as `config` does."""
     found = config(value, processor)
     settings = value.get("config") or {}
     return Start(
@@ -196,12 +196,12 @@ def start(value: dict[str, Any], processor: str) -> Start:
 
 
 def _program(value: object, name: str) -> tuple[str, ...]:
-    """A list of words; one that is text is a word, as Docker's own types have it."""
+    """Return a list of words; a text counts as one word, as in Docker's own types."""
     return (value,) if value and isinstance(value, str) else tuple(strings(value, name))
 
 
 def environment(value: object) -> dict[str, str]:
-    """NAME=value lines; of a name that is there twice the last one counts."""
+    """Return the variables of NAME=value lines; the last line of a name counts."""
     pairs = (line.partition("=") for line in strings(value, "Env"))
     return {name: text for name, _, text in pairs if name}
 

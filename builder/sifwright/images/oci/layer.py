@@ -25,7 +25,7 @@ _MOST_PATHS = 5_000_000
 
 
 def read(stream: Readable, room: ReadBudget | None = None) -> LayerContents:
-    """What a layer brings, packed or not; reads the stream to its end. Raises `BadImage`.
+    """Return the contents of a layer, packed or not, and read the stream to its end.
 
     `room` is that of several layers which are kept together.
     """
@@ -41,7 +41,7 @@ def read(stream: Readable, room: ReadBudget | None = None) -> LayerContents:
 
 
 def checked(stream: Readable, digest: str, size: int = -1) -> LayerContents:
-    """The same of a layer that has this digest, packed."""
+    """Return the contents of a layer whose packed bytes must have this digest."""
     whole = CheckedStream(stream, digest, size)
     try:
         layer = read(whole)

@@ -27,7 +27,7 @@ _DEEPEST = 3
 
 
 def resolved(value: dict[str, Any], digest: str, processor: str, fetch: Fetch) -> Manifest:
-    """The manifest for a processor, from a manifest or an index; `fetch` takes a digest."""
+    """Return the manifest for a processor, from a manifest or an index; `fetch` takes a digest."""
     for _ in range(_DEEPEST):
         if not documents.is_index(value):
             return documents.manifest(value, digest)
@@ -36,18 +36,18 @@ def resolved(value: dict[str, Any], digest: str, processor: str, fetch: Fetch) -
 
 
 def chosen(index: dict[str, Any], tag: str, processor: str, fetch: Fetch) -> Manifest:
-    """The manifest of a layout that a tag and a processor mean, from its index."""
+    """Return the manifest of a layout that a tag and a processor mean, from its index."""
     value, digest = fetch(_tagged(index, tag, processor).digest)
     return resolved(value, digest, processor, fetch)
 
 
 def blob_name(digest: str) -> str:
-    """Where a layout has it."""
+    """Return the path of a blob in a layout."""
     return f"blobs/{digest.replace(':', '/')}"
 
 
 def opened(folder: Path, name: str) -> IO[bytes]:
-    """A file of a layout. A pipe or a device has no end, or nobody writes to it."""
+    """Open a regular file of a layout; a pipe or a device could block or have no end."""
     path = folder / name
     if path.exists() and not path.is_file():
         raise BadImage(f"{name} is no file")
@@ -55,7 +55,7 @@ def opened(folder: Path, name: str) -> IO[bytes]:
 
 
 def _tagged(index: dict[str, Any], tag: str, processor: str) -> Blob:
-    """The image of a layout that has this tag, which may be left out if there is one only."""
+    """Return the image of a layout with this tag, or its only image without a tag."""
     found = documents.entries(index)
     fitting = [one for one in found if tag in {"", one.name}]
     if len({one.name for one in fitting}) == 1:
@@ -64,7 +64,7 @@ def _tagged(index: dict[str, Any], tag: str, processor: str) -> Blob:
 
 
 def no_such(tag: str, names: Sequence[str]) -> BadImage:
-    """None of several images is meant."""
+    """Return the error for a name that fits none of several images."""
     known = ", ".join(sorted(filter(None, names))[:20]) or "one without a name"
     what = f"has no image '{tag}'" if tag else f"has {len(names)} images"
     return BadImage(what, f"Name one of them behind the file and a colon: {known}.")

@@ -50,12 +50,12 @@ class CheckedStream:
 
     @property
     def digest(self) -> str:
-        """Of what was read so far."""
+        """The digest of the bytes that were read."""
         return f"sha256:{self._sha256.hexdigest()}"
 
 
 class UnpackedStream:
-    """What gzip or zstd packed, told by its first bytes, as engines do; else as it is."""
+    """A stream unpacked by gzip or zstd, as its first bytes say, else unchanged."""
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
@@ -66,7 +66,10 @@ class UnpackedStream:
         self._ended = False
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes. Raises `BadImage` for what is cut off, or unpacks to too much."""
+        """Return at most so many bytes.
+
+        Raise `BadImage` for what is cut off, or unpacks to too much.
+        """
         try:
             data = self._read(size)
         except (zlib.error, zstd.ZstdError, EOFError) as error:

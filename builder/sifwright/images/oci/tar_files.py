@@ -35,7 +35,7 @@ class TarError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Member:
-    """What a header says: a path of the archive, and where a link leads.
+    """A header of the archive: a path, and the target of a link.
 
     `kind` is `file`, `folder`, `symlink`, `link` (a further name), or empty for anything else.
     """
@@ -78,7 +78,7 @@ class Body:
 
 
 class _Raw(io.RawIOBase):
-    """What Python's own buffer reads from."""
+    """Adapter from a stream to Python's own buffer."""
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
@@ -107,7 +107,7 @@ def members(stream: Readable) -> Iterator[tuple[Member, Body]]:
 
 
 def _next(source: IO[bytes]) -> Member | None:
-    """The next member with what the headers before it say; None at the end."""
+    """Return the next member, with its extension headers applied; None at the end."""
     said: dict[str, str] = {}
     for _ in range(_MOST_HEADERS):
         found = _header(source)
@@ -136,7 +136,7 @@ def _header(source: IO[bytes]) -> tarfile.TarInfo | None:
 
 
 def _extra(source: IO[bytes], header: tarfile.TarInfo) -> bytes:
-    """The bytes of a header that holds names."""
+    """Return the bytes of a header that holds names."""
     if not 0 <= header.size <= _MOST_HEADER_BYTES:
         raise TarError(f"it has a header of {header.size} bytes")
     data = _exactly(source, header.size)
@@ -145,7 +145,7 @@ def _extra(source: IO[bytes], header: tarfile.TarInfo) -> bytes:
 
 
 def _records(data: bytes) -> dict[str, str]:
-    """What counts of a header of pax: its length, a name and a value for each record."""
+    """Return the records of a pax header that matter: each has a length, a name and a value."""
     found: dict[str, str] = {}
     at = count = 0
     while at < len(data) and data[at]:

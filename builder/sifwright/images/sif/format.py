@@ -72,7 +72,7 @@ class DataType(IntEnum):
 
 
 class PartitionType(IntEnum):
-    """What a partition is for; there are others, none of them in our images."""
+    """Purposes of partitions; other ones are not in our images."""
 
     PRIMARY_SYSTEM = 2
     OVERLAY = 4
@@ -152,7 +152,7 @@ class Descriptor:
 
     @property
     def is_system(self) -> bool:
-        """Whether it is the tree that the image's other partitions lie over."""
+        """Tell whether the other partitions lie on top of this one."""
         return self._partition[1] == PartitionType.PRIMARY_SYSTEM
 
     @property
@@ -197,12 +197,12 @@ class Descriptor:
 
 
 def partition_metadata(kind: PartitionType, arch: bytes) -> bytes:
-    """What stands in `extra` of a squashfs partition, without zeros at its end."""
+    """Return `extra` of a squashfs partition, without zeros at its end."""
     return _PARTITION.pack(SQUASHFS, kind, arch).rstrip(b"\0")
 
 
 def descriptors(table: bytes, file_size: int) -> tuple[Descriptor, ...]:
-    """The objects of a SIF in the order of its table; `ValueError` if one is not all there."""
+    """Return the objects of a SIF in their order; raise `ValueError` if one is cut off."""
     places = range(0, len(table) - DESCRIPTOR.size + 1, DESCRIPTOR.size)
     found = [Descriptor.parse(table[at : at + DESCRIPTOR.size]) for at in places]
     objects = tuple(one for one in found if one is not None)

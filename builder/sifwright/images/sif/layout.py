@@ -1,4 +1,4 @@
-"""Where each object of a new SIF lies: decided from sizes alone, before a byte is written."""
+"""The layout of a new SIF, decided from sizes alone, before a byte is written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _METADATA_NAME = "inspect-metadata.json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Object:
-    """What a descriptor is to say of an object, but for its place; `size` in bytes."""
+    """The contents of a descriptor, except its offset; `size` in bytes."""
 
     data_type: DataType
     size: int
@@ -65,7 +65,7 @@ def metadata(size: int) -> Object:
 
 
 def partition(size: int, name: str, arch: str, *, is_system: bool) -> Object:
-    """Raises `PlanError` for a name that is too long: 128 bytes is all that a SIF has room for."""
+    """Return a partition; raise `PlanError` for a name over 128 bytes, a SIF's limit."""
     if len(name.encode()) > _NAME_BYTES:
         raise PlanError.of(
             f"a name of {len(name.encode())} bytes; a SIF has room for {_NAME_BYTES}",

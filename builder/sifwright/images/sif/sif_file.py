@@ -57,7 +57,7 @@ class SifImage:
 
     @property
     def partitions(self) -> tuple[Descriptor, ...]:
-        """The squashfs partitions that make up the tree, lowest first, as Apptainer stacks them."""
+        """The squashfs partitions of the tree, lowest first, as Apptainer stacks them."""
         found = [one for one in self.descriptors if one.is_squashfs]
         system = [one for one in found if one.is_system][:1]
         groups = {one.group for one in system}
@@ -71,10 +71,10 @@ def known_fingerprint(path: Path) -> str:
 
 
 def fingerprint(path: Path) -> str:
-    """A digest of all bytes of a SIF; raises `SifError`.
+    """Return a digest of all bytes of a SIF; raise `SifError`.
 
-    It is the sha256 of the sha256 of its partitions and of what stands between them: an image that
-    is put together from partitions whose digests are known is not read for it once more.
+    The fingerprint is the sha256 of the sha256 of each partition and of the rest of the file. So an
+    image made of partitions with known digests need not be read again.
     """
     rest, parts, end = hashlib.sha256(), [], 0
     size = path.stat().st_size
@@ -87,12 +87,12 @@ def fingerprint(path: Path) -> str:
 
 
 def combined(rest: str, parts: Sequence[str]) -> str:
-    """The `fingerprint` that comes of the sha256 of each partition and of all else."""
+    """Return the `fingerprint` from the sha256 of each partition and of everything else."""
     return hashlib.sha256(" ".join((rest, *parts)).encode()).hexdigest()
 
 
 def place(path: Path, descriptor: Descriptor) -> Range:
-    """Where an object's bytes are."""
+    """Return the range of an object's bytes."""
     return Range(path=path, offset=descriptor.offset, size=descriptor.size)
 
 
@@ -118,7 +118,7 @@ def _parsed(path: Path, file: int) -> SifImage:
 
 
 def partitions(path: Path) -> tuple[Descriptor, ...]:
-    """The partitions that make up the tree, lowest first; `SifError` if there is no system."""
+    """Return the partitions of the tree, lowest first; raise `SifError` without a system."""
     found = read(path).partitions
     if not found:
         raise _no_sif(path, ValueError("has no squashfs system partition"))
@@ -140,14 +140,14 @@ def extract(path: Path, descriptor: Descriptor, target: Path) -> str:
 
 
 def digest(path: Path, descriptor: Descriptor) -> str:
-    """The sha256 of one object; raises `SifError`."""
+    """Return the sha256 of one object; raise `SifError`."""
     found = hashlib.sha256()
     _update(found, place(path, descriptor))
     return found.hexdigest()
 
 
 def data(path: Path, descriptor: Descriptor) -> bytes:
-    """A small object, such as the definition file; raises `SifError`, also above 64 MiB."""
+    """Return a small object, such as the definition file; raise `SifError`, also above 64 MiB."""
     if descriptor.size > _MAXIMUM_DATA:
         raise _no_sif(path, ValueError(f"has an object of {descriptor.size} bytes"))
     return b"".join(map(bytes, _blocks(place(path, descriptor))))

@@ -42,7 +42,7 @@ class Partition:
 
     @property
     def size(self) -> int:
-        """In bytes; raises `PartitionError`."""
+        """The size in bytes; raise `PartitionError`."""
         try:
             return self.path.stat().st_size
         except OSError as error:
@@ -71,7 +71,7 @@ class Composed:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return sum(one.size if isinstance(one, Range) else len(one) for one in self.pieces)
 
     def add(self, writer: Writer, _size: int) -> str:

@@ -33,7 +33,7 @@ _MAGIC = slice(257, 262)
 
 
 def find(source: Source, processor: str) -> FoundImage:
-    """A file with an image. Raises `SourceError` or `BadImage`."""
+    """Find the image in a file. Raise `SourceError` or `BadImage`."""
     path = Path(source.name)
     try:
         identity = _identity(path)
@@ -53,7 +53,7 @@ def find(source: Source, processor: str) -> FoundImage:
 
 
 def _identity(path: Path) -> str:
-    """That of a file that can be read. A pipe, or a device, has no end, or nobody writes to it."""
+    """Return the identity of a regular file that can be read; a pipe or a device could block."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("is no file")
@@ -78,7 +78,7 @@ class _Parts:
     room: ReadBudget = field(default_factory=ReadBudget)
 
     def layer(self, name: str) -> _Read:
-        """By its name; an archive may have a layer once and links to it."""
+        """Return the layer of that name; an archive may have one layer and links to it."""
         name = posixpath.normpath(name)
         found = self.layers.get(self.links.get(name, name))
         if found is None:
@@ -93,13 +93,13 @@ class _Parts:
         return self.documents[name]
 
     def blob(self, digest: str) -> tuple[dict[str, Any], str]:
-        """A document of an OCI archive."""
+        """Return a document of an OCI archive."""
         data = self.document(oci_layout.blob_name(digest))
         return documents.document(BytesIO(data), digest)
 
 
 def read_docker(stream: Readable, tag: str, processor: str) -> ImageContents:
-    """What `docker save` and `podman save` write; an image is named by a tag, or its place."""
+    """Read the output of `docker save` or `podman save`; a tag chooses one of several images."""
     parts = _parts(stream, unpack=True)
     entry = _entry(documents.parsed_list(parts.document("manifest.json")), tag)
     name = str(entry.get("Config"))
@@ -126,7 +126,7 @@ def _entry(entries: list[dict[str, Any]], tag: str) -> dict[str, Any]:
 
 
 def _compare(found: list[_Read], config: Config) -> None:
-    """The configuration, whose digest is the image's, says what its layers are."""
+    """Refuse layers that differ from the configuration, whose digest is the image's."""
     expected = [one for one in config.layers if one]
     if expected and expected != [one.digest for one in found]:
         raise BadImage("has other layers than its configuration says")
@@ -146,7 +146,7 @@ def _read_oci(stream: Readable, tag: str, processor: str) -> ImageContents:
 
 
 def _parts(stream: Readable, *, unpack: bool) -> _Parts:
-    """All layers and documents. `unpack`: the digest is that of a layer as it is unpacked."""
+    """Return all layers and documents. `unpack`: layers have the digest of their unpacked bytes."""
     parts, unpacked = _Parts(), UnpackedStream(stream)
     try:
         for member, body in tar_files.members(unpacked):
@@ -187,6 +187,6 @@ def _add_file(parts: _Parts, name: str, size: int, body: Body, *, unpack: bool) 
 
 
 def _is_layer(head: bytes) -> bool:
-    """A tar file, one without any path, or one that is packed."""
+    """Tell whether the file is a tar file, packed or not, or an empty one."""
     packed = head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))
     return packed or head[_MAGIC] == b"ustar" or head == bytes(tar_files.BLOCK)

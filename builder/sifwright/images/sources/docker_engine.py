@@ -41,7 +41,7 @@ def find(source: Source, processor: str) -> FoundImage:
 
 
 def identity(name: str) -> str:
-    """The id (sha256:…) of the engine's image. Raises `SifwrightError`."""
+    """Return the id (sha256:…) of the engine's image. Raise `SifwrightError`."""
     with connected(name) as client:
         found = str(client.inspect_image(name)["Id"])
     return found if found.startswith("sha256:") else f"sha256:{found}"
@@ -62,7 +62,7 @@ class _Stream:
 
 @contextmanager
 def connected(name: str) -> Iterator[Any]:
-    """A client of the first engine, and its errors in our words."""
+    """Connect to the first engine, and translate its errors."""
     import docker  # noqa: PLC0415  # 150 ms that other sources need not pay
     from docker.errors import DockerException, ImageNotFound  # noqa: PLC0415
 

@@ -21,7 +21,7 @@ _KEPT = 200
 
 
 def facts(key: str) -> ImageFacts | None:
-    """What was found in the image with this key, if it was looked at."""
+    """Return the cached facts of the image with this key, or None."""
     found = fact_cache.read(_FILE).get(key) if key else None
     try:
         return _facts(found) if isinstance(found, dict) else None
@@ -30,7 +30,7 @@ def facts(key: str) -> ImageFacts | None:
 
 
 def remember(found: ImageFacts, *keys: str) -> None:
-    """Where there is a cache, or one can be made."""
+    """Store the facts, if a cache exists or can be made."""
     with suppress(OSError, MachineError):
         cache_folder.make(cache_folder.root())
     known = fact_cache.read(_FILE)

@@ -21,10 +21,10 @@ _FIX = "Copy or build the image again; nothing was kept of this one."
 
 
 def facts_of(source: str, *, processor: str, progress: Progress) -> ImageFacts:
-    """What an image is, without starting or unpacking it.
+    """Return the facts of an image, without starting or unpacking it.
 
-    An image that was looked at before is not read again; one named by its digest is not even asked
-    for. Raises `SifwrightError`: no such image, no answer, or nothing that can be believed.
+    A known image is not read again, and if it is named by its digest, the registry is not asked.
+    Raise `SifwrightError` for no such image, no answer, or contents that cannot be trusted.
     """
     found = parse_name.parse(source)
     try:

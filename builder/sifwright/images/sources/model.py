@@ -1,4 +1,4 @@
-"""What all sources of images have in common."""
+"""Types that all sources of images share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ARCHITECTURES = {
 
 
 class SourceError(UsageError):
-    """What was named is no image, is not there, or cannot be believed."""
+    """The name is no image, or the image is missing or cannot be trusted."""
 
 
 class NoSuchImage(SourceError):
@@ -58,7 +58,7 @@ class OtherProcessor(BadImage):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
-    """Where an image is: `name` is a path or a reference, `tag` one of several in a file."""
+    """The location of an image: `name` is a path or a reference, `tag` one of several in a file."""
 
     kind: str
     name: str
@@ -71,7 +71,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
-    """What an image says of itself; of a SIF, what its files say."""
+    """The configuration of an image; of a SIF, the same from its files."""
 
     processor: str
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Config:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Start:
-    """What a Dockerfile that starts from an image goes on with."""
+    """Settings of a base image that a Dockerfile continues with."""
 
     user: str = ""
     folder: str = ""

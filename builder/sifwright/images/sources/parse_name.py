@@ -1,4 +1,4 @@
-"""How images are named: as skopeo and Apptainer do."""
+"""Names of images, as skopeo and Apptainer write them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parse(text: str) -> Source:
 
 
 def _file(kind: str, rest: str) -> Source:
-    """A tag stands behind the first colon, unless the file's own name has it."""
+    """Split a file and a tag at the first colon, unless the file's own name has a colon."""
     path, _, tag = rest.partition(":")
     if Path(rest).expanduser().exists():
         path, tag = rest, ""

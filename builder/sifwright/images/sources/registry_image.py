@@ -44,13 +44,13 @@ _NOT_FOUND = 404
 
 
 def key(source: Source, processor: str) -> str:
-    """Tells an image that is named by its digest; it needs no asking."""
+    """Return the cache key of an image named by its digest, without a request."""
     digest = located(source.name).digest
     return f"{digest} {processor}" if digest else ""
 
 
 def located(name: str) -> Reference:
-    """Where the mirrors file leads to."""
+    """Return the reference that the mirrors file leads to."""
     plain = registry.parse(name)
     found = mirrors.redirect(mirrors.load().of("oci"), str(plain))
     return plain if found == str(plain) else registry.parse(found)
@@ -70,7 +70,7 @@ def find(source: Source, processor: str) -> FoundImage:
 
 
 def start(source: Source, processor: str) -> Start:
-    """What a Dockerfile that starts from it goes on with. Raises as `find` does."""
+    """Return the settings that a Dockerfile continues with. Raise as `find` does."""
     remote = Remote(located(source.name))
     with _named(remote.reference):
         return documents.start(remote.config(remote.resolved(processor)), processor)
@@ -84,19 +84,19 @@ class Remote:
         self._client = Client(reference, _PATIENT)
 
     def manifest(self, name: str) -> tuple[dict[str, Any], str]:
-        """A manifest or an index, by tag or digest, and its digest."""
+        """Return a manifest or an index, by tag or digest, and its digest."""
         with self._client.opened(f"manifests/{name}", headers=ACCEPT) as answer:
             registry.refuse(answer, self._client)
             asked = name if name.startswith("sha256:") else registry.digest_header(answer)
             return documents.document(answer.raw, asked)
 
     def resolved(self, processor: str) -> Manifest:
-        """The manifest for a processor of what the reference names."""
+        """Return the manifest for a processor of what the reference names."""
         value, digest = self.manifest(self.reference.digest or self.reference.tag)
         return resolved(value, digest, processor, self.manifest)
 
     def config(self, manifest: Manifest) -> dict[str, Any]:
-        """What the image says of itself."""
+        """Return the configuration of the image."""
         blob = manifest.config
         value, _ = documents.document(Resumed(self._client, blob), blob.digest)
         return value
@@ -200,7 +200,7 @@ def _absent(blob: Blob) -> BadImage:
 
 @contextmanager
 def _named(reference: Reference) -> Iterator[None]:
-    """Errors of the registry, with where it is."""
+    """Add the reference to errors of the registry."""
     try:
         yield
     except registry.RegistryUnreachableError as error:

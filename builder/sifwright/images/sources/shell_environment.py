@@ -23,7 +23,7 @@ _LONGEST, _MOST = 65536, 2 << 20
 
 
 def after(scripts: Iterable[str], before: Mapping[str, str]) -> dict[str, str]:
-    """The variables as they are after some scripts; what these run or test is left out.
+    """Return the variables as they are after some scripts; what these run or test is left out.
 
     Raises `BadImage` for more than a program can be started with.
     """
@@ -43,7 +43,7 @@ def after(scripts: Iterable[str], before: Mapping[str, str]) -> dict[str, str]:
 
 
 def _filled(text: str, known: Mapping[str, str]) -> str:
-    """A value with those of the variables in it."""
+    """Return a value with the variables in it replaced."""
     if not text.startswith("'"):
         for _ in range(3):
             # From the inside: a default may have a use of its own.
@@ -52,7 +52,7 @@ def _filled(text: str, known: Mapping[str, str]) -> str:
 
 
 def _word(text: str) -> str | None:
-    """The value of an assignment; None if it is more than one word, or is not known."""
+    """Return the value of an assignment; None if it has several words or is unknown."""
     if len(text) > _LONGEST:
         return None
     try:
@@ -63,7 +63,7 @@ def _word(text: str) -> str | None:
 
 
 def _expanded(text: str, known: Mapping[str, str]) -> str:
-    """The text with the values of variables, or the beginning of one that is too long."""
+    """Return the text with the values of variables, or the beginning of one that is too long."""
     parts, length, at = list[str](), 0, 0
     for use in _USE.finditer(text):
         parts += (text[at : use.start()], _used(use, known))

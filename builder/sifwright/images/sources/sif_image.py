@@ -51,7 +51,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def find(source: Source, processor: str) -> FoundImage:
-    """A SIF. Raises `SourceError` or `BadImage`."""
+    """Find a SIF. Raise `SourceError` or `BadImage`."""
     path = Path(source.name)
     if not path.is_file():
         fix = "Name the file of an image, or write docker:// in front of an image of a registry."
@@ -103,7 +103,7 @@ def _read(squashed: Squashed, names: Sequence[str], layer: LayerContents) -> Non
 
 
 def _walked(root: TreeNode) -> tuple[LayerContents, dict[int, list[str]]]:
-    """The links, what is wanted, and in which layer that is to be read."""
+    """Return the links, the files to read, and the layer to read each from."""
     layer, places = LayerContents(), defaultdict[int, list[str]](list)
     left = _MOST_READ
     for path, node in _below(root):
@@ -124,7 +124,7 @@ def _walked(root: TreeNode) -> tuple[LayerContents, dict[int, list[str]]]:
 
 
 def _below(root: TreeNode) -> Iterator[tuple[str, TreeNode]]:
-    """All paths with their nodes."""
+    """Yield all paths with their nodes."""
     folders = [("", root)]
     while folders:
         start, folder = folders.pop()
@@ -136,7 +136,7 @@ def _below(root: TreeNode) -> Iterator[tuple[str, TreeNode]]:
 
 
 def _listed(path: Path) -> tuple[LayerContents, dict[int, list[str]]]:
-    """The same from unsquashfs, all paths at once."""
+    """Return the same as `_walked` from unsquashfs, all paths at once."""
     layer, places = LayerContents(), defaultdict[int, list[str]](list)
     for name, placed in LayerStack.of(path).tree.items():
         inside = name.decode(errors="surrogateescape")
@@ -152,7 +152,7 @@ def _listed(path: Path) -> tuple[LayerContents, dict[int, list[str]]]:
 
 
 def _environment(tree: ImageTree) -> dict[str, str]:
-    """What Apptainer's scripts set, as far as it can be told without running them."""
+    """Return the variables of Apptainer's scripts, as far as known without running them."""
     names = sorted(path for path in tree.files if path.startswith(_ENVIRONMENT))
     own = [name for name in names if not name.endswith(_NOT_OF_THE_IMAGE)]
     return shell_environment.after((tree.text(name) or "" for name in own), {"PATH": _PATH})

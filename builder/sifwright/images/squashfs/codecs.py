@@ -33,14 +33,14 @@ class Codec:
 
 
 def codec(number: int) -> Codec:
-    """The compressor of a superblock; raises `ForeignSquashfs` for one that is not known here."""
+    """Return the compressor of a superblock; raise `ForeignSquashfs` for an unknown one."""
     if number not in _BY_NUMBER:
         raise ForeignSquashfs(f"is compressed in a way that is not known here ({number})")
     return _BY_NUMBER[number]
 
 
 def named(name: str) -> Codec:
-    """The compressor that a site names."""
+    """Return the compressor that a site names."""
     return _BY_NAME[name]
 
 

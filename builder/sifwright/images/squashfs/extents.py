@@ -1,4 +1,4 @@
-"""Which bytes of the layers a joined squashfs needs, and where in it they come to lie."""
+"""Extents: the bytes of the layers that a joined squashfs needs, and their new offsets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Extent(NamedTuple):
 
 @dataclass(slots=True)
 class NeededExtents:
-    """What the files of a tree have of a layer: extents, in any order, and numbers of fragments."""
+    """Extents of a layer that files use, in any order, and numbers of fragments."""
 
     extents: list[Extent] = field(default_factory=list)
     fragments: set[int] = field(default_factory=set)
@@ -39,7 +39,7 @@ class NeededExtents:
             self._add(Extent(span.start, size))
 
     def _add(self, extent: Extent) -> None:
-        """Mostly, files that follow on each other have data that does."""
+        """Append an extent, or extend the last one: files in order mostly have data in order."""
         last = self.extents[-1] if self.extents else extent
         if extent.start == last.start + last.size:
             self.extents[-1] = Extent(last.start, last.size + extent.size)
@@ -49,7 +49,7 @@ class NeededExtents:
 
 @dataclass(frozen=True, slots=True)
 class RelocatedLayer:
-    """What a joined squashfs takes of one layer: extents in their order, and fragment blocks.
+    """Extents of one layer in their order, and fragment blocks, of a joined squashfs.
 
     `fragments` are (place, noted size) in the joined squashfs, `first_fragment` is the number of
     the first of them; `numbers` are those that they have in the layer.
@@ -64,7 +64,7 @@ class RelocatedLayer:
         return sum(extent.size for extent in self.extents)
 
     def span(self, span: Span) -> Span:
-        """Where a file of the layer is in the joined squashfs."""
+        """Return the span of a file in the joined squashfs."""
         fragment = NO_FRAGMENT if span.fragment == NO_FRAGMENT else self.numbers[span.fragment]
         start = self._place(span.start) if span.packed_bytes else 0
         return span._replace(start=start, fragment=fragment)
@@ -76,7 +76,7 @@ class RelocatedLayer:
 def move(
     squashfs: Squashfs, wanted: NeededExtents, target: int, first_fragment: int
 ) -> RelocatedLayer:
-    """Lay what is wanted of a layer at `target` and behind it."""
+    """Place the needed extents of a layer from `target` on."""
     table = squashfs.fragments()
     used = sorted(wanted.fragments)
     if used and used[-1] >= len(table):
@@ -92,7 +92,7 @@ def move(
 
 
 def _united(extents: Iterable[Extent]) -> Iterator[Extent]:
-    """Side by side as one, and the same bytes once: mksquashfs stores equal files once."""
+    """Yield adjacent extents as one, and equal ones once: mksquashfs stores equal files once."""
     start = end = 0
     for extent in sorted(extents):
         if extent.start > end:
@@ -111,6 +111,6 @@ def _placed(extents: Iterable[Extent], target: int) -> Iterator[Extent]:
 
 
 def _place(extents: tuple[Extent, ...], start: int) -> int:
-    """Where a byte of the layer comes to lie."""
+    """Return the new offset of a byte of the layer."""
     extent = extents[bisect_right(extents, start, key=lambda one: one.start) - 1]
     return extent.target + start - extent.start

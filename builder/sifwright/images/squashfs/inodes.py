@@ -67,7 +67,7 @@ class Span(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """Where the names in a directory are: in the stream of directories, `size` bytes."""
+    """Position of a directory's names in the stream of directories; `size` in bytes."""
 
     start: int
     offset: int
@@ -100,7 +100,7 @@ class Inode(NamedTuple):
 
     @property
     def is_whiteout(self) -> bool:
-        """How overlayfs marks a path as gone (Documentation/filesystems/overlayfs.rst)."""
+        """Tell whether it is overlayfs's whiteout (Documentation/filesystems/overlayfs.rst)."""
         return self.kind == CHARACTER_DEVICE and self.device == 0
 
 
@@ -160,7 +160,7 @@ def _directory(read: Callable[[int], bytes], common: _Numbers, *, is_long: bool)
 
 
 def pack(inode: Inode, links: int) -> bytes:
-    """An inode that is no directory, in its short form where that has room for it."""
+    """Return an inode that is no directory, in its short form if that has room."""
     has_xattrs = inode.xattrs != NO_XATTRS
     if inode.span is not None:
         return _packed_file(inode, inode.span, links)
@@ -186,7 +186,7 @@ def _packed_file(inode: Inode, span: Span, links: int) -> bytes:
 def pack_directory(
     inode: Inode, names: Directory, links: int, parent: int, index: Sequence[bytes]
 ) -> bytes:
-    """The inode of a directory; `index` leads into a long list of names."""
+    """Return the inode of a directory; `index` leads into a long list of names."""
     size = names.size + 3
     if inode.xattrs == NO_XATTRS and not index and size < 1 << 16:
         body = _SHORT_DIRECTORY.pack(names.start, links, size, names.offset, parent)

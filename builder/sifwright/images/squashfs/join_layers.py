@@ -50,7 +50,7 @@ def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
 
 
 def compression(layer: Range) -> str:
-    """The name of its compressor; raises as `join` does."""
+    """Return the name of its compressor; raises as `join` does."""
     with closing(Squashfs(layer)) as found:
         return codec(found.superblock.compressor).name
 
@@ -77,7 +77,7 @@ def _joined(layers: Sequence[Squashfs]) -> tuple[bytes | Range, ...]:
 
 
 def _needed(count: int, root: TreeNode) -> tuple[list[NeededExtents], Counter[int]]:
-    """What the tree still has of each layer, and how often each file that had several names."""
+    """Return the extents that the tree needs of each layer, and the links of each linked file."""
     wanted, links = [NeededExtents() for _ in range(count)], Counter[int]()
     for node in below(root):
         inode = node.inode()
@@ -91,7 +91,7 @@ def _needed(count: int, root: TreeNode) -> tuple[list[NeededExtents], Counter[in
 def _moved(
     layers: Sequence[Squashfs], wanted: Sequence[NeededExtents], target: int
 ) -> Iterator[RelocatedLayer]:
-    """Where the data of each layer goes."""
+    """Yield the new position of each layer's data."""
     fragments = 0
     for squashfs, one in zip(layers, wanted, strict=True):
         moved = move(squashfs, one, target, fragments)

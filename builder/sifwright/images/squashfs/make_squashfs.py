@@ -34,9 +34,9 @@ _BLOCK = 1 << _BLOCK_LOG
 def squashfs_of(
     files: Iterable[LayerFile], modes: Mapping[str, int], mtime: int, compression: str
 ) -> bytes:
-    """The squashfs of these files, all of root's and of one time (in seconds).
+    """Return the squashfs of these files, all owned by root, with one time in seconds.
 
-    `modes` are those of folders by their paths without a slash at either end; others have 0o755.
+    `modes` has modes of folders, by paths without a slash at either end; other folders have 0o755.
     `compression` is gzip or zstd.
     """
     making = _SquashfsMaker(modes, mtime, named(compression))

@@ -35,9 +35,9 @@ class MetadataReader:
         self._blocks: dict[int, tuple[bytes, int]] = {}
 
     def read(self, start: int, offset: int, size: int) -> tuple[bytes, int, int]:
-        """Bytes of the stream, and the place of the next one.
+        """Return bytes of the stream, and the position of the next one.
 
-        They begin at byte `offset` of the block that is at `start` in the file.
+        The bytes begin at `offset` in the block at `start` of the file.
         """
         if size > _MOST_BYTES:
             raise BadSquashfs(f"is damaged: {size} bytes of it describe one thing")
@@ -56,7 +56,7 @@ class MetadataReader:
             block, following = self._block(start)
 
     def _block(self, start: int) -> tuple[bytes, int]:
-        """A block and where the next one begins."""
+        """Return a block and where the next one begins."""
         if start not in self._blocks:
             (header,) = _HEADER.unpack(self._exactly(start, _HEADER.size))
             size = header & ~_UNCOMPRESSED
@@ -87,7 +87,7 @@ class MetadataWriter:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where the next byte goes: the start of its block in the stream, the byte in it."""
+        """The position of the next byte: start of its block in the stream, byte in the block."""
         return len(self._written), len(self._pending)
 
     @property
@@ -102,7 +102,7 @@ class MetadataWriter:
             del self._pending[:METADATA_BYTES]
 
     def finished(self) -> bytes:
-        """All blocks; `starts` is then where each begins."""
+        """Return all blocks; `starts` then has the start of each."""
         if self._pending:
             self._put(bytes(self._pending))
             self._pending.clear()
@@ -118,9 +118,9 @@ class MetadataWriter:
 
 
 def table(data: bytes, start: int, codec: Codec, head: bytes = b"") -> tuple[bytes, int]:
-    """A table as it is written at a place in the file, and the place by which it is found.
+    """Return a table for an offset of the file, and the offset by which it is found.
 
-    There stands `head`, and where each of its blocks is.
+    At that offset are `head` and the offsets of the table's blocks.
     """
     writer = MetadataWriter(codec)
     writer.write(data)

@@ -68,13 +68,13 @@ class Squashfs:
         os.close(self._file)
 
     def read_at(self, start: int, size: int) -> bytes:
-        """Bytes from a place in the squashfs; fewer at its end."""
+        """Return bytes from an offset of the squashfs; fewer at its end."""
         size = min(size, self._size - start)
         with files.name_file_in_errors(self.path):
             return os.pread(self._file, size, self.offset + start) if size > 0 else b""
 
     def options(self) -> bytes:
-        """What the superblock says of the compressor, as it stands behind it; mostly nothing."""
+        """Return the compressor's options behind the superblock; mostly empty."""
         if not self.superblock.flags & OPTIONS:
             return b""
         size = int.from_bytes(self.read_at(SUPERBLOCK_BYTES, 2), "little") & (1 << 15) - 1
@@ -86,7 +86,7 @@ class Squashfs:
         return inodes.parse(cursor.read, self.superblock.block_size)
 
     def names(self, directory: Directory) -> Iterator[DirectoryEntry]:
-        """What is in a directory."""
+        """Yield the entries of a directory."""
         start = self.superblock.directory_table + directory.start
         cursor = _Cursor(self._metadata, start, directory.offset, directory.size)
         before = b""
@@ -102,7 +102,7 @@ class Squashfs:
                 yield DirectoryEntry(name, block << 16 | offset, kind)
 
     def fragments(self) -> list[tuple[int, int]]:
-        """Where each fragment block is, and its size as it is noted."""
+        """Return the offset and the stored size of each fragment block."""
         block = self.superblock
         table = self._table(block.fragment_table, block.fragments, FRAGMENT.size)
         return [(start, size) for start, size, _ in FRAGMENT.iter_unpack(table)]
@@ -121,7 +121,7 @@ class Squashfs:
 
     @cached_property
     def _attribute_table(self) -> tuple[int, bytes]:
-        """Where the attributes begin, and the entries of all numbers."""
+        """The offset of the attributes, and the entries of all numbers."""
         start = self.superblock.xattr_table
         if start == ABSENT:
             return 0, b""
@@ -129,13 +129,13 @@ class Squashfs:
         return first, self._table(start + XATTR_TABLE.size, count, XATTR_ENTRY.size)
 
     def _ids(self) -> list[int]:
-        """Users and groups by their places in the table."""
+        """Return users and groups in the order of the table."""
         block = self.superblock
         table = self._table(block.id_table, block.ids, OWNER.size)
         return [number for (number,) in OWNER.iter_unpack(table)]
 
     def _table(self, start: int, count: int, size: int) -> bytes:
-        """A table of entries of one size; where its blocks are stands at `start`."""
+        """Return a table of entries of one size; `start` is the offset of its list of blocks."""
         if count == 0:
             return b""
         blocks = -(-count * size // METADATA_BYTES)

@@ -1,4 +1,4 @@
-"""What a stack of squashfs files comes to, as overlayfs would show it."""
+"""The tree of a stack of squashfs files, as overlayfs shows it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPAQUE = (b"trusted.overlay.", b"user.overlay.", b"user.fuseoverlayfs.")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LayerTables:
-    """What inodes of a squashfs name by numbers: owners and sets of extended attributes.
+    """Tables of a squashfs that inodes refer to by number: owners and extended attributes.
 
     `number` is its place in the stack.
     """
@@ -35,7 +35,7 @@ class LayerTables:
     attributes: Callable[[int], Attributes] | None = None
 
     def owner(self, place: int) -> int:
-        """A user or a group."""
+        """Return a user or a group."""
         if place >= len(self.owners):
             raise BadSquashfs("is damaged: an owner that is not there")
         return self.owners[place]
@@ -58,14 +58,14 @@ class TreeNode(Protocol):
     def inode(self) -> Inode: ...
 
     def names(self) -> Mapping[bytes, TreeNode]:
-        """What is in it, by name, if it is a directory."""
+        """Return the nodes of a directory by name."""
 
 
 def stacked(layers: Sequence[Squashfs]) -> TreeNode:
-    """The root of the tree, which can be walked once; raises `BadSquashfs`.
+    """Return the root of the tree, which can be walked once; raise `BadSquashfs`.
 
-    A directory over a directory adds to it and gives it its owner, mode, time and attributes;
-    anything else takes the place of what was there, and a whiteout leaves nothing.
+    A directory over a directory adds its names, and gives it owner, mode, time and attributes. Any
+    other node replaces the node below it; a whiteout removes it.
     """
     root: _Found | None = None
     for number, squashfs in enumerate(layers):
@@ -76,7 +76,7 @@ def stacked(layers: Sequence[Squashfs]) -> TreeNode:
 
 
 def below(root: TreeNode) -> Iterator[TreeNode]:
-    """All that is no directory; a file as often as it has names."""
+    """Yield all nodes that are no directories; a file once for each of its names."""
     directories = [root]
     while directories:
         for node in directories.pop().names().values():
@@ -97,7 +97,7 @@ class _Reading:
         self._left = min(_NAMES_OF_AN_INODE * squashfs.superblock.inodes, _MOST_NAMES)
 
     def names(self, inode: Inode) -> Iterator[DirectoryEntry]:
-        """What the layer has in a directory."""
+        """Yield the layer's entries of a directory."""
         # Else a directory could be in itself.
         if inode.number in self._seen:
             raise BadSquashfs("is damaged: a directory is in two places")
@@ -110,7 +110,7 @@ class _Reading:
             yield entry
 
     def _refuse_opaque(self, inode: Inode) -> None:
-        """Our layers have none; what others write, the caller can unpack and merge."""
+        """Raise for an opaque directory, which only foreign layers have."""
         if any(name.startswith(_OPAQUE) for name, _ in self.layer.attributes_of(inode)):
             raise ForeignSquashfs("has notes of an overlay driver")
 

@@ -91,7 +91,7 @@ class Superblock:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Raises `BadSquashfs` for what is no squashfs 4.0."""
+        """Parse the superblock; raise `BadSquashfs` if it is no squashfs 4.0."""
         if len(data) < SUPERBLOCK_BYTES:
             raise BadSquashfs("is too short")
         found = cls(**dict(zip(cls.__dataclass_fields__, _SUPERBLOCK.unpack(data), strict=True)))
@@ -106,7 +106,7 @@ class Superblock:
 
 
 def little_endian(numbers: array[int]) -> bytes:
-    """Numbers of the size that the array has, as they are written."""
+    """Return the numbers as little-endian bytes, in the array's item size."""
     if sys.byteorder == "big":
         numbers = numbers[:]
         numbers.byteswap()

@@ -31,9 +31,9 @@ def finished(
     start: int,
     links: Mapping[int, int],
 ) -> tuple[Superblock, bytes]:
-    """The tables of a tree whose data is written, from `start` on, in the order of mksquashfs.
+    """Return the superblock and the tables of a tree whose data is written, from `start` on.
 
-    `like` says how it is compressed; `moved` is where the data is, by the number of the layer;
+    `like` names the compression; `moved` has the data's new position by the number of the layer;
     `links` is as for `TreeWriter`.
     """
     tree = TreeWriter(codec(like.compressor), moved, links)

@@ -42,7 +42,7 @@ class _Written(NamedTuple):
 
 
 def identity(node: TreeNode, inode: Inode) -> int:
-    """The same for all names of a file."""
+    """Return a number that all names of a file share."""
     return node.layer.number << 32 | inode.number
 
 
@@ -87,7 +87,7 @@ class TreeWriter:
         return self._put(name, inode, inodes.pack_directory(inode, listed, *numbers, index))
 
     def _file(self, name: bytes, node: TreeNode) -> _Written:
-        """A file, or another name of one that was written."""
+        """Write a file, or another name of a written one."""
         inode = node.inode()
         if inode.links == 1:
             return self._new(name, node, inode, 1)
@@ -104,7 +104,7 @@ class TreeWriter:
         return self._put(name, changed, inodes.pack(changed, links))
 
     def _numbered(self) -> int:
-        """The number of the next inode."""
+        """Return the number of the next inode."""
         self.references.append(0)
         return len(self.references)
 
@@ -115,7 +115,7 @@ class TreeWriter:
         return _Written(name, reference, inode.number, inode.kind)
 
     def _changed(self, node: TreeNode, inode: Inode, number: int) -> Inode:
-        """The inode with the numbers and places that it has in the joined squashfs."""
+        """Return the inode with the numbers and positions of the joined squashfs."""
         span = inode.span and self._moved[node.layer.number].span(inode.span)
         return inode._replace(
             number=number,

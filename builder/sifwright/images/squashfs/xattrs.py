@@ -79,7 +79,7 @@ class XattrTable:
         return self._numbers.setdefault(attributes, len(self._numbers))
 
     def packed(self, start: int, codec: Codec) -> tuple[bytes, int]:
-        """The table as it is written at a place in the file, and the place by which it is found."""
+        """Return the table for an offset of the file, and the offset by which it is found."""
         if not self._numbers:
             return b"", ABSENT
         values, entries = MetadataWriter(codec), bytearray()

@@ -19,7 +19,7 @@ __all__ = ["Native", "modulefile"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Native:
-    """What the module brings. `packages` is a folder below `prefix`."""
+    """Settings of a native module. `packages` is a folder below `prefix`."""
 
     module: str
     prefix: str

@@ -158,7 +158,7 @@ def listener(numbers: list[int]) -> int:
 
 
 def _filter(numbers: list[int]) -> bytes:
-    """The program of the filter."""
+    """Return the program of the filter."""
     others = [one for one in numbers if one != CALLS["statx"]]
     count = len(others)
     lines = [
@@ -177,7 +177,7 @@ def _filter(numbers: list[int]) -> bytes:
 
 
 class Identity(NamedTuple):
-    """What a path is, without its owner: the part of `os.stat_result` of these names."""
+    """The identity of a path without its owner: the fields of `os.stat_result` of these names."""
 
     st_mode: int
     st_nlink: int
@@ -201,7 +201,7 @@ def open_in(root: int, path: bytes, flags: int) -> int:
 
 
 def file_handle(descriptor: int) -> bytes:
-    """What tells a file from a later one with its inode number; nothing where none is known."""
+    """Return a handle that a later file with the same inode number does not have, or b''."""
     handle = ctypes.create_string_buffer(struct.pack("=Ii", _HANDLE_BYTES, 0), 8 + _HANDLE_BYTES)
     mount = ctypes.c_int()
     words = ctypes.byref(handle), ctypes.byref(mount), ctypes.c_int(AT_EMPTY_PATH)

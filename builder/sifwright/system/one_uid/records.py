@@ -1,4 +1,4 @@
-"""Which owners files have in an image, where all of them belong to one user outside."""
+"""The owners of files in an image, if all files belong to one user outside."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Records:
                     file.write(json.dumps([*place, handle.hex(), *owner]) + "\n")
 
     def get(self, status: os.stat_result, handle: Callable[[], bytes]) -> Owner | None:
-        """The owner that was recorded for a file; its handle is asked for if it decides."""
+        """Return the owner that was recorded for a file; its handle is asked for if it decides."""
         found = self._owners.get((status.st_dev, status.st_ino))
         return found[1] if found and found[0] == handle() else None
 
@@ -71,7 +71,7 @@ class Records:
                     self._inherit(entry.path, group)
 
     def _setgid(self, tree: str) -> Iterator[tuple[str, int]]:
-        """The folders whose group goes on to what is made in them, from the top."""
+        """Yield the folders whose group goes on to what is made in them, from the top."""
         if not any(owner[1] for _, owner in self._owners.values()):
             return
         for folder, _, _ in os.walk(tree):

@@ -82,13 +82,13 @@ class Target:
         return kernel.memory(self._pid, self._address, _PATH_MAX).partition(b"\0")[0]
 
     def _below_root(self, link: str) -> bytes:
-        """The path of a folder in the root of the process, of which /proc shows another one."""
+        """Return a folder's path in the root of the process; /proc shows another path."""
         here = os.fsencode(Path(link).readlink())
         root = os.fsencode(Path(f"/proc/{self._pid}/root").readlink())
         return here.removeprefix(root.rstrip(b"/")) if root != b"/" else here
 
     def handle(self) -> bytes:
-        """What tells the file from a later one with the same inode number."""
+        """Return a handle that a later file with the same inode number does not have."""
         return kernel.file_handle(self._descriptor)
 
     def own(self) -> None:
@@ -116,6 +116,6 @@ class Target:
 
 
 def _int(word: int) -> int:
-    """The `int` in a register."""
+    """Return the `int` in a register."""
     (number,) = _SIGNED.unpack(_UNSIGNED.pack(word & 0xFFFFFFFF))
     return int(number)
