@@ -1,4 +1,4 @@
-"""What a base layer's header says of where it starts from, and what an image starts."""
+"""The header lines of a base layer, and the program that an image starts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Bootstrap:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageStart:
-    """What an image starts: the words of ENTRYPOINT and CMD in `workdir`, or a whole script."""
+    """The program of an image: words of ENTRYPOINT and CMD in `workdir`, or a whole script."""
 
     entrypoint: tuple[str, ...] = ()
     cmd: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class ImageStart:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BaseInspection:
-    """`option` names an image; what is known or found of it is a row of `table`.
+    """The option that names the base image, and the `table` with a row for that image.
 
     `must_match` are options that a user may state, if the row has the same value. `provides`: words
     that the layer provides only if the column of the row is not empty.

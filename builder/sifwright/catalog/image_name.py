@@ -1,4 +1,4 @@
-"""How an image is named that somebody else made: where it is kept, and its name there."""
+"""Names of base images: the kind of store (registry, archive, engine) and the name there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOCAL = ("oci-archive", "docker-archive", "oci", DAEMON)
 
 
 def split(text: str) -> tuple[str, str]:
-    """The kind and the name: `oci-archive:x.tar` is of kind oci-archive, a bare name of docker."""
+    """Return kind and name: `oci-archive:x.tar` has kind oci-archive, a bare name docker."""
     if text.startswith(f"{REGISTRY}://"):
         return REGISTRY, text.removeprefix(f"{REGISTRY}://")
     kind, colon, name = text.partition(":")

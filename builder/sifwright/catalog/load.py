@@ -1,4 +1,4 @@
-"""Load everything under `defs/`, or say everything that is wrong with it at once."""
+"""Load everything below `defs/`, or report all mistakes at once."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class _CatalogReader:
     included: list[tuple[str, tuple[LayerFile, ...]]] = field(default_factory=list)
 
     def location(self, file: str, path: yaml_file.Path) -> str:
-        """The file below `defs` and line of a value, as a message begins."""
+        """Return file and line of a value, as a message begins; `file` is below `defs`."""
         return f"{self.name(self.defs / file)}:{self.lines[file].get(path, 1)}"
 
     def name(self, path: Path) -> str:
-        """The path as a user of a checkout would type it."""
+        """Return the path as a user of a checkout would type it."""
         try:
             return str(path.relative_to(self.defs.parent))
         except ValueError:
@@ -96,7 +96,7 @@ class _CatalogReader:
         return None
 
     def leads_out(self, path: Path) -> bool:
-        """Whether a link stands on the way to a file: what it leads to is not ours to read."""
+        """Return whether the path has a link in it, which could lead to other people's files."""
         top = self.defs if path.is_relative_to(self.defs) else self.project
         return Path(os.path.realpath(path)) != Path(os.path.realpath(top), path.relative_to(top))
 
@@ -116,7 +116,7 @@ class _CatalogReader:
         return document.data if self.is_sound(document, kind, path, data) else None
 
     def is_sound(self, document: yaml_file.Document, kind: str, path: Path, data: bytes) -> bool:
-        """Whether it fits the schema; what does not is a problem."""
+        """Return whether the document fits the schema, and keep the problems if it does not."""
         if self.sound.has(data, kind):
             return True
         problems = list(schema.check(document, kind, self.name(path)))
@@ -167,7 +167,7 @@ class _CatalogReader:
         )
 
     def test(self, folder: Path, shared: str) -> str:
-        """The layer's test.sh, or that of the layer whose test it shares."""
+        """Return the layer's test.sh, or that of the layer whose test it shares."""
         own = folder / "test.sh"
         if shared and os.path.lexists(own):
             self.add(own, f"the header names the test of '{shared}'", "Keep one of the two.")

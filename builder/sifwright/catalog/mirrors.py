@@ -1,4 +1,4 @@
-"""The mirrors file: where a site without the internet finds what images are built from.
+"""The mirrors file: for sites without internet, other addresses for all downloads.
 
 One file for everything that is downloaded, named by SIFWRIGHT_MIRRORS; see docs/how-to/mirrors.md.
 """
@@ -48,7 +48,7 @@ class MirrorRule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mirrors:
-    """What the file says. A folder of this machine is a file:// target."""
+    """The rules of the mirrors file. A folder of this machine is a file:// target."""
 
     rules: tuple[MirrorRule, ...] = ()
     pip: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Mirrors:
         return tuple(rule for rule in self.rules if rule.kind in kinds)
 
     def redirect(self, address: str, *kinds: str) -> str:
-        """Where an address of these kinds is found; of several rules the longest one decides."""
+        """Return the redirected address; the longest rule that fits decides."""
         return redirect(self.of(*kinds), address)
 
 
@@ -74,12 +74,12 @@ def _lies_below(address: str, source: str) -> bool:
 
 
 def local_path(address: str) -> Path | None:
-    """The place on this machine that an address names, if it does."""
+    """Return the path on this machine that an address names, or None."""
     return Path(address.removeprefix("file://")) if address.startswith("file:///") else None
 
 
 def git_config(rules: Iterable[MirrorRule]) -> Iterator[tuple[str, str]]:
-    """Git's own settings for the rules, as (key, value).
+    """Yield git's settings for the rules, as (key, value).
 
     It compares letters, not names: with a slash at the end, github.com is not github.company.com.
     A login is a header: git puts addresses into the arguments of its helpers.
@@ -139,7 +139,7 @@ def _document(path: Path) -> yaml_file.Document:
 
 
 def _bare(address: str) -> str:
-    """Without a slash at the end: what a rule fits is decided by where names end."""
+    """Remove a slash at the end: a rule fits where names end."""
     return address.rstrip("/")
 
 
@@ -150,7 +150,10 @@ def _target(kind: str, text: str, file: Path) -> str:
 
 
 def _place(text: str, file: Path) -> Path:
-    """A folder of this machine; `./` is beside the mirrors file, which may travel with it."""
+    """Return a folder of this machine.
+
+    `./` is beside the mirrors file, which may travel with it.
+    """
     path = Path(text).expanduser()
     return Path(os.path.normpath(file.absolute().parent / path))
 
@@ -175,7 +178,7 @@ def _problems(rule: MirrorRule, earlier: list[MirrorRule], where: str) -> Iterat
 
 
 def _pip(data: Mapping[str, Any], file: Path) -> dict[str, str]:
-    """The settings as text, with folders beside the mirrors file written out."""
+    """Return the settings as text, with folders beside the mirrors file written out."""
     return {key: " ".join(_pip_words(str(value), file)) for key, value in data.items()}
 
 

@@ -94,7 +94,7 @@ class VersionRule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EnvRule:
-    """How a layer changes one environment variable, for later steps and in the image."""
+    """A change of one environment variable by a layer, for later steps and in the image."""
 
     name: str
     action: Literal["set", "default", "prepend", "append"]
@@ -127,9 +127,9 @@ class Pin:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
-    """What a layer builds from. In `url` and `ref`, `{version}` stands for the value of `option`.
+    """A source of a layer. In `url` and `ref`, `{version}` stands for the value of `option`.
 
-    `url` is a package's name where the kind is pip. `branch`: the ref is one, and moves.
+    `url` is the name of a package if the kind is pip. `branch`: the ref is a branch, which moves.
     `when`: an option that must be on for the source to be needed.
     """
 
@@ -155,7 +155,7 @@ class LayerFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Requirement:
-    """What a layer before must provide, at the sites that `suits` names; without it, at all."""
+    """A word that an earlier layer must provide, at the sites that `suits` names (default: all)."""
 
     name: str
     suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -247,5 +247,5 @@ class Value:
 
     @property
     def text(self) -> str:
-        """The value as a script sees it."""
+        """Return the value as a script sees it."""
         return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)

@@ -1,4 +1,4 @@
-"""Option values: which ones a layer takes, wherever they come from."""
+"""Option values: check those of files and of the command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def variable(option: str) -> str:
-    """The environment variable that carries an option to a layer's scripts."""
+    """Return the environment variable that carries an option to a layer's scripts."""
     return "OPT_" + option.upper().replace("-", "_")
 
 

@@ -140,7 +140,7 @@ def _values(group: dict[str, Any]) -> dict[str, str]:
 
 
 def _reasons(group: dict[str, Any], short: str) -> dict[str, Reason]:
-    """Those that are given; a text instead of a mapping stands for the key `short`."""
+    """Return the reasons that are given; a text without mapping is the value of the key `short`."""
     mappings = {
         name: given if isinstance(given, dict) else {short: given} for name, given in group.items()
     }

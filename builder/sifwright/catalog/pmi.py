@@ -43,7 +43,7 @@ class ImageMpi:
 
 
 def of_facts(facts: Mapping[str, str], source: str) -> ImageMpi:
-    """The MPI that the facts of a plan tell of."""
+    """Return the MPI that the facts of a plan name."""
     name = facts.get("mpi", "")
     return ImageMpi(
         name=name,
@@ -54,13 +54,13 @@ def of_facts(facts: Mapping[str, str], source: str) -> ImageMpi:
 
 
 def family(texts: tuple[str, ...]) -> str:
-    """The MPI that an inspection found, as in 'Open MPI 5.0.8'; of several, nobody knows which."""
+    """Return the row name of the inspected MPI ('Open MPI 5.0.8'); unknown if there are several."""
     names = {key for key, title in NAMES.items() for text in texts if text.startswith(title)}
     return "" if not texts else names.pop() if len(names) == 1 else UNKNOWN
 
 
 def found(texts: tuple[str, ...], table: Table, source: str) -> ImageMpi:
-    """The same with what it speaks, by the table 'mpi' of versions.yaml."""
+    """Return the inspected MPI with its PMIs from the table 'mpi' of versions.yaml."""
     name = family(texts)
     version = texts[0].removeprefix(NAMES.get(name, "")).strip() if len(texts) == 1 else ""
     pmi = " ".join(table.get(name, {}).get("pmi", ())).split()
@@ -68,13 +68,13 @@ def found(texts: tuple[str, ...], table: Table, source: str) -> ImageMpi:
 
 
 def offered(site: Site, launcher: str) -> tuple[str, ...]:
-    """What a launcher of the site speaks, by the names of its own; none if that is not known."""
+    """Return the PMIs of a launcher at the site, by the launcher's own names, if they are known."""
     options = site.launch.get(launcher)
     return options.pmi if options and options.pmi else _USUAL.get(launcher, ())
 
 
 def common(names: tuple[str, ...], mpi: ImageMpi) -> Iterator[str]:
-    """Yield those of a launcher's names that the MPI understands."""
+    """Yield the PMI names of a launcher that the MPI understands."""
     for name in names:
         plain = name.partition("_v")[0]  # pmix_v4: the plugin for one version of PMIx
         if set(_SPEAKS.get(plain, (plain,))) & set(mpi.pmi):

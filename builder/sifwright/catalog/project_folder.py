@@ -1,4 +1,4 @@
-"""Where `defs/` and `runscripts/` are: of a checkout, else with the package."""
+"""The folder with `defs/` and `runscripts/`: of a checkout, or of the installed package."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def project_folder(explicit: str = "") -> Path:
-    """The folder that holds `defs/` and `runscripts/`.
+    """Return the folder that holds `defs/` and `runscripts/`.
 
-    An explicit folder wins; then the current folder or one above it, so that a copy of a checkout
-    is used where it lies; then the checkout or wheel this package runs from.
+    The order is: an explicit folder, the current folder or one above it, the checkout or wheel of
+    this package. So a copy of a checkout is used where it lies.
     """
     if explicit:
         if _is_project(Path(explicit)):

@@ -1,4 +1,4 @@
-"""Check what only shows when all files are read: names that refer to each other, and values."""
+"""Check references between files, and option values: all files must be read for it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _reference_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
 
 
 def _order_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
-    """A default may follow an option that is decided before it, that is, one further up."""
+    """Yield defaults that follow a later option: options are decided in their order."""
     known: set[str] = set()
     for option in layer.options.values():
         for name in _names(option.derived) if option.derived is not None else ():
@@ -137,7 +137,7 @@ def _origins(layer: Layer) -> Iterator[tuple[Path, Origin]]:
 
 
 def _names(origin: Origin) -> list[str]:
-    """The options that an origin names."""
+    """Return the options that an origin names."""
     references = (origin.row, origin.column) if isinstance(origin, TableCell) else (origin,)
     return [r.removeprefix("option.") for r in references if r.startswith("option.")]
 

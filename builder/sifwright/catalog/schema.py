@@ -1,4 +1,4 @@
-"""Check a YAML document against its JSON Schema and say every mistake in a person's words."""
+"""Check a YAML document against its JSON Schema, and report each mistake in plain words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REGEX_FAULTS = (re.error, OverflowError, RecursionError, Warning)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The closest known word as a question, then the list as far as it fits a line or two."""
+    """Return the closest known word as a question, then the known words as far as they fit."""
     known = list(dict.fromkeys(known))
     if not known:
         return "There are none."
@@ -49,7 +49,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def check(document: Document, kind: str, file: str) -> Iterator[Problem]:
-    """Yield the findings in the order of the file; of a file full of them, the first."""
+    """Yield the first findings, in the order of the file."""
     errors = islice(_validator(kind).iter_errors(document.data), MAX_FINDINGS)
     findings = [finding for error in errors for finding in _explain(error, document)]
     for line, message, fix in sorted(dict.fromkeys(findings))[:MAX_FINDINGS]:
@@ -68,7 +68,7 @@ def _validator(kind: str) -> Draft202012Validator:
 
 
 def text(kind: str) -> str:
-    """The schema of such files."""
+    """Return the schema of a kind of file."""
     return resources.files("sifwright").joinpath("catalog", "schemas", f"{kind}.json").read_text()
 
 
@@ -85,7 +85,7 @@ def _line(document: Document, path: Path) -> int:
 
 
 def _path(error: ValidationError) -> Path:
-    """Where the error is; of a key that breaks a rule for keys, the key."""
+    """Return the path of the error; for a rule about keys, that of the key."""
     path: Path = tuple(error.absolute_path)
     of_key = "propertyNames" in error.absolute_schema_path and isinstance(error.instance, str)
     return (*path, str(error.instance)) if of_key else path
@@ -106,7 +106,7 @@ def _explain(error: ValidationError, document: Document) -> Iterator[tuple[int, 
 
 
 def _inside(error: ValidationError) -> list[ValidationError]:
-    """Of a value that fits none of several forms: what is wrong inside the form it has."""
+    """Return the errors inside the form that a value has, if it fits none of several forms."""
     if error.validator != "anyOf":
         return []
     return [e for e in error.context if e.validator != "type" or e.relative_path]
@@ -126,7 +126,7 @@ def _name(path: Path) -> str:
 
 
 def _words(error: ValidationError, text: str) -> tuple[str, str]:
-    """What is wrong and how to mend it, for the rules our schemas use."""
+    """Return what is wrong and how to mend it, for the rules that our schemas use."""
     rule, instance = str(error.validator), cast("Any", error.instance)
     wanted: Any = error.validator_value
     if rule == "anyOf":
@@ -150,7 +150,7 @@ def _type_names(error: ValidationError) -> list[str]:
 
 
 def _form(error: ValidationError) -> str:
-    """What a text must look like: by examples, where the schema has some."""
+    """Return the form of a text, by examples if the schema has some."""
     rules: Any = error.schema
     if examples := rules.get("examples"):
         return f"For example: {', '.join(examples)}"
@@ -169,7 +169,7 @@ def _rarer_words(error: ValidationError) -> tuple[str, str]:
 
 
 def _words_about_keys(error: ValidationError) -> tuple[str, str]:
-    """What is wrong and how to mend it, for the rules about keys that go together."""
+    """Return what is wrong and how to mend it, for rules about keys that go together."""
     rule = str(error.validator)
     if rule == "dependentRequired":
         return error.message.replace("is a dependency of", "is missing, needed by"), "Add it."

@@ -1,6 +1,6 @@
-"""Which files were found to fit their schemas: the same bytes need not be looked at again.
+"""A cache of the files that fit their schemas: the same bytes are not checked again.
 
-That is most of what it takes to read `defs/`, and every command reads them.
+The check is most of the time that reading `defs/` takes, and every command reads them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _KEPT = 2000
 
 
 class SchemaCache:
-    """What is known of earlier commands and of this one."""
+    """The checked files of earlier commands and of this one."""
 
     def __init__(self) -> None:
         self._known = fact_cache.read(_FILE)
@@ -32,7 +32,7 @@ class SchemaCache:
         self._found[_key(data, kind)] = 1
 
     def remember(self) -> None:
-        """For the next command."""
+        """Save the checked files for the next command."""
         if self._found:
             newest = list(self._known.items())[-_KEPT:]
             fact_cache.write(_FILE, {**dict(newest), **self._found})

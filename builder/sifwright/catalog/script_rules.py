@@ -1,4 +1,4 @@
-"""Refuse scripts and values that a definition file would not carry unharmed."""
+"""Refuse scripts and values that a definition file cannot carry."""
 
 from __future__ import annotations
 

@@ -51,10 +51,10 @@ class Modules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobFacts:
-    """What the scheduler asks of a job; `time` is the default wall time, HH:MM:SS.
+    """The scheduler's demands on a job; `time` is the default wall time, HH:MM:SS.
 
-    A directive that is True has no value. Where `task_directives` is false, only the launcher may
-    be given numbers of tasks and CPUs.
+    A directive that is True has no value. If `task_directives` is false, only the launcher may be
+    given numbers of tasks and CPUs.
     """
 
     needs_account: bool = False
@@ -68,7 +68,7 @@ class JobFacts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LauncherOptions:
-    """Words a site wants on its launcher's command line, or why to `avoid` the launcher.
+    """The site's words on its launcher's command line, or why to `avoid` the launcher.
 
     `pmi` is what the launcher speaks with the MPI of the ranks; of srun, the names of its plugins.
     """
@@ -82,7 +82,7 @@ class LauncherOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reason:
-    """Why a variable has its value, or has none, and who says so; `despite` which rules of lint."""
+    """The reason of a variable and its source; `despite` names the lint rules that it answers."""
 
     why: str = ""
     source: str = ""
@@ -104,18 +104,18 @@ class Environment:
 
     @property
     def groups(self) -> dict[str, Mapping[str, str]]:
-        """The variables by group, as the site's file calls the groups."""
+        """Return the variables by group, as the site's file calls the groups."""
         several = self.several_nodes
         return {"always": self.always, "one-node": self.one_node, "several-nodes": several}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HostMpi:
-    """What a container needs for the site's own MPI in place of the image's.
+    """Settings that bring the site's own MPI into a container in place of the image's.
 
-    `library_path` comes first in its search path; `libraries` are single files of the host, which
-    come last. `binds` and `environment` are further ones, for these containers only. `libfabric` is
-    the version that comes with it, if not that of the site.
+    `library_path` comes first in the search path; `libraries` are single files of the host, which
+    come last. `binds` and `environment` are for these containers only. `libfabric` is the version
+    that comes with the MPI, if it is not the site's.
     """
 
     source: str
@@ -139,9 +139,9 @@ class Driver:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Builds:
-    """Where users of a site may build images, who says so, and with which ids.
+    """The site's answer to builds by users: where they may run, who says so, and with which ids.
 
-    `ids` is empty where the site's documentation does not say.
+    `ids` is empty if the site's documentation does not say.
     """
 
     where: Literal["login", "batch", "elsewhere"]
@@ -210,7 +210,7 @@ class Site:
 
     @property
     def pmi(self) -> str:
-        """Which PMI an image's MPI should speak: pmix where a launcher does, pmi1, or unknown."""
+        """Return the PMI that an image's MPI should speak: pmix, pmi1 or unknown."""
         names = {name for launcher in self.launchers for name in offered(self, launcher)}
         if any(name.startswith("pmix") for name in names):
             return "pmix"
@@ -218,11 +218,11 @@ class Site:
 
     @property
     def launchers(self) -> tuple[str, ...]:
-        """Every launcher of the site, the usual one first."""
+        """Return every launcher of the site, the usual one first."""
         return (self.launcher, *self.other_launchers)
 
     def fact(self, name: str) -> str:
-        """One of `SITE_FACTS`; empty if the site does not say."""
+        """Return one of `SITE_FACTS`; empty if the site does not say."""
         return str(getattr(self, name.replace("-", "_")))
 
 

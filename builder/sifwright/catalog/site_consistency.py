@@ -34,7 +34,7 @@ _ARCH_OF_VENDOR = {"amd": "gfx", "nvidia": "sm_", "cpu": " "}
 
 
 def default_partition(site: Site) -> str:
-    """The directive that says where jobs go; empty if none does."""
+    """Return the directive that names the partition; empty if there is none."""
     return next((key for key in _PARTITION if key in site.job.directives), "")
 
 
@@ -67,7 +67,7 @@ def _launchers(site: Site, locate: Locate) -> Iterator[Problem]:
 
 
 def _partition(site: Site, locate: Locate) -> Iterator[Problem]:
-    """A partition and a quality of service must be in the site's list, if there is a list."""
+    """Yield a partition or quality of service that is not in the site's list."""
     lists = ((default_partition(site), "partitions", site.partitions), ("qos", "qos", site.qos))
     for key, listed, known in lists:
         name = site.job.directives.get(key, "")
@@ -106,7 +106,7 @@ def _node(site: Site, locate: Locate) -> Iterator[Problem]:
 
 
 def _masks(site: Site, locate: Locate) -> Iterator[Problem]:
-    """Two tasks on one CPU halve each other's speed, and nobody notices."""
+    """Yield masks that share CPUs: two tasks on one CPU run at half their speed."""
     taken = 0
     for number, text in enumerate(site.node.cpu_masks):
         if int(text, 16) & taken:
@@ -147,7 +147,7 @@ def _environment(site: Site, locate: Locate) -> Iterator[Problem]:
 
 
 def _despite(site: Site, locate: Locate) -> Iterator[Problem]:
-    """A reason answers the warnings that it names."""
+    """Yield answers to lint rules (`despite`) that give no reason."""
     for path, reason in _reasons(site):
         where = locate((*path, "despite"))
         if reason.despite and not reason.why:
@@ -156,7 +156,7 @@ def _despite(site: Site, locate: Locate) -> Iterator[Problem]:
 
 
 def _reasons(site: Site) -> Iterator[tuple[Path, Reason]]:
-    """The reason of every variable that has one, and where it stands."""
+    """Yield the path and the reason of every variable that has one."""
     by_path: dict[Path, Mapping[str, Reason]] = {
         ("environment", group): reasons for group, reasons in site.environment.reasons.items()
     }
@@ -187,7 +187,7 @@ def _mpi(site: Site, locate: Locate) -> Iterator[Problem]:
 
 
 def _builds(site: Site, locate: Locate) -> Iterator[Problem]:
-    """A site without builds has no ids for them, and one with builds has some."""
+    """Yield a contradiction between the place of builds and their ids."""
     builds = site.builds
     if builds and builds.ids and (builds.where == "elsewhere") != (builds.ids == "none"):
         message = f"builds.ids: '{builds.ids}' does not go with where: {builds.where}"
@@ -196,7 +196,7 @@ def _builds(site: Site, locate: Locate) -> Iterator[Problem]:
 
 
 def _engine(site: Site, locate: Locate) -> Iterator[Problem]:
-    """A SIF that the site's engine does not open, or opens without its overlays."""
+    """Yield a SIF form that the site's engine cannot open, or opens without its overlays."""
     engine = f"{site.container_product} {site.container_version}".rstrip()
     if site.container_product == "singularity-ce" and site.layout == "layered":
         message = f"sif.layout: {engine} leaves out the overlays of a SIF in user namespaces"
@@ -209,7 +209,7 @@ def _engine(site: Site, locate: Locate) -> Iterator[Problem]:
 
 
 def _opens_no_zstd(site: Site) -> bool:
-    """SingularityCE up to 4.5.1 (tried), and Apptainer by its version."""
+    """Return whether it is SingularityCE up to 4.5.1 (tried) or an Apptainer before 1.4.0."""
     version = site.container_version
     is_old = bool(version) and Version(version) < _TAKES_ZSTD
     return site.container_product == "singularity-ce" or is_old

@@ -16,7 +16,7 @@ FILE = "site-environment"
 
 
 def text(site: Site) -> str:
-    """Sections of NAME=VALUE lines, the value verbatim: no quotes, no expansion."""
+    """Render sections of NAME=VALUE lines, the values verbatim: no quotes, no expansion."""
     lines = [
         f"# Site {site.name}. NAME=VALUE, each set only if unset; sections: which launches.",
         *_section("always", always(site)),
@@ -27,7 +27,7 @@ def text(site: Site) -> str:
 
 
 def variables(site: Site, nodes: int) -> dict[str, str]:
-    """What applies to a launch on that many nodes; an earlier section wins, as in the file."""
+    """Return the variables of launches on that many nodes; an earlier section wins."""
     several = site.environment.several_nodes if nodes > 1 else site.environment.one_node
     return {**several, **always(site)}
 

@@ -1,4 +1,4 @@
-"""Read YAML strictly: no duplicate keys, aliases or tags, and the place of every value kept.
+"""Read YAML strictly: no duplicate keys, aliases or tags, and the line of every value kept.
 
 Built on PyYAML's event stream rather than its object graph: nothing recurses, so a hostile file
 can neither overflow the stack nor blow up through aliases, and the text of a scalar (``2.10``,
@@ -181,7 +181,7 @@ def _feed_all(builder: _Builder, text: str) -> None:
 
 
 def _line(event: events.Event) -> int:
-    """The line an event starts in, from 1; PyYAML counts from 0."""
+    """Return the line in which an event starts, from 1; PyYAML counts from 0."""
     return event.start_mark.line + 1 if event.start_mark else 1
 
 

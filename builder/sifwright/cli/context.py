@@ -1,4 +1,4 @@
-"""What the command line names: the definitions, a plan of them, and where its image goes."""
+"""Objects that a command line names: the catalog, a plan, and the folder of its image."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def load(arguments: Namespace) -> Catalog:
 
 
 def definitions(arguments: Namespace) -> Catalog:
-    """What the project has, before anything is looked at."""
+    """Load the catalog of the project, and warn of old keys."""
     project = project_folder(arguments.project)
     loaded = load_catalog(project / "defs", project)
     for warning in loaded.warnings:
@@ -52,7 +52,7 @@ def definitions(arguments: Namespace) -> Catalog:
 
 
 def with_image(catalog: Catalog, arguments: Namespace, *names: str) -> Catalog:
-    """The definitions with what is in the image that a plan starts from, if a plan is made.
+    """Return the catalog with the facts of the base image, if a plan is made.
 
     `names` are those of the site and the image, unless the arguments have them.
     """
@@ -65,13 +65,13 @@ def with_image(catalog: Catalog, arguments: Namespace, *names: str) -> Catalog:
 
 
 def _progress(arguments: Namespace) -> Progress:
-    """Of commands that build nothing: what they print is the answer."""
+    """Return no progress for commands that build nothing: their output is the answer."""
     building = all(hasattr(arguments, name) for name in ("quiet", "json", "verbose"))
     return progress_of(arguments) if building else QuietProgress()
 
 
 def with_extension(catalog: Catalog, arguments: Namespace, site: str, image: str = "") -> Catalog:
-    """The definitions with the image that is named, if 'sifwright extend' has made it."""
+    """Return the catalog with the named image, if 'sifwright extend' has made it."""
     image = image or getattr(arguments, "image", "")
     # Of some commands it is a file.
     folders = {Path(getattr(arguments, "output", "") or _BUILD), Path(_BUILD)}
@@ -98,7 +98,7 @@ def output_at(arguments: Namespace, site: str, image: str) -> ImageFolder:
 
 
 def built(arguments: Namespace, plan: Plan) -> ImageFolder:
-    """The folder of an image that was built; an error if it was not."""
+    """Return the folder of a built image; raises `UsageError` if there is no image."""
     output = output_of(arguments, plan)
     if not output.link.exists():
         raise UsageError.of(

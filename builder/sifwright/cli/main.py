@@ -63,13 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stopped(command: str) -> str:
-    """What a stopped command left; only some make images."""
+    """Return the message of a stopped command; only some make images."""
     unchanged = "; the image that stood there before is unchanged"
     return f"stopped{unchanged}" if command in _BUILDS else "stopped"
 
 
 def _machine_error(error: OSError, *, has_output: bool) -> SifwrightError:
-    """A full disk, a missing permission: the machine's, not the user's, and no traceback."""
+    """Turn a full disk or a missing permission into an error of the machine."""
     elsewhere = "choose another folder with --output" if has_output else "name another place"
     return MachineError.of(
         error.strerror or str(error),

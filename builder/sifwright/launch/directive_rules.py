@@ -92,7 +92,7 @@ def _without_scheduler(site: Site, request: JobRequest) -> Iterator[Problem]:
 
 
 def _options(site: Site, request: JobRequest) -> Iterator[Problem]:
-    """Options that this scheduler has no directive for, or values that no directive can carry."""
+    """Yield options without a directive of this scheduler, and values that none can carry."""
     for field, value in _asked(request).items():
         if field not in OPTIONS[site.scheduler]:
             message = f"{_SCHEDULERS[site.scheduler]}, the scheduler of '{site.name}', has none"
@@ -116,7 +116,7 @@ def _forms(site: Site, request: JobRequest) -> Iterator[Problem]:
 
 
 def _listed(site: Site, request: JobRequest) -> Iterator[Problem]:
-    """Partitions and qualities of service must be the site's, where its file lists them."""
+    """Yield partitions and qualities of service that are not in the site's list."""
     lists = {"partition": ("partitions", site.partitions), "qos": ("qos", site.qos)}
     for field, (key, known) in lists.items():
         name = OPTIONS[site.scheduler].get(field, "")
@@ -129,7 +129,7 @@ def _listed(site: Site, request: JobRequest) -> Iterator[Problem]:
 
 
 def _constraint(site: Site, request: JobRequest) -> Iterator[Problem]:
-    """A constraint with alternatives cannot be joined to the site's own by '&'."""
+    """Yield a constraint with alternatives, which '&' cannot join to the site's own."""
     name = OPTIONS[site.scheduler].get("constraint", "")
     of_site, value = str(site.job.directives.get(name, "")), request.constraint
     if value and of_site and of_site not in value and re.search(r"[|*()\[\],]", value):

@@ -54,7 +54,7 @@ class Directive:
 
     @property
     def key(self) -> str:
-        """What the directive sets; some names stand for many settings."""
+        """Return the setting that the directive changes; some names stand for many settings."""
         return f"{self.name} {self.value.partition('=')[0]}" if self.name in _MANY else self.name
 
 
@@ -108,7 +108,7 @@ def _options(site: Site, request: JobRequest) -> Iterator[Directive]:
 
 
 def _joined(of_site: str, value: str) -> str:
-    """Return a constraint that keeps the site's own, without which jobs get other nodes."""
+    """Return a constraint that keeps the site's own, so that jobs get the same nodes."""
     return value if not of_site or of_site in value else f"{of_site}&{value}"
 
 

@@ -1,4 +1,4 @@
-"""Decide a job: how many tasks are started on how many nodes, by whom and with what."""
+"""Decide a job: the number of tasks and nodes, the launcher, and the image or environment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PYTHON_OPTIONS = "bBdEhiIOPqsSuvVxW:X:c:m:"  # those with a value have a colon 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobRequest:
-    """What is asked of a job; what is empty or None, the site decides.
+    """The options of a job; the site decides those that are empty or None.
 
     `arguments` are the Python script and its arguments, in which each rank replaces `$NAME` if
     `expand_variables` is set. `ranks_per_node` counts what joins the
@@ -89,13 +89,13 @@ class Job:
 
     @property
     def binds(self) -> tuple[str, ...]:
-        """What is bound into the container where the job finds it."""
+        """Return the binds of the container; the job makes those whose source exists."""
         host = self.site.host_mpi if self.request.host_mpi else None
         return self.site.binds + (host.binds if host else ())
 
     @property
     def whole_node(self) -> bool:
-        """Whether a task has its node to itself, rather than one GPU and its CPUs."""
+        """Return whether a task has its node to itself, rather than one GPU and its CPUs."""
         return self.tasks == 1 and self.gpus != 1
 
 
@@ -113,7 +113,7 @@ def decide_job(site: Site, request: JobRequest) -> Job:
 
 
 def arrange_job(site: Site, request: JobRequest) -> Job:
-    """The same for a request that nobody submits, and that nothing is refused of."""
+    """Fill in what the request leaves to the site, without any check."""
     ranks = request.ranks_per_node or site.node.gpus or 1
     alone = site.launcher == "local" and request.launcher in ("", "local") and ranks > 1
     torchrun = request.launcher == job_rules.TORCHRUN or alone

@@ -59,7 +59,7 @@ def _sif(request: JobRequest) -> Iterator[Problem]:
 
 
 def _job_output(request: JobRequest) -> Iterator[Problem]:
-    """Slurm makes no folder: a job whose output cannot be opened ends without a word."""
+    """Yield a missing folder of output: Slurm makes none and ends the job without a word."""
     folder = Path(request.job_output).parent
     if request.job_output and not folder.is_dir() and not set("%{^") & set(str(folder)):
         fix = f"Make the folder: mkdir -p {folder}; or {_ELSEWHERE}."

@@ -1,4 +1,4 @@
-"""Which MPI a job finds in its image: by the record beside it, by its files, or by its plan."""
+"""The MPI that a job finds in its image: by the record beside it, by its files, or by its plan."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def mpi(catalog: Catalog, site: Site, image: Image, request: JobRequest) -> Imag
 
 
 def of_record(sif: Path) -> ImageMpi | None:
-    """What a build of this release has written beside the image; earlier ones named no PMI.
+    """Return the MPI that the record beside an image names; None without such a record.
 
-    Another image in the same folder, or an earlier one, is not what the record is about.
+    Records of earlier releases name no PMI. A record of another image in the folder does not count.
     """
     try:
         text = (sif.parent / _RECORD).read_bytes()
@@ -71,7 +71,7 @@ def _of_file(catalog: Catalog, site: Site, sif: Path) -> ImageMpi:
 
 
 def _of_site(catalog: Catalog, site: Site) -> pmi.ImageMpi:
-    """Return what srun has to be told for the site's MPI; nothing for Cray's, its own default."""
+    """Return the PMIs that srun needs for the site's MPI; none for Cray's, its own default."""
     texts = (pmi.NAMES[site.mpi],) if site.mpi in pmi.NAMES else ()
     return pmi.found(texts, catalog.versions.get("mpi", {}), f"site '{site.name}'")
 

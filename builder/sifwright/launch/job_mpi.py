@@ -1,4 +1,4 @@
-"""Whether the ranks of a job find each other by MPI, decided before the job is submitted."""
+"""Check before submission that the ranks of a job find each other by MPI."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WITHOUT = f"For a program without MPI: --pmi {NO_MPI}."
 
 
 def plugin(job: Job) -> str:
-    """What srun is told to start ranks with; empty for the default of the site."""
+    """Return the value of srun's --mpi; empty for the default of the site."""
     request, names = job.request, pmi.offered(job.site, job.launcher)
     if job.launcher != "srun" or job.torchrun:
         return ""
@@ -50,7 +50,7 @@ def problems(job: Job) -> Iterator[Problem]:
 
 
 def notes(job: Job) -> Iterator[str]:
-    """Yield what nothing refuses: ranks that MPI may not know, and an MPI that is not known."""
+    """Yield doubts that refuse nothing: ranks unknown to MPI, or an unknown MPI."""
     mpi = job.request.mpi
     if mpi is None or not mpi.name or job.request.pmi == NO_MPI:
         return
@@ -96,7 +96,7 @@ def _nothing_common(job: Job, mpi: ImageMpi, names: tuple[str, ...]) -> Problem:
 
 
 def _fact(job: Job) -> str:
-    """Where it is said, or would be."""
+    """Return the fact that says what the launcher speaks."""
     options = job.site.launch.get(job.launcher)
     if job.launcher == "mpirun" and not (options and options.pmi):
         return "as that of Open MPI"
@@ -104,7 +104,7 @@ def _fact(job: Job) -> str:
 
 
 def _ways(job: Job, mpi: ImageMpi) -> Iterator[str]:
-    """Yield what would start these ranks together."""
+    """Yield options that would start these ranks together."""
     site = job.site
     for launcher in site.launchers:
         if fitting := list(pmi.common(pmi.offered(site, launcher), mpi)):

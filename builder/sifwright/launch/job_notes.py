@@ -1,4 +1,4 @@
-"""What a user should know of a job that nothing refuses."""
+"""Notes for a user about a job that nothing refuses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def notes(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _launcher(job: Job) -> Iterator[str]:
-    """Where the site's own documentation advises against a launcher."""
+    """Yield the advice of the site's own documentation against a launcher."""
     name = TORCHRUN if job.torchrun else job.launcher
     options = job.site.launch.get(name)
     if options and options.avoid:
@@ -52,7 +52,7 @@ def _arguments(job: Job) -> Iterator[str]:
 
 
 def _loaded_image(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
-    """The job takes the image of the shell that submits it; only one that is named is looked at."""
+    """Yield a note if the job takes an image of this shell, which was not inspected."""
     request, sif = job.request, environ.get("SIF", "")
     named = request.sif or request.modules or job.run_in != "container"
     if sif and not named and sif != request.built_sif:
@@ -61,7 +61,7 @@ def _loaded_image(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _submission(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
-    """Variables that sbatch takes over the directives of a script (sbatch(1))."""
+    """Yield variables that sbatch prefers to the directives of a script (sbatch(1))."""
     if job.site.scheduler != "slurm":
         return
     written = {directive.name: directive.value for directive in directives(job)}

@@ -1,4 +1,4 @@
-"""What a site or its scheduler refuses of a job, said before it is submitted."""
+"""Rules of a site and its scheduler for jobs, checked before submission."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def problems(site: Site, request: JobRequest) -> Iterator[Problem]:
 
 
 def launcher(site: Site, request: JobRequest) -> str:
-    """What starts the tasks; torchrun is started by the site's own launcher, once on each node."""
+    """Return the program that starts the tasks.
+
+    Torchrun is started once per node, by the site's own.
+    """
     return site.launcher if request.launcher in ("", TORCHRUN) else request.launcher
 
 
@@ -54,7 +57,7 @@ def run_in(site: Site, request: JobRequest) -> str:
 
 
 def is_word(text: str) -> bool:
-    """Whether a directive carries the text as it is, whichever scheduler reads it."""
+    """Return whether every scheduler reads the text as it is in a directive."""
     return _WORD.fullmatch(text) is not None
 
 
@@ -112,7 +115,7 @@ def _run_in(site: Site, request: JobRequest) -> Iterator[Problem]:
 
 
 def _host_mpi(site: Site, request: JobRequest) -> Iterator[Problem]:
-    """The site's MPI in place of the image's."""
+    """Yield reasons why the site's MPI cannot replace the image's."""
     if not request.host_mpi:
         return
     where = "--host-mpi"
@@ -130,7 +133,7 @@ def _host_mpi(site: Site, request: JobRequest) -> Iterator[Problem]:
 
 
 def _directives(site: Site, request: JobRequest) -> Iterator[Problem]:
-    """Options that a scheduler needs, or has no use for."""
+    """Yield options that the scheduler needs, or cannot use."""
     if site.job.needs_account and not request.account:
         message = f"the scheduler of site '{site.name}' refuses jobs without an account"
         variable = ACCOUNTS.get(site.scheduler, "")

@@ -30,7 +30,7 @@ _WORD = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\]{} -]+")
 
 
 def script(job: Job) -> str:
-    """The text of the batch script, ready to be submitted."""
+    """Return the text of the batch script, ready to be submitted."""
     return template(f"launch/templates/{job.site.scheduler}.sh.j2", ("word", _word)).render(
         job=job,
         shape=_shape(job),
@@ -43,7 +43,7 @@ def script(job: Job) -> str:
 
 
 def _word(value: str) -> str:
-    """A value for a directive; schemas and rules let no other reach this."""
+    """Return a value for a directive; schemas and rules refuse other values before."""
     if _WORD.fullmatch(value):
         return value
     fix = "Use letters, digits and plain punctuation."
@@ -57,7 +57,7 @@ def _shape(job: Job) -> str:
 
 
 def _variables(job: Job) -> dict[str, str]:
-    """What the script exports, unless it is set: in a container, the image brings the site's."""
+    """Return the variables that the script exports; a container has the site's in its image."""
     site = job.site
     if job.run_in == "host":
         return site_environment.variables(site, job.request.nodes) | dict(site.mpi_environment)
@@ -67,7 +67,7 @@ def _variables(job: Job) -> dict[str, str]:
 
 
 def ready_for_modules(modules: Modules) -> Iterator[str]:
-    """Yield what a job of the site does before it loads a module."""
+    """Yield the lines that prepare a job of the site for loading modules."""
     if modules.init:
         yield f"command -v module >/dev/null || source {shell.path(modules.init)}"
     if modules.purge:
@@ -98,7 +98,7 @@ def _modules(job: Job) -> Iterator[str]:
 
 
 def _module_command(init: str) -> Iterator[str]:
-    """Batch shells may lack the command: in a job without the environment of its submission."""
+    """Yield lines that define `module`, which batch shells may lack."""
     if init:
         yield "# shellcheck source=/dev/null"
         yield f"command -v module >/dev/null || source {shell.path(init)}"

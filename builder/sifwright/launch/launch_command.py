@@ -21,7 +21,7 @@ GPU_FLAGS = {"amd": ["--rocm"], "nvidia": ["--nv"], "cpu": []}
 
 
 def command(job: Job) -> str:
-    """The launcher, what it starts, and its arguments; every word that was given is quoted.
+    """Return the launcher, the program it starts, and its arguments, every word quoted.
 
     The arguments stand in one line after a word of ours: `flux batch` takes a line that begins with
     `flux:`, even inside of quotes, for a directive.
@@ -32,7 +32,7 @@ def command(job: Job) -> str:
 
 
 def words(job: Job) -> list[str]:
-    """The launcher and its options, as they are; none without a launcher."""
+    """Return the launcher and its options, unquoted; [] without a launcher."""
     return list(_LAUNCHERS[job.launcher](job))
 
 

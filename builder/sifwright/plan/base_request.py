@@ -1,4 +1,4 @@
-"""Plans that start from somebody else's image: what is known of it decides what they do.
+"""Plans that start from an existing image: its name, and its facts as a row of versions.yaml.
 
 Pure: which image it is, and the definitions as they are with what was found in it.
 """
@@ -46,9 +46,9 @@ class BaseRequest:
 def base_request(
     catalog: Catalog, site: Site, image: Image, settings: Sequence[str]
 ) -> BaseRequest | None:
-    """What an image starts from at a site, if that is to be looked at.
+    """Return the image that a plan starts from, if it must be inspected.
 
-    None as well for what its option refuses: resolving says why.
+    The result is None, too, if the option refuses its value: resolving reports that.
     """
     first = image.layers[0].choices[0] if image.layers else ""
     layer = catalog.layers.get(first)
@@ -64,7 +64,7 @@ def base_request(
 def _named(
     catalog: Catalog, site: Site, image: Image, settings: Sequence[str], layer: Layer
 ) -> Iterator[tuple[str, str]]:
-    """By precedence, the highest first; see `plan.resolve`."""
+    """Yield names of the image and their origins, the highest precedence first (`plan.resolve`)."""
     option = layer.options[layer.inspects.option] if layer.inspects else None
     if option is None:
         return
@@ -86,12 +86,12 @@ def _named(
 
 
 def table_row(catalog: Catalog, base: BaseRequest) -> Mapping[str, tuple[str, ...]] | None:
-    """What is known of the image; None if that is nothing."""
+    """Return the facts of the image, or None if it has no row."""
     return catalog.versions[base.inspects.table].get(base.name)
 
 
 def row_without_scheme(catalog: Catalog, base: BaseRequest) -> dict[str, str] | None:
-    """The row of an image of a registry that is named without what such names begin with."""
+    """Return the row of a registry's image that is named without `docker://`."""
     kind, name = image_name.split(base.name)
     cells = catalog.versions[base.inspects.table].get(f"{kind}://{name}")
     return None if cells is None else {key: next(iter(cell), "") for key, cell in cells.items()}
@@ -100,7 +100,7 @@ def row_without_scheme(catalog: Catalog, base: BaseRequest) -> dict[str, str] | 
 def add_table_row(
     catalog: Catalog, base: BaseRequest, cells: Mapping[str, str], origin: str, disk_mb: int = 0
 ) -> Catalog:
-    """The definitions with what was found in the image, and how big it is if that is known."""
+    """Return the catalog with the facts of the inspected image, and its size if that is known."""
     table = base.inspects.table
     rows = {**catalog.versions[table], base.name: {key: (cells[key],) for key in cells}}
     layer = replace(base.layer, disk_mb=disk_mb or base.layer.disk_mb)
@@ -119,7 +119,7 @@ def add_table_row(
 def with_base_provides(
     catalog: Catalog, site: Site, image: Image, settings: Sequence[str]
 ) -> Catalog:
-    """The definitions with a base that provides what the image has, and nothing else."""
+    """Return the catalog with a base that provides only what the image has."""
     base = base_request(catalog, site, image, settings)
     cells = table_row(catalog, base) if base else None
     if base is None or cells is None:

@@ -1,4 +1,4 @@
-"""Which layers the tests of sifwright build for real, as the headers of the layers say."""
+"""Layers that the tests of sifwright build for real, by the headers of the layers."""
 
 from __future__ import annotations
 

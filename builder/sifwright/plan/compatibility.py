@@ -1,4 +1,4 @@
-"""Decide options and facts layer by layer, and look up what goes with what in versions.yaml."""
+"""Decide options and facts layer by layer, and look up versions that go together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Resolver"]
 
 @dataclass
 class Resolver:
-    """What is known while walking through the layers of an image in their order."""
+    """The facts and problems so far, on the way through the layers of an image."""
 
     catalog: Catalog
     site: Site
@@ -74,7 +74,7 @@ class Resolver:
         self.problems.append(Problem(where=f"{layer.name}.{option.name}", what=message, fix=fix))
 
     def check_held(self, layer: Layer, option: Option, options: Mapping[str, Value]) -> None:
-        """A value that somebody gives, of what was found in an image, must be what was found."""
+        """Report a value of a user that contradicts the inspected image."""
         held, value = layer.inspects, options[option.name]
         if held is None or option.name not in held.must_match:
             return
@@ -92,14 +92,14 @@ class Resolver:
         )
 
     def trace(self, origin: Origin, layer: Layer, options: Mapping[str, Value]) -> str | None:
-        """The text that an origin leads to; None if it is not known."""
+        """Return the text that an origin leads to; None if it is not known."""
         if isinstance(origin, str):
             return self.text(origin, options)
         cell = self.cell(origin, options, layer)
         return None if cell is None else next(iter(cell), "")
 
     def told(self, origin: Origin, options: Mapping[str, Value]) -> str:
-        """An origin as 'plan --explain' names it."""
+        """Return the name of an origin as 'plan --explain' prints it."""
         if isinstance(origin, TableCell):
             row = self.text(origin.row, options) or "unknown"
             column = self.column(origin, options) or "unknown"
@@ -110,7 +110,7 @@ class Resolver:
         return f"site {self.site.name} ({name})" if kind == "site" else f"{kind} {name}"
 
     def text(self, reference: str, options: Mapping[str, Value]) -> str | None:
-        """The value behind option.x, fact.x, site.x or text.x; None if it is not known."""
+        """Return the value of option.x, fact.x, site.x or text.x; None if it is not known."""
         kind, _, name = reference.partition(".")
         if kind == "option":
             return options[name].text
@@ -121,7 +121,7 @@ class Resolver:
     def cell(
         self, lookup: TableCell, options: Mapping[str, Value], layer: Layer
     ) -> tuple[str, ...] | None:
-        """The cell's values, none if its row has no such column; None if the row is not known."""
+        """Return the values of a cell; () if the row lacks the column, None if there is no row."""
         table = self.catalog.versions[lookup.table]
         wanted = self.text(lookup.row, options)
         if not wanted:
@@ -143,7 +143,7 @@ class Resolver:
         return Problem(where=_where(layer, lookup.row, options), what=message, fix=fix)
 
     def column(self, lookup: TableCell, options: Mapping[str, Value]) -> str:
-        """The name of the column, which may itself be looked up."""
+        """Return the name of the column, which may itself be looked up."""
         return self.text(lookup.column, options) or "" if "." in lookup.column else lookup.column
 
     def check_rule(self, rule: VersionRule, layer: Layer, options: Mapping[str, Value]) -> None:
@@ -188,13 +188,13 @@ class Resolver:
             yield f"No {_noun(rule.lookup.row)} does; change {told}."
 
     def given(self, reference: str) -> list[str]:
-        """A fact, and the layer that gave it; nothing for what is no fact."""
+        """Return a fact with the layer that gave it; nothing for other references."""
         kind, _, name = reference.partition(".")
         return [f"{name} ({self.givers[name]})"] if kind == "fact" and name in self.givers else []
 
 
 def _giver(layer: Layer, origin: Origin) -> str:
-    """What a user can change to get another fact."""
+    """Return the thing that a user can change to get another fact."""
     reference = origin.row if isinstance(origin, TableCell) else origin
     if reference.startswith("option."):
         return f"{layer.name}.{reference.removeprefix('option.')}"
@@ -202,19 +202,19 @@ def _giver(layer: Layer, origin: Origin) -> str:
 
 
 def _meets(wanted: str, cell: Iterable[str]) -> bool:
-    """Whether a value stands in a cell, as it is or within a specifier."""
+    """Return whether a value is in a cell, as it is or within a specifier."""
     return any(wanted == text or _within(wanted, text) for text in cell)
 
 
 def _row(table: Mapping[str, object], wanted: str) -> str | None:
-    """The row of that name, else the first whose specifier holds it."""
+    """Return the row of that name, else the first row whose specifier holds it."""
     if wanted in table:
         return wanted
     return next((name for name in table if _within(wanted, name)), None)
 
 
 def _within(version: str, text: str) -> bool:
-    """Whether `text` is a specifier such as `>=1.18,<2` and the version meets it."""
+    """Return whether `text` is a specifier such as `>=1.18,<2` that holds the version."""
     if not text.startswith(("<", ">", "=", "!", "~")):
         return False
     try:
@@ -224,7 +224,7 @@ def _within(version: str, text: str) -> bool:
 
 
 def _noun(reference: str) -> str:
-    """A reference as a person says it: `option.version` is 'version'."""
+    """Return the plain name of a reference: 'version' for `option.version`."""
     kind, _, name = reference.partition(".")
     return f"the site's {name}" if kind == "site" and name != "vendor" else name
 

@@ -51,9 +51,9 @@ class SkippedLayer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """What will be built, completely decided; `id` is the id of the last step.
+    """A completely decided image; `id` is the id of the last step.
 
-    `versions` are the tables that it was decided by.
+    `versions` are the tables that decided it.
     """
 
     site: Site

@@ -13,7 +13,7 @@ __all__ = ["plan_document", "plan_json"]
 
 
 def plan_document(plan: Plan) -> dict[str, object]:
-    """The plan as plain data, the same in `plan --json`, in plan.json and in the image."""
+    """Return the plan as plain data, for `plan --json`, plan.json and the image."""
     return {
         "site": plan.site.name,
         "image": plan.image.name,
@@ -36,5 +36,5 @@ def plan_document(plan: Plan) -> dict[str, object]:
 
 
 def plan_json(plan: Plan) -> str:
-    """The text of plan.json, in the image and beside it."""
+    """Return the text of plan.json, in the image and beside it."""
     return json.dumps(plan_document(plan), indent=1) + "\n"

@@ -61,7 +61,7 @@ def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequenc
 
 
 def choose(known: Mapping[str, T], name: str, kind: str) -> T:
-    """The entry of that name; raises `UsageError` with the list of names."""
+    """Return the entry of that name; raises `UsageError` with the list of names."""
     if name in known:
         return known[name]
     raise UsageError.of(f"there is no {kind} '{name}'", fix=did_you_mean(name, known))
@@ -113,7 +113,7 @@ def _not_used(selection: Selection, image: Image, layer_name: str) -> Problem:
 
 
 def _given(slot: Selected, site: Site, image: Image, overrides: Settings) -> Mapping[str, Value]:
-    """What is given instead of defaults, by the three sources in their order of precedence."""
+    """Return the values in place of defaults, by the three sources in their precedence."""
     layer = slot.layer.name
     values: dict[str, Value] = {}
     for given, origin in (
@@ -146,7 +146,7 @@ def _site_files(site: Site, layer: Layer) -> Iterator[LayerFile]:
 
 
 def _step_id(previous: str, step: Step) -> str:
-    """Hash all that decides what a step makes; summaries, checks and tests do not."""
+    """Hash everything that decides the result of a step; summaries, checks and tests do not."""
     layer = step.layer
     facts = {
         "previous": previous,

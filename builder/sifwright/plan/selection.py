@@ -1,4 +1,4 @@
-"""Which layers an image has at a site, and whether they stand in a possible order."""
+"""Select the layers that an image has at a site, and check their order."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def select(catalog: Catalog, site: Site, image: Image) -> Selection:
 
 
 def why_not_suitable(suits: Mapping[str, tuple[str, ...]], site: Site) -> str:
-    """Why what `suits` sites with these facts is not for a site; empty if it is."""
+    """Return why `suits` excludes a site; empty if it does not."""
     for name, values in suits.items():
         fact = site.fact(name)
         if fact not in values:
@@ -86,7 +86,7 @@ def _fill(
 
 
 def _already_provided(entry: ImageSlot, selection: Selection) -> str:
-    """What of that which the place is for an earlier layer provides; empty for nothing."""
+    """Return the word that an earlier layer provides, so that the slot stays empty."""
     providers = (
         f"'{layer.name}' provides '{thing}'"
         for layer in selection.layers

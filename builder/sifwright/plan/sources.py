@@ -1,4 +1,4 @@
-"""Which version of each source a step needs, and what its files below patches/ come down to."""
+"""Sources of a step at their versions, and the files of its chosen folder of patches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PATCHES = "patches/"
 
 
 def step_sources(layer: Layer, options: Mapping[str, Value]) -> Iterator[StepSource]:
-    """The version of each source that the options ask for; `problems` says if one is unknown."""
+    """Yield the version of each source that the options ask for (see `problems`)."""
     for source in _needed(layer, options):
         version = options[source.option].text
         if version in source.versions:
@@ -36,7 +36,7 @@ def step_sources(layer: Layer, options: Mapping[str, Value]) -> Iterator[StepSou
 
 
 def files(layer: Layer, options: Mapping[str, Value]) -> tuple[LayerFile, ...]:
-    """The layer's files, of those below patches/ only the folder that its option names."""
+    """Return the layer's files; below patches/, only the folder that its option names."""
     if not layer.patches:
         return layer.files
     folder = f"{_PATCHES}{options[layer.patches].text}/"

@@ -66,7 +66,7 @@ class Context:
         self._patterns = [pattern for pattern in patterns if pattern.dirs]
 
     def find(self, source: str) -> list[Path]:
-        """The paths that a source, which may be a pattern, stands for; relative to the folder."""
+        """Return the sorted paths of a source, which may be a pattern, relative to the folder."""
         parts = [part for part in source.split("/") if part not in {"", "."}]
         if ".." in parts:
             raise ContextError(f"'{source}' leads out of the folder", "Copy it into the folder.")
@@ -80,7 +80,7 @@ class Context:
         return sorted(paths)
 
     def _is_there(self, path: Path) -> bool:
-        """Whether a path, or something below it, is not ignored."""
+        """Return whether a path, or something below it, is not ignored."""
         if not self._is_ignored(path):
             return True
         real = self.root / path
@@ -89,7 +89,7 @@ class Context:
         return any(self._is_there(path / below.name) for below in real.iterdir())
 
     def entries(self, path: Path) -> Iterator[CopiedPath]:
-        """What copying a path takes: itself first, then what is in it."""
+        """Yield what copying a path takes: the path itself first, then its content."""
         real = self._inside(path)
         status = real.stat()
         yield self._entry("", real, status, path)
@@ -149,7 +149,7 @@ class Context:
         return self._inside(path).is_dir()
 
     def _inside(self, path: Path) -> Path:
-        """Where a path leads; what a link leads to outside is not the recipe's."""
+        """Return the target of a path; a link that leads outside is refused."""
         real, top = Path(os.path.realpath(self.root / path)), Path(os.path.realpath(self.root))
         if not real.is_relative_to(top):
             raise ContextError(f"'{path}' is a link that leads out of the folder", "Copy the file.")
@@ -158,7 +158,7 @@ class Context:
         return real
 
     def _is_ignored(self, path: Path) -> bool:
-        """By the last pattern that names the path or a folder that it lies in, as Docker does it.
+        """Return whether the last pattern for the path or a parent ignores it, as in Docker.
 
         The package's own matcher never looks at the folders between, and lets .dockerignore in.
         """
@@ -171,7 +171,7 @@ class Context:
 
 
 def _unescaped(line: str) -> str:
-    """A line of .dockerignore without backslashes, which the package's matcher does not know."""
+    """Return a line of .dockerignore without backslashes, which the package's matcher lacks."""
     # What would turn the pattern round stands first only.
     start = "./" if line.startswith("\\!") else ""
     return start + re.sub(
@@ -180,7 +180,7 @@ def _unescaped(line: str) -> str:
 
 
 def _regex(match: re.Match[str]) -> str:
-    """A part of a pattern as Go's filepath.Match means it."""
+    """Return a part of a pattern as a regular expression with Go's filepath.Match rules."""
     negated, inside, escaped, stars, question, plain = match.groups()
     if inside:
         return f"[{negated}{inside}]"

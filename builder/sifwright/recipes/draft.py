@@ -32,10 +32,10 @@ class DraftDownload:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Piece:
-    """What one instruction comes to: lines of install.sh, files, changes of the environment.
+    """The result of one instruction: lines of install.sh, files, changes of the environment.
 
-    `uses` names places that do not outlive a step, so that all who use one share a step; of those
-    in `anew` it needs nothing that was there before.
+    `uses` names temporary folders; pieces that share one go into one step. `anew` names those of
+    them that the piece creates itself.
     """
 
     line: int

@@ -38,7 +38,7 @@ _SHELL = re.compile(r"[`;&|<>()*?]|\$\(")
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
-    """The names and raw values of an ENV or ARG: NAME=VALUE …, or the older NAME VALUE."""
+    """Return names and raw values of an ENV or ARG: NAME=VALUE …, or the older NAME VALUE."""
     words = shell_words.split(text)
     if words and "=" not in words[0]:
         name, _, value = text.partition(" ")
@@ -52,7 +52,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
 
 
 def argument_words(text: str) -> tuple[list[str], str]:
-    """Part the words of an ARG; behind '#' stand names to Docker, which do nothing without a value.
+    """Split an ARG; words after '#' are names to Docker, and need a value.
 
     Those are left out, and given for a note.
     """
@@ -61,7 +61,7 @@ def argument_words(text: str) -> tuple[list[str], str]:
 
 
 def assignments(line: str, env: dict[str, str | None], exported: set[str]) -> list[EnvRule]:
-    """A line of %environment; `env` and `exported` are what the lines before have made."""
+    """Return the rules of a line of %environment; `env` and `exported` come from earlier lines."""
     bare = re.sub(r"'[^']*'", "", line).rstrip(";")
     if _SHELL.search(re.sub(r"\$\{[^}]*\}", "", bare)):
         raise shell_words.WordError(f"'{line}' is more than an assignment")
@@ -81,24 +81,24 @@ def assignments(line: str, env: dict[str, str | None], exported: set[str]) -> li
 
 
 def _refuse_raw(raw: str) -> None:
-    """What Apptainer's own shell reads in another way than sh does (tried)."""
+    """Refuse values that Apptainer's own shell reads in another way than sh (tried)."""
     bare = re.sub(r"""'[^']*'|"(?:\\.|[^"\\])*\"""", "", raw)
     if raw.startswith("~") or "\\" in bare:
         raise shell_words.WordError(f"'{raw}': a backslash or '~' outside quotes")
 
 
 def carried(rules: Iterable[EnvRule]) -> tuple[EnvRule, ...]:
-    """The rules that an image can have."""
+    """Return the rules that an image can have."""
     return tuple(rule for rule in rules if rule.name not in ENGINES_OWN)
 
 
 def code(rule: EnvRule) -> str:
-    """The line of install.sh that applies a rule to what RUN sees (recipes/templates/recipe.sh)."""
+    """Return the line of install.sh that applies a rule for RUN (recipes/templates/recipe.sh)."""
     return f"variable {rule.name} {rule.action} {shlex.quote(rule.value)}"
 
 
 def rules(name: str, raw: str, lookup: Lookup) -> list[EnvRule]:
-    """What a value comes to; one that names its own variable is put before or behind it."""
+    """Return the rules of a value; one with its own variable is prepended or appended."""
     if not _NAME.fullmatch(name):
         raise shell_words.WordError(f"'{name}' is not the name of a variable")
     if name in _SHELLS_OWN:
@@ -125,7 +125,7 @@ def _rule(name: str, action: str, value: str) -> EnvRule:
 
 
 def _around_itself(name: str, raw: str, lookup: Lookup) -> tuple[str | None, str | None]:
-    """What stands before and behind the variable's own value, if that is not known."""
+    """Return the text before and after the variable's own value, if that is not known."""
     if name not in shell_words.named(raw) or lookup(name) is not None:
         return None, None
     text = raw[1:-1] if re.fullmatch(r'"[^"]*"', raw) else raw
@@ -139,7 +139,7 @@ def _around_itself(name: str, raw: str, lookup: Lookup) -> tuple[str | None, str
 
 
 def merged(old: EnvRule | None, new: EnvRule) -> EnvRule | None:
-    """Two rules of one variable as one; None if it takes two headers."""
+    """Return two rules of one variable as one; None if that takes two headers."""
     if old is None or new.action == "set":
         return new
     if old.action not in {new.action, "set"}:

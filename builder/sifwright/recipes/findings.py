@@ -1,4 +1,4 @@
-"""What reading a recipe brings to light: what cannot be carried, and what need not be."""
+"""Findings while reading a recipe: parts that cannot be carried, and notes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Findings:
             self.problems.append(problem)
 
     def in_order(self) -> list[Problem]:
-        """The problems as their lines stand in the file."""
+        """Return the problems in the order of the file."""
         return sorted(self.problems, key=lambda problem: int(problem.where.rpartition(":")[2]))
 
     def note(self, line: int, text: str) -> None:
@@ -38,5 +38,5 @@ class Findings:
 
     @property
     def notes(self) -> list[str]:
-        """In the order of the file."""
+        """Return the notes in the order of the file."""
         return [f"{self.location(line)}: {text}" for line, text in sorted(self._notes)]

@@ -1,4 +1,4 @@
-"""Which pieces of a recipe share a layer, and what their layers' headers say."""
+"""Group the pieces of a recipe into layers, and write the headers of the layers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MAX_LAYERS = 24
 
 
 def groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """A layer ends with a RUN, as in Docker's cache, so that what changed runs again, and after it.
+    """Group pieces so that a layer ends with a RUN, as in Docker's cache.
 
-    Pieces that use a place which no step keeps stay in one layer, with all between them.
+    Pieces that share a temporary folder stay in one layer, with all pieces between them.
     """
     finished: list[list[Piece]] = []
     current: list[Piece] = []
@@ -38,10 +38,10 @@ def groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
 
 def headers(layers: Sequence[Sequence[Piece]]) -> list[list[EnvRule]]:
-    """The rules of each layer's header, in which a variable has one.
+    """Return the rules of each layer's header, in which a variable has one rule.
 
-    What has no place goes into the next header: what is put before a list and what is put behind it
-    may come in any order. The steps have it from their install.sh.
+    A second rule of a variable goes into the next header: prepending and appending may come in any
+    order. The steps read the rules from their install.sh.
     """
     *result, (_, left) = _walk(layers)
     own = [rules for rules, _ in result]
@@ -49,12 +49,12 @@ def headers(layers: Sequence[Sequence[Piece]]) -> list[list[EnvRule]]:
 
 
 def pending_env_rules(layers: Sequence[Sequence[Piece]]) -> list[list[EnvRule]]:
-    """The rules of earlier layers that no header before a layer's own has, for each layer."""
+    """Return for each layer the rules of earlier layers that no header has yet."""
     return [left for _, left in _walk(layers)]
 
 
 def _walk(layers: Sequence[Sequence[Piece]]) -> list[tuple[list[EnvRule], list[EnvRule]]]:
-    """The header of each layer, and what was left over before it; at the end what is left."""
+    """Return the header of each layer and the rules left over before it, then the last rest."""
     result: list[tuple[list[EnvRule], list[EnvRule]]] = []
     left: list[EnvRule] = []
     for pieces in layers:
@@ -65,7 +65,7 @@ def _walk(layers: Sequence[Sequence[Piece]]) -> list[tuple[list[EnvRule], list[E
 
 
 def _one_each(rules: Iterable[EnvRule]) -> tuple[list[EnvRule], list[EnvRule]]:
-    """One rule for each variable, and those that take another header."""
+    """Return one rule for each variable, and the rules that need another header."""
     by_name: dict[str, EnvRule] = {}
     left: list[EnvRule] = []
     for rule in rules:
@@ -84,7 +84,7 @@ def _rules(pieces: Iterable[Piece]) -> list[EnvRule]:
 
 
 def _last(layers: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
-    """A layer that does nothing, if there is a header more than layers."""
+    """Return an empty layer if a rule is left that needs one more header."""
     if len(headers(layers)) == len(layers):
         return []
     last = [piece for pieces in layers for piece in pieces if piece.rules][-1]
@@ -92,7 +92,7 @@ def _last(layers: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
 
 
 def _is_used_later(pieces: Sequence[Piece], number: int) -> bool:
-    """Whether something that is there up to here is needed later."""
+    """Return whether a later piece needs a temporary folder of these pieces."""
     before = {use for piece in pieces[: number + 1] for use in piece.uses}
     return any(_is_needed(use, pieces[number + 1 :]) for use in before)
 
@@ -103,7 +103,7 @@ def _is_needed(use: str, later: Iterable[Piece]) -> bool:
 
 
 def _fewer(layers: list[list[Piece]], most: int) -> list[list[Piece]]:
-    """Join neighbours until there are places for all, the smallest first."""
+    """Join the smallest neighbours until there are few enough layers."""
     while len(layers) > most:
         sizes = [len(first) + len(second) for first, second in pairwise(layers)]
         smallest = min(range(len(sizes)), key=lambda n: sizes[n])

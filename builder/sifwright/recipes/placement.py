@@ -45,7 +45,7 @@ def place(defs: Path, new_files: Mapping[str, LayerFile]) -> None:
 
 
 def _tops(new_files: Mapping[str, LayerFile]) -> list[str]:
-    """What is moved: the layers' folders, and the image's file when they are there."""
+    """Return the paths to move: the folders of layers, and the file of the image."""
     names = {"/".join(path.split("/")[:2]) for path in new_files}
     return sorted(names, key=lambda name: (name.startswith("images/"), name))
 

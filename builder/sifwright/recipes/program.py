@@ -1,4 +1,4 @@
-"""What an imported image starts: the program of its recipe, or that of the image below it."""
+"""The program of an imported image: of its recipe, or of its base image."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _FIX = "Name a Dockerfile or a definition file."
 
 
 def read(path: Path) -> str:
-    """The text, with Unix line ends; every mistake is a `UsageError` with the file and line."""
+    """Return the text, with Unix line ends; raises `UsageError` with file and line."""
     data = _bytes(path)
     try:
         text = data.decode("utf-8-sig")

@@ -46,26 +46,26 @@ class UnknownVariableError(WordError):
 
 
 def split(text: str) -> list[str]:
-    """The words between blanks, with their quotes."""
+    """Split a text at blanks, and keep the quotes."""
     if left := _WORD.sub("", text).strip():
         raise WordError(f"a quote or backslash that leads nowhere: {left}")
     return _WORD.findall(text)
 
 
 def remark(text: str) -> tuple[str, str]:
-    """Part a text before its first word that begins with '#'."""
+    """Split a text before its first word that begins with '#'."""
     starts = (match.start() for match in _WORD.finditer(text) if match[0].startswith("#"))
     start = next(starts, len(text))
     return text[:start], text[start:]
 
 
 def named(text: str) -> set[str]:
-    """The variables that a text names."""
+    """Return the variables that a text names."""
     return set(_NAMES.findall(text))
 
 
 def json_words(text: str) -> list[str] | None:
-    """The words of the exec form; None if it is not that, which makes it the shell form."""
+    """Return the words of the exec form; None for the shell form."""
     try:
         words = json.loads(text) if text.startswith("[") else None
     except ValueError:
@@ -76,7 +76,7 @@ def json_words(text: str) -> list[str] | None:
 
 
 def expand(raw: str, lookup: Lookup) -> str:
-    """A word without its quotes, and with the values of its variables."""
+    """Return a word without its quotes, and with the values of its variables."""
     return "".join(_expanded(raw, _PART, lookup))
 
 

@@ -41,7 +41,7 @@ _IMAGE = {
 
 
 class ImportedImage:
-    """What is written for one recipe: `name` is the image's, `recipe` the file's."""
+    """The image and the layers of one recipe: `name` is the image's, `recipe` the file's."""
 
     def __init__(self, draft: Draft, name: str, recipe: str, notes: Sequence[str]) -> None:
         self.draft = draft
@@ -56,7 +56,7 @@ class ImportedImage:
         return f"{self.name}-{number}" if number else f"{self.name}-base"
 
     def files(self) -> Iterator[LayerFile]:
-        """Everything, by its path below defs/."""
+        """Yield all files with their paths below defs/."""
         yield _text(f"images/{self.name}.yaml", self._image())
         yield from self._base()
         for number, pieces in enumerate(self.groups, start=1):
@@ -65,17 +65,17 @@ class ImportedImage:
             yield _text(f"layers/{self.layer(len(self.groups))}/test.sh", self.draft.test)
 
     def base(self) -> str:
-        """What the base layer starts from, in one line."""
+        """Return the base image of the layers in one line."""
         return f"{self.recipe}:{self.draft.base_line}: {' '.join(self.draft.bootstrap.values())}"
 
     def summary(self, number: int) -> str:
-        """What a layer does, in one line."""
+        """Return the purpose of a layer in one line."""
         pieces = self.groups[number - 1]
         shown = next((piece for piece in pieces if piece.is_run), pieces[0])
         return _short(f"{self.recipe}:{shown.line}: {shown.says}")
 
     def program(self) -> str:
-        """What the image starts, in one line."""
+        """Return the program of the image in one line."""
         start = self.draft.start
         if start is None:
             return "bash"
@@ -137,7 +137,7 @@ class ImportedImage:
         }
 
     def _known(self, number: int) -> list[Argument]:
-        """The arguments up to and with a layer; of one that is said twice the last counts."""
+        """Return the arguments up to and with a layer; of one name the last counts."""
         arguments: dict[str, Argument] = {}
         for piece in (piece for group in self.groups[:number] for piece in group):
             if piece.argument:
@@ -169,7 +169,7 @@ class ImportedImage:
         return "\n".join(lines) + "\n"
 
     def _before(self, number: int) -> list[str]:
-        """The environment that the layers before have made, as a build of the recipe has it."""
+        """Return the environment of the earlier layers, as a build of the recipe has it."""
         earlier = [piece for group in self.groups[: number - 1] for piece in group]
         if not self.draft.is_live:
             return []
@@ -248,7 +248,7 @@ def _text(path: str, text: str) -> LayerFile:
 
 
 def installs_torch(draft: Draft) -> list[int]:
-    """The lines that install torch."""
+    """Return the lines that install torch."""
     return [
         piece.line
         for piece in draft.pieces

@@ -17,7 +17,7 @@ __all__ = ["document", "lines"]
 
 
 def lines(catalog: Catalog, kind: str, name: str) -> Iterator[str]:
-    """The text about one thing; raises `UsageError` if there is none of that name."""
+    """Yield the text about one thing; raises `UsageError` if there is none of that name."""
     if kind == "image":
         return show_layers.image_lines(catalog, choose(catalog.images, name, kind))
     if kind == "layer":
@@ -26,7 +26,7 @@ def lines(catalog: Catalog, kind: str, name: str) -> Iterator[str]:
 
 
 def document(catalog: Catalog, kind: str, name: str) -> dict[str, Any]:
-    """The same as data."""
+    """Return one thing as plain data; raises `UsageError` if there is none of that name."""
     if kind == "image":
         return show_layers.image_document(catalog, choose(catalog.images, name, kind))
     if kind == "layer":

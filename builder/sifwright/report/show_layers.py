@@ -28,7 +28,7 @@ __all__ = ["image_document", "image_lines", "layer_document", "layer_lines"]
 
 
 def image_lines(catalog: Catalog, image: Image) -> Iterator[str]:
-    """The layers of an image in order, and at which sites they go together."""
+    """Yield the layers of an image in order, and the sites at which they go together."""
     yield f"{image.name}: {image.description}"
     yield "\nlayers, in order"
     for entry in image.layers:
@@ -44,7 +44,7 @@ def image_lines(catalog: Catalog, image: Image) -> Iterator[str]:
 
 
 def image_document(catalog: Catalog, image: Image) -> dict[str, Any]:
-    """An image as data; of each site, why the image is refused there, or nothing."""
+    """Return an image as data, with the reason of refusal for each site, or nothing."""
     return {
         **asdict(image),
         "sites": {name: _refusal(catalog, image, name) for name in catalog.sites},
@@ -64,7 +64,7 @@ def _suits(suits: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _refusal(catalog: Catalog, image: Image, site: str) -> str:
-    """Why an image cannot be planned for a site; empty if it can."""
+    """Return why an image cannot be planned for a site; empty if it can."""
     try:
         resolve(catalog, site, image.name, [])
     except PlanError as error:
@@ -73,13 +73,13 @@ def _refusal(catalog: Catalog, image: Image, site: str) -> str:
 
 
 def layer_document(layer: Layer) -> dict[str, Any]:
-    """A layer's header as data, without its scripts and files."""
+    """Return a layer's header as data, without its scripts and files."""
     document = asdict(layer)
     return {key: document[key] for key in document if key not in ("install", "test", "files")}
 
 
 def layer_lines(layer: Layer) -> Iterator[str]:
-    """What a layer needs, gives and can be told."""
+    """Yield the needs, facts and options of a layer."""
     yield f"{layer.name}: {layer.summary}"
     facts = {
         "built by": "; ".join(f"{how}: {message}" for how, message in (layer.built or {}).items())
@@ -113,7 +113,7 @@ def _default(option: Option) -> str:
 
 
 def _origin(origin: Origin) -> str:
-    """Where a value comes from, in words."""
+    """Return the origin of a value in words."""
     if isinstance(origin, TableCell):
         return f"versions.yaml: {origin.column} of {origin.table} by {_origin(origin.row)}"
     kind, _, name = origin.partition(".")
@@ -130,6 +130,6 @@ def _versions(source: Source) -> Iterator[str]:
 
 
 def _need(need: Requirement) -> str:
-    """What is required, and where if not everywhere."""
+    """Return a requirement, and its sites if it is not for all."""
     where = "; ".join(f"{name} {' or '.join(values)}" for name, values in need.suits.items())
     return f"{need.name} (at sites with {where})" if where else need.name

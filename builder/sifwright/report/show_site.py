@@ -27,7 +27,7 @@ _HEAD = ("site", "GPUs", "per node", "scheduler", "fabric", "image", "what it is
 
 
 def site_table(sites: Iterable[Site]) -> Table:
-    """The sites, one in each row; only the last column is ever wrapped."""
+    """Return the sites, one in each row; only the last column is ever wrapped."""
     from rich.table import Table  # noqa: PLC0415  # not needed for --json
     from rich.text import Text  # noqa: PLC0415
 
@@ -54,7 +54,7 @@ def _row(site: Site) -> tuple[str, ...]:
 
 
 def site_lines(site: Site) -> Iterator[str]:
-    """Everything sifwright knows of a site."""
+    """Yield everything that sifwright knows of a site."""
     yield f"{site.name}: {site.description}"
     sections = {
         "nodes": _nodes(site),
@@ -95,7 +95,7 @@ def _nodes(site: Site) -> Iterator[tuple[str, str]]:
 
 
 def _cpus(mask: str) -> str:
-    """The CPUs of a mask as ranges: 0xfe is 1-7."""
+    """Return the CPUs of a mask as ranges: 0xfe is 1-7."""
     bits = f"{int(mask, 16):b}"[::-1]
     numbers = [number for number, bit in enumerate(bits) if bit == "1"]
     starts = [n for n in numbers if n - 1 not in numbers]
@@ -221,7 +221,7 @@ def _environment(site: Site) -> Iterator[str]:
 
 
 def _mpi_environment(site: Site) -> Iterator[str]:
-    """What is set beside that where the ranks use the host's MPI."""
+    """Yield the variables that are set for ranks with the host's MPI."""
     groups = [("jobscript --run-in host, --host-mpi", site.mpi_environment, site.mpi_reasons)]
     if host := site.host_mpi:
         groups.append(("jobscript --host-mpi", host.environment, host.reasons))

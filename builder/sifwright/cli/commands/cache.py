@@ -39,7 +39,7 @@ _UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Report:
-    """What to print of a command: as data, or for a person; and how it failed, if it did."""
+    """The result of a command: as data, as text, and its error if it failed."""
 
     document: dict[str, Any]
     entries: Sequence[CacheEntry] = ()
@@ -196,7 +196,7 @@ def _count(entries: Sequence[CacheEntry]) -> str:
 
 
 def _named(steps: int, downloads: int) -> str:
-    """What there is of the two; no steps if there is nothing."""
+    """Name the numbers of steps and downloads; none of steps if there is nothing."""
     names = [_number(downloads, "download")] if downloads else []
     return " and ".join([_number(steps, "step"), *names] if steps or not downloads else names)
 
@@ -206,7 +206,7 @@ def _number(number: int, noun: str) -> str:
 
 
 def _span(seconds: float) -> str:
-    """A time in its largest unit; clocks of other machines may be ahead of ours."""
+    """Return a time in its largest unit; clocks of other machines may be ahead of ours."""
     for name, length in _UNITS:
         if seconds >= length:
             return f"{seconds / length:.0f} {name}"

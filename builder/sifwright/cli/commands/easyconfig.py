@@ -121,7 +121,7 @@ def _check_date(arguments: Namespace) -> None:
 
 
 def _central(arguments: Namespace, site: Site) -> str:
-    """The folder of central images; `--central` alone is the site's, or what a variable names."""
+    """Return the folder of central images: of --central, the site, or a variable."""
     given = arguments.central or site.central or (ANY_CENTRAL if arguments.central == "" else "")
     if given and not (given.isprintable() and _PATH.fullmatch(given)):
         fix = "Begin it with /, and take printable characters."

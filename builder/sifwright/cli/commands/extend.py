@@ -90,7 +90,7 @@ def _extension(arguments: Namespace, catalog: Catalog) -> Extension:
 
 
 def _changes(before: SavedExtension | None, wanted: SavedExtension) -> Iterator[str]:
-    """What is asked for now that was not, and the other way round."""
+    """Yield requirements that were added or removed since the last time."""
     if before is None:
         return
     if before.image != wanted.image:

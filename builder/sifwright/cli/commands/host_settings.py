@@ -43,6 +43,6 @@ def run(arguments: Namespace) -> None:
 
 
 def _volumes(folder: Path, settings: host_settings.Settings) -> list[str]:
-    """The settings for RUN, below /mnt as well: nothing stays of a bind in a bind."""
+    """Return the settings for RUN, below /mnt as well: nothing stays of a bind in a bind."""
     (folder / "mnt" / "machine").mkdir(parents=True, exist_ok=True)
     return [f"{folder}/mnt:/mnt:ro", f"{folder}/machine:/mnt/machine:ro", *settings.binds[1:]]

@@ -76,7 +76,7 @@ def imported(
     context: str = "",
     look: starting_image.Look = starting_image.ask_nothing,
 ) -> write_layers.ImportedImage:
-    """What becomes of a recipe; raises `UsageError` with all that cannot be carried."""
+    """Return the layers of a recipe; raises `UsageError` with all that cannot be carried."""
     text = read_text.read(recipe)
     findings = Findings(file=str(recipe))
     folder = Context(root=Path(context) if context else recipe.parent, is_assumed=not context)
@@ -105,14 +105,14 @@ def _listed(lines: list[int]) -> str:
 
 
 def is_definition(recipe: Path, text: str) -> bool:
-    """By its name, or by the header that it begins with."""
+    """Return whether the name, or else the header, is that of a definition file."""
     begins = re.search(r"^\s*bootstrap\s*:", text, re.IGNORECASE | re.MULTILINE)
     is_dockerfile = re.search(r"^\s*FROM\s", text, re.IGNORECASE | re.MULTILINE)
     return recipe.suffix == ".def" or bool(begins and not is_dockerfile)
 
 
 def _ignored(recipe: Path, folder: Path) -> tuple[str, ...]:
-    """The patterns of .dockerignore; one of the recipe's own comes first, as in BuildKit."""
+    """Return the patterns of .dockerignore; one of the recipe's own comes first, as in BuildKit."""
     for path in (recipe.with_name(f"{recipe.name}.dockerignore"), folder / ".dockerignore"):
         if path.is_file():
             lines = (line.strip() for line in read_text.read(path).split("\n"))

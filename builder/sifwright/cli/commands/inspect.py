@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> None:
 
 
 def _facts(arguments: Namespace) -> ImageFacts:
-    """Progress is on standard error, so JSON stays JSON."""
+    """Inspect the image, with progress on standard error so that JSON stays JSON."""
     progress = QuietProgress() if arguments.json else TextProgress(_console)
     processor = arguments.processor or platform.machine()
     return facts_of(arguments.image, processor=processor, progress=progress)
@@ -68,7 +68,7 @@ def _labels(facts: ImageFacts) -> Iterator[str]:
 
 
 def lines(facts: ImageFacts) -> Iterator[str]:
-    """One fact on a line, its name first."""
+    """Yield one fact on a line, its name first."""
     for name, value in _rows(facts):
         if value:
             yield f"{name:<11}  {escape_name(value)}"
@@ -113,7 +113,7 @@ def _short(text: str) -> str:
 
 
 def _as_base(facts: ImageFacts) -> str:
-    """What a plan that starts from it does."""
+    """Return what a plan that starts from the image does."""
     why = "; ".join(
         problem.what for problem in adapt_base.problems_at_every_site(facts, facts.source)
     )

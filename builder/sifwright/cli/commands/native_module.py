@@ -72,7 +72,7 @@ def module_name(arguments: Namespace) -> str:
 
 
 def _packages(prefix: Path, python: str) -> str:
-    """Where the packages are, below the prefix: as the installation has it, if it is there."""
+    """Return the folder of packages below the prefix, as the installation has it."""
     if python and not _PYTHON.fullmatch(python):
         raise UsageError.of(f"{quoted(python)} is no Python", where="--python", fix="Example: 3.12")
     folders = sorted(path.parent.name for path in prefix.glob("lib/python3*/site-packages"))

@@ -61,7 +61,7 @@ def _entries(catalog: Catalog, defs: Path, arguments: Namespace) -> list[pins.Pi
 
 
 def _table(entries: list[pins.PinStatus]) -> Table:
-    """One line for each version; in full with --json."""
+    """Return one line for each version; digests are cut, and complete with --json."""
     shown = Table(box=None, pad_edge=False, header_style="")
     for head in ("layer", "source", "version", "pin", "state", "from"):
         shown.add_column(head, no_wrap=True)

@@ -62,7 +62,7 @@ def show(plan: Plan, folder: Path, *, explain: bool) -> None:
 
 
 def _table(forecasts: Sequence[StepForecast]) -> Table:
-    """A line for each step."""
+    """Return a line for each step."""
     shown = Table(box=None, pad_edge=False, header_style="")
     for head in ("layer", "on this machine", "seconds", "MB", "why"):
         shown.add_column(head, justify="right" if head in {"seconds", "MB"} else "left")
@@ -86,7 +86,7 @@ def _document(plan: Plan, output: Path) -> dict[str, object]:
 
 
 def _summaries(forecasts: Sequence[StepForecast], output: Path) -> Iterator[str]:
-    """What will run, the room that takes, and whether cached packages are old."""
+    """Yield the steps that will run, the space they need, and a note about old packages."""
     yield _summary(forecasts)
     if old := forecast.aged(forecasts, datetime.now(UTC)):
         yield old
@@ -101,7 +101,7 @@ def _needs(forecasts: Sequence[StepForecast]) -> DiskNeeds:
 
 
 def _summary(forecasts: Sequence[StepForecast]) -> str:
-    """One line: how many steps will run, and what that took before."""
+    """Return in one line how many steps will run, and their time at the last build."""
     ahead = [outlook for outlook in forecasts if outlook.why]
     known = [outlook for outlook in ahead if outlook.seconds is not None]
     if not ahead:
@@ -119,7 +119,7 @@ def _of(known: Sequence[StepForecast], ahead: Sequence[StepForecast]) -> str:
 
 
 def _lines(plan: Plan, *, explain: bool) -> Iterator[str]:
-    """The steps; to explain them, with their options and who set those."""
+    """Yield the steps; to explain them, with their options and the origins."""
     yield f"image {plan.image.name} for site {plan.site.name}"
     for step in plan.steps:
         yield f"{step.id[:12]}  {step.layer.name:<16}  {step.layer.summary}"

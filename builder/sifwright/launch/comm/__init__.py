@@ -1,1 +1,1 @@
-"""The command `check-comm`: starts the collectives in an image, reads NCCL's log, and judges."""
+"""The command `check-comm`: run the collectives in an image, read NCCL's log, and judge."""

@@ -1,4 +1,4 @@
-"""`sifwright check-comm`: time the collectives in an image, and prove the network they used."""
+"""`sifwright check-comm`: time the collectives in an image, and prove the network they use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SAYS = "collectives.py: "
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkRequest:
-    """What the command line asks for; 0 and '' leave the choice to the site. Sizes in bytes."""
+    """The options of the benchmark; 0 and '' leave the choice to the site. Sizes in bytes."""
 
     nodes: int = 0
     ranks_per_node: int = 0
@@ -58,7 +58,7 @@ class BenchmarkResult:
 
 
 def request(arguments: Namespace) -> BenchmarkRequest:
-    """The request that the command line makes; raises `UsageError`."""
+    """Return the request of the command line; raises `UsageError`."""
     if min(arguments.nodes, arguments.ranks_per_node) < 0:
         message = "--nodes and --ranks-per-node are numbers of at least 1"
         raise UsageError.of(message, fix="Leave them out to take what the allocation has.")
@@ -92,10 +92,10 @@ def _size(text: str) -> int:
 def check_comm(
     site: Site, output: ImageFolder, wanted: BenchmarkRequest, on_line: Callable[[str], None]
 ) -> BenchmarkResult:
-    """Run the benchmark and keep its results, good or not; `on_line` gets its output.
+    """Run the benchmark and keep its results, good or bad; `on_line` gets its output.
 
-    Raises `MachineError` where the benchmark cannot run, `TestError` where it breaks. What it
-    measured is the caller's to judge, by `problems`.
+    Raises `MachineError` if the benchmark cannot run, `TestError` if it breaks. The caller judges
+    the measurements by `problems`.
     """
     with workspace(output.folder) as work_dir:
         environment = start.environment(site)
@@ -114,7 +114,7 @@ def check_comm(
 
 
 def problems(result: BenchmarkResult) -> tuple[Problem, ...]:
-    """What makes a run a failed test: wrong values, a network that is not the site's, a bad end."""
+    """Return the failures of a run: wrong values, another network than the site's, a bad end."""
     rows = [row for row in result.document["rows"] if row.get("wrong_elements")]
     wrong = [
         Problem(
@@ -137,7 +137,7 @@ def _command(
     work_dir: Path,
     environ: Mapping[str, str],
 ) -> list[str]:
-    """The whole command line; a launcher given by hand brings its own numbers of ranks."""
+    """Return the whole command line; a launcher given by hand brings its own numbers of ranks."""
     before, local = shlex.split(wanted.launch), []
     if not before:
         shape = start.shape(site, wanted.nodes, wanted.ranks_per_node)
@@ -153,7 +153,7 @@ def _command(
 
 
 def _options(site: Site, wanted: BenchmarkRequest) -> Iterator[str]:
-    """A site's GPUs must be used: where they are not to be seen, gloo would hide it."""
+    """Yield the options of the benchmark; --backend nccl, because gloo would hide missing GPUs."""
     backend = wanted.backend or ("gloo" if site.vendor == "cpu" else "nccl")
     yield from ("--backend", backend, "--json", f"{start.WORK}/{_JSON}")
     yield from ("--min-size", str(wanted.min_size), "--max-size", str(wanted.max_size))
@@ -175,7 +175,7 @@ def _kept_log(work_dir: Path, target: Path) -> Iterator[None]:
 
 
 def _broken(site: Site, output: ImageFolder, status: int, log: str) -> MachineError | TestError:
-    """No result: the script is not there, it refused for a reason that it tells, or it broke."""
+    """Return the error of a run without result: no script, a refusal, or a crash."""
     where = f"Whole log: {output.folder / _LOG}"
     if f"can't open file '{start.SCRIPT}'" in log:
         fix = "Build it again with this version: sifwright build."
@@ -195,7 +195,7 @@ def _broken(site: Site, output: ImageFolder, status: int, log: str) -> MachineEr
 def _judged(
     site: Site, output: ImageFolder, measured: Mapping[str, Any], log: str
 ) -> tuple[dict[str, Any], Verdict]:
-    """The results with the verdict among them."""
+    """Return the results with the verdict among them, and the verdict."""
     verdict = _verdict(site, measured, log)
     judged = {"state": verdict.state, "text": verdict.text}
     return {"site": site.name, "image": output.name, **measured, "verdict": judged}, verdict
@@ -210,7 +210,7 @@ def _verdict(site: Site, measured: Mapping[str, Any], log: str) -> Verdict:
 
 
 def _publish(output: ImageFolder, work_dir: Path, document: Mapping[str, Any]) -> tuple[Path, ...]:
-    """Put results in place, the picture too where it can be made; the log is there already."""
+    """Put results and, with matplotlib, the picture into the image's folder."""
     (work_dir / _JSON).write_text(json.dumps(document, indent=1) + "\n")
     results = [work_dir / _JSON]
     if plot.can_plot():

@@ -1,4 +1,4 @@
-"""Read the debug output of NCCL and RCCL: which network each process took, and what it said why.
+"""Read the debug output of NCCL and RCCL: the network of each process, and its reasons.
 
 Lines are `host:pid:tid [device] NCCL INFO message` (NCCL, src/debug.cc), the host up to its first
 dot.
@@ -45,7 +45,7 @@ class Process(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NetworkEvidence:
-    """What one process logged: names of networks and libfabric providers, each with its line."""
+    """The log of one process: names of networks and libfabric providers, each with its line."""
 
     networks: dict[str, str] = field(default_factory=dict)
     providers: dict[str, str] = field(default_factory=dict)
@@ -53,10 +53,10 @@ class NetworkEvidence:
 
 
 def parse(text: str, known: Collection[Process] = ()) -> dict[Process, NetworkEvidence]:
-    """What each process in a log said of its network.
+    """Return the network evidence of each process in a log.
 
-    `known` processes are recognised where a line of another is glued to the front of their names.
-    What was cut off that way is no evidence: `Using network AWS Lib` names nothing.
+    `known` processes are recognised even if another line is glued to the front of their names. A
+    message that is cut off that way is no evidence: `Using network AWS Lib` names nothing.
     """
     evidence: dict[Process, NetworkEvidence] = {}
     for line in text.splitlines():
@@ -66,7 +66,7 @@ def parse(text: str, known: Collection[Process] = ()) -> dict[Process, NetworkEv
 
 
 def _messages(line: str, known: Collection[Process]) -> Iterator[tuple[Process, str, bool]]:
-    """The messages in a line, and whether each one's end is there."""
+    """Yield process and message of each part of a line, and whether its end is there."""
     starts = list(_START.finditer(line))
     for number, start in enumerate(starts):
         last = number + 1 == len(starts)

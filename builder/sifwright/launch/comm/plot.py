@@ -23,7 +23,7 @@ _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 
 
 def can_plot() -> bool:
-    """Whether matplotlib is installed; the command works without."""
+    """Return whether matplotlib is installed; the command works without."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
@@ -72,6 +72,6 @@ def _panel(axes: Any, rows: Sequence[Mapping[str, Any]], field: str, label: str)
 
 
 def readable(size: float) -> str:
-    """A size in bytes with its unit, a power of 1024."""
+    """Return a size in bytes with its unit, a power of 1024."""
     unit, name = next(pair for pair in _UNITS if size >= pair[0] or pair[0] == 1)
     return f"{size / unit:.4g} {name}"

@@ -1,4 +1,4 @@
-"""How the benchmark is started: the site's launcher, the allocation, and the container."""
+"""The start of the benchmark: the site's launcher, the allocation, and the container."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ALLOCATIONS = {"slurm": "SLURM_JOB_ID", "pbs": "PBS_JOBID", "flux": "FLUX_JOB_I
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RankLayout:
-    """How many ranks are started, of which MPI if that is known."""
+    """The numbers of nodes and ranks, and the MPI of the ranks if it is known."""
 
     nodes: int
     ranks_per_node: int
@@ -67,9 +67,9 @@ def require_images(site: Site) -> None:
 def shape(
     site: Site, nodes: int, ranks_per_node: int, environ: Mapping[str, str] = os.environ
 ) -> RankLayout:
-    """What was asked for (0: not), else the whole allocation with a rank per GPU.
+    """Return the layout that was asked for (0: not), else the allocation with a rank per GPU.
 
-    Raises `MachineError` outside an allocation, `UsageError` where the ranks cannot be known.
+    Raises `MachineError` outside an allocation, `UsageError` if the ranks cannot be known.
     """
     if site.scheduler == "local":
         return _local_shape(site, nodes, ranks_per_node)
@@ -119,7 +119,7 @@ def _request(wanted: RankLayout) -> job.JobRequest:
 
 
 def _allocated_nodes(site: Site, environ: Mapping[str, str]) -> int:
-    """Nodes of the allocation: Slurm says it in either variable, PBS in a file."""
+    """Return the nodes of the allocation: Slurm has them in variables, PBS in a file."""
     if site.scheduler == "pbs":
         return len(set(Path(environ["PBS_NODEFILE"]).read_text().split()))
     for name in ("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "FLUX_JOB_NNODES"):
@@ -129,9 +129,9 @@ def _allocated_nodes(site: Site, environ: Mapping[str, str]) -> int:
 
 
 def launcher(site: Site, wanted: RankLayout, environ: Mapping[str, str] = os.environ) -> list[str]:
-    """The site's command that starts a task per rank, as in its job scripts; none without one.
+    """Return the site's command that starts a task per rank; [] without a launcher.
 
-    Open MPI brings other nodes no environment but what is named.
+    Open MPI passes only variables that are named to other nodes.
     """
     words = (
         []
@@ -144,7 +144,7 @@ def launcher(site: Site, wanted: RankLayout, environ: Mapping[str, str] = os.env
 
 
 def environment(site: Site, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment for the launcher, with rank 0's host where the container cannot find it."""
+    """Return the environment for the launcher, with the host of rank 0 if it is needed."""
     if set(_PLACES) & set(environ):
         return dict(environ)
     host = _MASTER_HOSTS.get(site.scheduler, _no_host)(environ)
@@ -189,6 +189,6 @@ def container(
 
 
 def _bind(text: str) -> str:
-    """A bind whose source is here: of one that is not, the engine would make an error."""
+    """Return a bind, or '' if its source does not exist: the engine would refuse it."""
     path = os.path.expandvars(text)
     return path if "$" not in path and Path(path.split(":")[0]).exists() else ""

@@ -17,7 +17,7 @@ _HEAD = ("operation", "smallest", "median", "largest", "median", "best bus bandw
 
 
 def summary(document: Mapping[str, Any]) -> Table:
-    """Latency at the smallest size, time at the largest and the best bandwidth, per operation."""
+    """Return per operation the smallest latency, the largest time and the best bandwidth."""
     table = Table(box=None, pad_edge=False)
     for number, name in enumerate(_HEAD):
         table.add_column(name, justify="right" if number else "left", no_wrap=True)

@@ -1,7 +1,7 @@
-"""Whether every rank used the network that its site expects, by NCCL's own words.
+"""Judge by NCCL's log if every rank used the network that its site expects.
 
-Times do not tell: an MNIST training on LUMI took as long over sockets as over cxi. Nothing here
-passes for want of a line: what is not proven failed.
+Times do not tell: an MNIST training on LUMI took as long over sockets as over cxi. A missing line
+fails: the check needs proof.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Verdict:
 def judge(
     expect: Sequence[str], ranks: Sequence[Process], log: Mapping[Process, NetworkEvidence]
 ) -> Verdict:
-    """Judge by what each rank's process said; `ranks` is in the order of the ranks.
+    """Judge by the log of each rank's process; `ranks` is in the order of the ranks.
 
     Of `expect`, `NET/NAME` is a network and other strings are libfabric providers (or networks).
     """
@@ -73,7 +73,7 @@ def judge(
 
 
 def _reason(expect: Sequence[str], evidence: NetworkEvidence) -> tuple[str, str] | None:
-    """What is wrong with a rank, and the lines that say so."""
+    """Return what is wrong with a rank, and the lines that show it."""
     if not evidence.networks and not evidence.providers:
         return "not proven, its log says nothing of a network", _quoted(*evidence.hints[:1])
     for name, line in evidence.networks.items():
@@ -83,7 +83,7 @@ def _reason(expect: Sequence[str], evidence: NetworkEvidence) -> tuple[str, str]
 
 
 def _unproven(text: str, evidence: NetworkEvidence) -> tuple[str, str] | None:
-    """Why one expectation is not proven: all that was logged must be what is expected."""
+    """Return why one expectation is not proven: all networks must be the expected one."""
     names = evidence.networks if _is_network(text) else evidence.providers
     for name, line in names.items():
         if not _is(_name(text), name):
@@ -101,7 +101,10 @@ def _is_network(text: str) -> bool:
 
 
 def _is(wanted: str, name: str) -> bool:
-    """Whether a name that was logged is the wanted one; providers may be layered, `tcp;ofi_rxm`."""
+    """Return whether a name in the log is the wanted one.
+
+    Providers may be layered, `tcp;ofi_rxm`.
+    """
     if alias := _ALIASES.get(wanted.lower()):
         return alias.fullmatch(name) is not None
     return wanted.lower() in {name.lower(), name.lower().split(";")[0]}
@@ -112,7 +115,7 @@ def _quoted(*lines: str) -> str:
 
 
 def advice(expect: Sequence[str]) -> str:
-    """What to look at where the plugin does not work."""
+    """Return the advice for a plugin that does not work."""
     provider = next((text for text in expect if not _is_network(text)), "PROVIDER")
     checks = (line for line in _CHECKS.splitlines() if provider == "cxi" or "cxi" not in line)
     return "\n    ".join(checks).format(provider=provider)
@@ -132,7 +135,7 @@ def _failed(
 def _problems(
     expect: Sequence[str], ranks: Sequence[Process], reasons: Mapping[int, tuple[str, str]]
 ) -> Iterator[Problem]:
-    """One for each kind of reason, with the lines of its first rank; advice once."""
+    """Yield a problem for each kind of reason, with the lines of its first rank; advice once."""
     fix = advice(expect)
     for message in dict.fromkeys(message for message, _ in reasons.values()):
         numbers = [number for number in reasons if reasons[number][0] == message]
@@ -147,7 +150,7 @@ def _problems(
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """0-3,8 for 0, 1, 2, 3, 8."""
+    """Return 0-3,8 for 0, 1, 2, 3, 8."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

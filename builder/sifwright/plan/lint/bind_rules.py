@@ -25,7 +25,7 @@ _TRIPLES = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 
 
 def _searched(site: Site) -> tuple[str, ...]:
-    """Where an image looks for libraries, and glibc for its loader."""
+    """Return the folders in which an image looks for libraries, and glibc for its loader."""
     of_triples = (f"{folder}/{triple}" for folder in _FOLDERS for triple in _TRIPLES)
     # On aarch64 the loader is in /lib, and Debian searches no lib64.
     of_64 = () if site.processor == "aarch64" else _FOLDERS_64
@@ -40,7 +40,7 @@ def _binds(site: Site) -> Iterator[tuple[Path, str]]:
 
 
 def _over(site: Site, names: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
-    """Binds that put one of these files, or a whole folder, where an image looks for libraries."""
+    """Yield binds that put one of these files, or its whole folder, into a library folder."""
     searched = _searched(site)
     for path, bind in _binds(site):
         source, _, target = bind.partition(":")
@@ -55,7 +55,7 @@ def _key(path: Path) -> str:
 
 
 def host_glibc(site: Site) -> Iterator[Violation]:
-    """The host's parts of glibc over, or before, those of an image."""
+    """Yield binds and libraries that put the host's glibc over that of an image."""
     for path, source in _over(site, _GLIBC):
         message = f"{_key(path)}: the host's {source} hides the image's own"
         fix = f"Leave it out, or bind it elsewhere: {source}:/host{source}."
@@ -68,7 +68,7 @@ def host_glibc(site: Site) -> Iterator[Violation]:
 
 
 def host_jansson(site: Site) -> Iterator[Violation]:
-    """The host's libjansson over that of an image."""
+    """Yield binds that put the host's libjansson over that of an image."""
     for path, _ in _over(site, _JANSSON):
         message = f"{_key(path)}: the host's libjansson stands before a newer one in the image"
         fix = "Leave it out: images with their own libcxi bring the libjansson it needs."

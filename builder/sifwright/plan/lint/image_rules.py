@@ -1,6 +1,6 @@
-"""What an image and its site do not agree on, though the layers go together: a table of rules.
+"""Lint rules about an image at a site, for layers that go together.
 
-They read the facts that the layers of a plan give, and its steps.
+The rules read the facts that the layers of a plan give, and its steps.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PLUGIN_FILES = {
 
 
 def _fact(plan: Plan, *names: str) -> Version | None:
-    """The first of these facts that is known, if it is a version; of 1.12.1-aws, 1.12.1."""
+    """Return the first of these facts that is a version; 1.12.1 for 1.12.1-aws."""
     text = next(filter(None, (plan.facts.get(name) for name in names)), "")
     try:
         return Version(text.partition("-")[0]) if text else None
@@ -57,7 +57,7 @@ def _plugin(plan: Plan) -> Step | None:
 
 
 def _given(plan: Plan, layer: str, *options: str) -> str:
-    """The options that decide, as `layer.option=value (who gave it)`, else the image."""
+    """Return the deciding options as `layer.option=value (origin)`, else the image."""
     step = _step(plan, layer)
     decisive = (
         [(name, step.options[name]) for name in options if name in step.options] if step else []
@@ -107,7 +107,7 @@ def _plugin_name(plan: Plan) -> Iterator[Violation]:
 
 
 def _looked_for(plan: Plan, setting: str) -> str:
-    """The file that this NCCL or RCCL opens; empty if that is not known."""
+    """Return the file that this NCCL or RCCL opens; empty if that is not known."""
     if setting.endswith(".so"):
         return PurePosixPath(setting).name
     prefix = "libnccl-net"
@@ -152,7 +152,7 @@ def _gpu_direct(plan: Plan) -> Iterator[Violation]:
 
 
 def _mpi_launcher(plan: Plan) -> Iterator[Violation]:
-    """An MPI that a layer installs, for nothing: the one of a base image may be left unused."""
+    """Yield an MPI of a layer that no launcher starts; a base image's MPI may stay unused."""
     site, mpi = plan.site, pmi.of_facts(plan.facts, "")
     layer = next((step.layer.name for step in plan.steps if "mpi" in step.layer.provides), "")
     if not layer or site.host_mpi or "container" not in site.run_in:
@@ -168,7 +168,7 @@ def _mpi_launcher(plan: Plan) -> Iterator[Violation]:
 
 
 def _host_libfabric(plan: Plan) -> Iterator[Violation]:
-    """The host's takes the place of the image's, in a process that loads the plugin, too."""
+    """Yield a host libfabric that is too old for the image's plugin and replaces its own."""
     host, step = plan.site.host_mpi, _step(plan, "libfabric")
     if host is None or step is None or _plugin(plan) is None:
         return
@@ -183,7 +183,7 @@ def _host_libfabric(plan: Plan) -> Iterator[Violation]:
 
 
 def _symbols(plan: Plan, version: str) -> Version | None:
-    """The newest of its symbols, by the table: those of the newest release up to this one."""
+    """Return the newest symbol version of that release, by the table."""
     rows = plan.versions.get("libfabric", {})
     older = [name for name in rows if version and Version(name) <= Version(version)]
     cell = rows[max(older, key=Version)].get("symbols") if older else None

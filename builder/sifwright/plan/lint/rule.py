@@ -1,4 +1,4 @@
-"""What a rule of the linter is, what it yields, and where the file of a site sets a variable."""
+"""Rules of the linter and their violations, and look-ups of variables in a site's file."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Rule(Generic[T]):
 
 
 def placed(site: Site, name: str) -> Iterator[tuple[Path, str]]:
-    """Where in the site's file a variable gets a value, and which."""
+    """Yield each path in the site's file that sets a variable, with the value."""
     for group, values in site.environment.groups.items():
         if name in values:
             yield ("environment", group, name), values[name]
 
 
 def on_several_nodes(site: Site, name: str) -> tuple[Path, str]:
-    """The variable's value for launches on several nodes, and where it stands; empty if unset."""
+    """Return path and value of a variable for launches on several nodes; '' if unset."""
     for path, value in placed(site, name):
         if path[1] != "one-node":
             return path, value
@@ -56,7 +56,7 @@ def on_several_nodes(site: Site, name: str) -> tuple[Path, str]:
 
 
 def of_host_mpi(site: Site, name: str) -> Iterator[tuple[Path, str]]:
-    """The same for ranks that use the site's own MPI."""
+    """Yield paths and values of a variable for ranks that use the site's own MPI."""
     if name in site.mpi_environment:
         yield ("mpi", "environment", name), site.mpi_environment[name]
     if site.host_mpi and name in site.host_mpi.environment:

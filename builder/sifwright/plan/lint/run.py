@@ -1,4 +1,4 @@
-"""Find what a site and its image get wrong, with the reason and its source."""
+"""Check a site and its image against all rules, and report reason and source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REFUSED = "plan"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """One thing to know about a site or an image there.
+    """A violation, a limit or an assumption of a site or of an image there.
 
     A `note` is a warning that the site's file answers with a reason of its own (`answer`), or a
     sentence of that file about what is not verified or not supported.
@@ -47,18 +47,18 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LintReport:
-    """Everything found about a site and one image there."""
+    """All findings about a site and one image there."""
 
     site: str
     image: str
     findings: tuple[Finding, ...]
 
     def document(self) -> dict[str, Any]:
-        """The report as data."""
+        """Return the report as data."""
         return asdict(self)
 
     def lines(self) -> Iterator[str]:
-        """The report as text: a line for each finding, for grep and editors; reasons below it."""
+        """Yield the report as text: a line for each finding, with its reasons below it."""
         for finding in self.findings:
             yield f"{finding.where}: {finding.severity}: {finding.what} [{finding.rule}]"
             last = ("deliberate", finding.answer) if finding.answer else ("do", finding.fix)
@@ -68,7 +68,7 @@ class LintReport:
         yield f"site '{self.site}', image '{self.image}': {counts}"
 
     def error(self) -> SifwrightError | None:
-        """What ends the command: an error of the image alone, or of the site's file."""
+        """Return the error that ends the command: of the image alone, or of the site's file."""
         rules = {finding.rule for finding in self.findings if finding.severity == "error"}
         if not rules:
             return None
@@ -93,7 +93,7 @@ def lint_site(
     *,
     looked: Callable[[Catalog], Catalog] = _as_it_is,
 ) -> LintReport:
-    """Hold a site and one of its images against all rules; why there is no plan is a finding.
+    """Check a site and one of its images against all rules; a refused plan is a finding.
 
     `names` are those of the site and the image. `looked` gives the definitions with what is in the
     image that this one starts from.
@@ -112,7 +112,7 @@ def lint_site(
 
 
 def locator(defs: FilePath, site: Site) -> Locate:
-    """What gives the file and line of a path in the site's file, or of the nearest one above."""
+    """Return a function that gives file and line of a path in the site's file, or of its parent."""
     file = defs / "sites" / f"{site.name}.yaml"
     name = file.relative_to(defs.parent)
     known = yaml_file.parse(file.read_bytes(), str(name)).lines
@@ -126,7 +126,7 @@ def locator(defs: FilePath, site: Site) -> Locate:
 
 
 def errors(plan: Plan, defs: FilePath) -> list[Finding]:
-    """The errors of a plan's site and image: what would hang, crash or never use the network."""
+    """Return the errors of a plan's site and image: they hang, crash or stay off the network."""
     locate = locator(defs, plan.site)
     return _errors((*_of_site(plan.site, locate), *_of_image(plan, locate)))
 
@@ -155,13 +155,13 @@ def _raise(errors: Sequence[Finding]) -> None:
 
 
 def _kind(rules: set[str]) -> type[SifwrightError]:
-    """The class of the site's file, unless the errors are the image's alone."""
+    """Return the class of the error: of the site's file, unless all errors are the image's."""
     of_image = {_REFUSED, *(rule.name for rule in image_rules.RULES)}
     return PlanError if rules <= of_image else CatalogError
 
 
 def _of_site(site: Site, locate: Locate) -> Iterator[Finding]:
-    """What the site's own facts get wrong, and what its file says about itself."""
+    """Yield what is wrong with the site's own facts, and its limits and assumptions."""
     for rule in site_rules.RULES:
         yield from _found(rule, rule.find(site), site, locate)
     for key in ("limits", "unverified"):
@@ -170,13 +170,13 @@ def _of_site(site: Site, locate: Locate) -> Iterator[Finding]:
 
 
 def _of_image(plan: Plan, locate: Locate) -> Iterator[Finding]:
-    """What an image gets wrong at its site, though its layers go together."""
+    """Yield what is wrong with an image at its site, though its layers go together."""
     for rule in image_rules.RULES:
         yield from _found(rule, rule.find(plan), plan.site, locate)
 
 
 def _refused(error: PlanError) -> Iterator[Finding]:
-    """Why there is no plan."""
+    """Yield the reasons why there is no plan."""
     for problem in error.problems:
         yield Finding(
             rule=_REFUSED,
@@ -206,13 +206,13 @@ def _found(
 
 
 def _answer(site: Site, hit: Violation, rule: str) -> str:
-    """The reason that the site's file gives for a variable, if it is one despite this rule."""
+    """Return the reason that the site's file gives for a variable despite this rule."""
     reason = _reasons(site, hit.path[:-1]).get(str(hit.path[-1])) if hit.path else None
     return reason.why if reason and rule in reason.despite else ""
 
 
 def _reasons(site: Site, path: Path) -> Mapping[str, Reason]:
-    """Those of the variables below a path of the site's file."""
+    """Return the reasons of the variables below a path of the site's file."""
     match path:
         case ("environment", "not-set"):
             return site.environment.not_set

@@ -1,4 +1,4 @@
-"""What in a site's facts makes launches hang, crash or crawl: a table of rules with their sources.
+"""Lint rules about a site's facts that make launches hang, crash or crawl, with sources.
 
 A rule is one entry of `RULES`. It yields a `Violation` for each place that breaks it.
 """
@@ -33,7 +33,7 @@ def _slingshot(site: Site) -> bool:
 def _unset(
     name: str, value: str, suits: Callable[[Site], bool] = _slingshot
 ) -> Callable[[Site], Iterator[Violation]]:
-    """A rule of those sites that should set a variable for launches on several nodes."""
+    """Make a rule for sites that should set a variable for launches on several nodes."""
 
     def find(site: Site) -> Iterator[Violation]:
         path, setting = on_several_nodes(site, name)

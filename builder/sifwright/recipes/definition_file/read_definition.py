@@ -1,4 +1,4 @@
-"""Read a definition file of Apptainer: its sections as pieces of one layer."""
+"""Read a definition file of Apptainer: its sections become pieces of one layer."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def read(
     findings: Findings,
     look: starting_image.Look = starting_image.ask_nothing,
 ) -> Draft:
-    """The recipe as a draft; what cannot be carried is among the findings.
+    """Return the recipe as a draft; `findings` gets everything that cannot be carried.
 
-    `look` tells what an image that it starts from starts, where the recipe does not say it.
+    `look` returns the program of the base image, if the recipe has none.
     """
     _refuse_lines(text, findings)
     listed = sections(text)
@@ -103,7 +103,7 @@ def _refuse_lines(text: str, findings: Findings) -> None:
 
 
 def _refuse_twice(listed: list[Section], findings: Findings) -> None:
-    """Apptainer makes one script of those: the second goes on where the first has ended."""
+    """Refuse a second section of one name: Apptainer continues the first with it."""
     names = [section.name for section in listed]
     for number, section in enumerate(listed):
         if section.name in {"post", "runscript", "test"} and section.name in names[:number]:
@@ -112,7 +112,7 @@ def _refuse_twice(listed: list[Section], findings: Findings) -> None:
 
 
 def _file_words(line: str) -> list[str]:
-    """Apptainer parts them at blanks, but in double quotes; comments and escapes it copies."""
+    """Split a line of %files at blanks; Apptainer honours double quotes, and no comments."""
     if left := _FILE.sub("", line).strip():
         message = f"{left}: quotes, '\\' and '#' there mean something else to Apptainer"
         raise ContextError(
@@ -122,7 +122,7 @@ def _file_words(line: str) -> list[str]:
 
 
 def _begins(section: Section) -> str:
-    """What the first line names as its interpreter."""
+    """Return the interpreter that the first line names."""
     first = section.text.strip().split("\n")[0]
     return first[2:].strip() if first.startswith("#!") else ""
 
@@ -173,7 +173,7 @@ class _DefinitionReader:
         self._add(Piece(line=section.line, says=says, code=code, files=(file,), is_run=True))
 
     def _shell(self, section: Section) -> str:
-        """What runs a section: /bin/sh -ex, or what its -c names, which is given no -e (tried)."""
+        """Return the interpreter of a section: /bin/sh -ex, or that of -c, without -e (tried)."""
         if not section.words:
             return "/bin/sh -ex"
         match = re.fullmatch(r"-c\s+(/\S+(?:\s+[A-Za-z0-9_-]+)*)", section.words)
@@ -242,7 +242,7 @@ class _DefinitionReader:
         self.draft.start = ImageStart(script=f"#!{shell}\n{section.text.strip()}\n")
 
     def _interpreter(self, section: Section) -> str:
-        """What runs a section that may begin with '#!', as %post may not (tried)."""
+        """Return the interpreter of a section that may begin with '#!', unlike %post (tried)."""
         first = _begins(section)
         return self._shell(replace(section, words=f"-c {first}") if first else section)
 
@@ -262,5 +262,5 @@ class _DefinitionReader:
         self.draft.help = [line.rstrip() for line in lines]
 
     def _add(self, piece: Piece) -> None:
-        """In one layer: what %post does is one script, and %files is there before it."""
+        """Add a piece to the one layer: %post is one script, and %files is there before it."""
         self.draft.pieces.append(replace(piece, uses=frozenset({"definition"})))

@@ -24,7 +24,7 @@ class Section:
     text: str
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The numbered lines that say something."""
+        """Yield the numbered lines, without comments and blank lines."""
         for number, line in enumerate(self.text.split("\n"), start=self.line + 1):
             if line.strip() and not line.strip().startswith("#"):
                 yield number, line.strip()
@@ -41,7 +41,7 @@ def header(text: str) -> Iterator[tuple[int, str]]:
 
 
 def sections(text: str) -> list[Section]:
-    """The sections: any line whose first printing character is % opens one."""
+    """Return the sections: any line whose first printing character is % opens one."""
     lines = text.split("\n")
     starts = [
         (number, match) for number, line in enumerate(lines) if (match := _SECTION.fullmatch(line))

@@ -26,7 +26,7 @@ def is_address(source: str) -> bool:
 def download(
     item: Instruction, number: int, url: str, target: str
 ) -> tuple[DraftDownload, tuple[str, ...]]:
-    """The source, and the lines of install.sh that put the file in place."""
+    """Return the source, and the lines of install.sh that put the file in place."""
     match = _URL.fullmatch(url)
     if match is None or match[1].endswith(".git"):
         raise ContextError(f"'{url}' is not the address of a file", _FIX)

@@ -28,9 +28,9 @@ _CHUNK = 1 << 16
 
 
 def unpacked(data: bytes) -> bytes | None:
-    """The archive without compression, for images without xz or bzip2; None if it is none.
+    """Return the archive without compression, for images without xz; None for other files.
 
-    As for Docker, a file whose first entry can be read is one, whatever follows.
+    As for Docker, a file whose first entry can be read is an archive, whatever follows.
     """
     if data.startswith(_ZSTD):
         message = "of zstd's archives some builders unpack (BuildKit), others do not (Docker 20.10)"
@@ -52,7 +52,7 @@ def unpacked(data: bytes) -> bytes | None:
 
 
 def _plain(data: bytes) -> tuple[bytes, bool]:
-    """The first 4 MiB without compression and a little more; whether what follows is broken."""
+    """Return the first 4 MiB without compression, and whether the rest is broken."""
     kind = next((opened for start, opened in _KINDS.items() if data.startswith(start)), None)
     plain = bytearray()
     file = kind(io.BytesIO(data)) if kind else io.BytesIO(data)

@@ -26,26 +26,26 @@ _SET_ID = stat.S_ISUID | stat.S_ISGID
 
 @dataclass(kw_only=True, slots=True)
 class StagedFiles:
-    """What one instruction copies: files of the layer, and lines of its install.sh."""
+    """The copies of one instruction: files of the layer, and lines of its install.sh."""
 
     files: list[LayerFile]
     code: list[str]
 
 
 def own_places(target: str) -> bool:
-    """Whether a target lies where the step sees the building machine's own files."""
+    """Return whether a target is in a folder that a step sees of the building machine."""
     return any(f"{target}/".startswith(f"{folder}/") for folder in MACHINE_PLACES)
 
 
 def is_kept(target: str) -> bool:
-    """Whether a target lies in a folder that is the build's or the engine's own."""
+    """Return whether a target is in a folder of the build or of the engine."""
     return f"{target}/".startswith(("/.sifwright/", "/.singularity.d/"))
 
 
 def copied(
     context: Context, sources: Sequence[Path], target: str, layer_folder: str, mode: int
 ) -> StagedFiles:
-    """COPY: folders as what is in them; `mode` (0 for their own) is that of all in them.
+    """Stage the files of COPY: a folder as its content; `mode` 0 keeps the modes.
 
     `layer_folder` is the folder of the layer that holds this and nothing else.
     """
@@ -59,7 +59,7 @@ def copied(
 
 
 def _named(path: Path, entries: list[CopiedPath]) -> list[CopiedPath]:
-    """A file keeps its name in a folder; a folder itself is not copied, only what is in it."""
+    """Keep the name of a file in a folder; of a folder, only the content is copied."""
     if entries[0].is_folder:
         return entries[1:]
     first = entries[0]
@@ -88,7 +88,7 @@ def _folder(
 
 
 def _lines(entries: Iterable[CopiedPath], top: str, layer_folder: str, mode: int) -> Iterator[str]:
-    """Folders first, so that empty ones are there; links and modes when all is in place."""
+    """Yield folders first, so that empty ones exist, then the copy, then links and modes."""
     listed = list(entries)
     yield f"folder {shlex.quote(top)}"
     for entry in listed:
@@ -107,7 +107,7 @@ def _lines(entries: Iterable[CopiedPath], top: str, layer_folder: str, mode: int
 
 
 def staged_files(context: Context, sources: Sequence[Path], line: int) -> StagedFiles:
-    """%files: what cp -L takes, a folder with its name; modes as cp gives them."""
+    """Stage the files of %files as cp -L copies them: a folder with its name."""
     files, folders, modes = [], [], []
     for path in sources:
         if not path.name:
@@ -125,7 +125,7 @@ def staged_files(context: Context, sources: Sequence[Path], line: int) -> Staged
 
 
 def archive(entry: CopiedPath, folder: str, target: str) -> StagedFiles | None:
-    """ADD of a local archive, which is carried uncompressed; None if it is not one."""
+    """Stage the archive of ADD without compression; None for other files."""
     if (data := archives.unpacked(entry.data)) is None:
         return None
     path_in_layer = f"{folder}/archive.tar"
@@ -134,7 +134,7 @@ def archive(entry: CopiedPath, folder: str, target: str) -> StagedFiles | None:
 
 
 def borrowed(target: str, names: Sequence[str]) -> list[str]:
-    """The line that says what is put into a folder of the machine's; none for other folders."""
+    """Return the line that reports files in a folder of the machine; none for other folders."""
     if not own_places(target):
         return []
     top = target.rstrip("/")
@@ -151,12 +151,12 @@ def _is_file(entry: CopiedPath) -> bool:
 
 
 def _copied_mode(entry: CopiedPath) -> int:
-    """COPY gives a file to root, which takes its setuid and setgid bits (Docker 20.10, buildah)."""
+    """Return the mode that COPY gives: without setuid and setgid (Docker 20.10, buildah)."""
     return stat.S_IMODE(entry.mode) & (0o7777 if entry.is_folder else ~_SET_ID)
 
 
 def _carried_mode(entry: CopiedPath) -> int:
-    """The mode in which a layer's file arrives (git keeps no other)."""
+    """Return the mode of a layer's file, as git keeps it."""
     return 0o755 if entry.is_folder or entry.mode & 0o111 else 0o644
 
 

@@ -1,4 +1,4 @@
-"""What a Dockerfile starts from: its directives, the arguments before FROM, and FROM."""
+"""The beginning of a Dockerfile: directives, arguments before FROM, and FROM."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_directive(line: int, name: str, value: str, findings: Findings) -> Non
 
 
 def check_lines(text: str, findings: Findings) -> None:
-    """Docker's builders before BuildKit go on in the next line, later ones do not."""
+    """Refuse lines that Docker's builders before BuildKit join in another way."""
     for number, line in enumerate(text.split("\n"), start=1):
         if _DOUBTFUL.search(line) and not line.lstrip().startswith("#"):
             message = (
@@ -60,7 +60,7 @@ def check_lines(text: str, findings: Findings) -> None:
 
 
 def read(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Instruction]]:
-    """The start of a draft, and the instructions after FROM."""
+    """Return the beginning of a draft, and the instructions after FROM."""
     _check_names(listed, findings)
     places = [number for number, item in enumerate(listed) if item.name == "FROM"]
     if not places:
@@ -80,7 +80,7 @@ def read(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Ins
 
 
 def arguments(listed: list[Instruction]) -> dict[str, str]:
-    """The arguments before FROM, with their defaults; those that cannot be read are left out."""
+    """Return the arguments before FROM with their defaults, without unreadable ones."""
     values: dict[str, str] = {}
     for item in listed:
         if item.name == "FROM":
@@ -107,7 +107,7 @@ def _check_names(listed: list[Instruction], findings: Findings) -> None:
 
 
 def _image(item: Instruction, known: dict[str, str], findings: Findings) -> str:
-    """The image of FROM; '' if it is refused, so that nobody asks for it."""
+    """Return the image of FROM; '' if it is refused, so that it is not inspected."""
     before = len(findings.problems)
     platform = dict(item.flags).get("platform", _PLATFORM)
     if platform != _PLATFORM or len(item.flags) != ("platform" in dict(item.flags)):

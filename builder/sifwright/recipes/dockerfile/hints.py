@@ -1,4 +1,4 @@
-"""What is said about a recipe beside what it does: labels, places that do not last, torch."""
+"""Notes about a recipe: labels, temporary folders, torch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TORCH = re.compile(
 
 
 def metadata(listed: list[Instruction], draft: Draft, findings: Findings) -> None:
-    """Keep LABEL, and say what becomes of the rest."""
+    """Keep LABEL, and note what becomes of the other metadata."""
     for item in listed:
         if item.name in _HARMLESS:
             findings.note(item.line, f"{item.name} is not carried: {_HARMLESS[item.name]}")
@@ -53,7 +53,7 @@ def _described(labels: tuple[str, ...]) -> str:
 
 
 def temporary_paths_used(text: str) -> frozenset[str]:
-    """What a command leaves to a later one, or takes from an earlier one, and no step keeps."""
+    """Return the temporary folders through which a command shares files with others."""
     used = {"tmp"} if any(path in text for path in copies.MACHINE_PLACES) else set()
     if _APT.search(text):
         used.add("apt")
@@ -61,7 +61,7 @@ def temporary_paths_used(text: str) -> frozenset[str]:
 
 
 def temporary_paths_recreated(text: str) -> frozenset[str]:
-    """Those of these places that a command makes anew before it takes anything."""
+    """Return the temporary folders that a command creates before it reads them."""
     match = _APT.search(text)
     return frozenset({"apt"} if match and match[1] == "update" else ())
 
@@ -78,5 +78,5 @@ def names_root(pieces: Iterable[Piece]) -> Iterator[int]:
 
 
 def torch(text: str) -> bool:
-    """Whether a command installs torch."""
+    """Return whether a command installs torch."""
     return _TORCH.search(text) is not None

@@ -71,7 +71,7 @@ def instructions(text: str) -> Iterator[Instruction]:
 
 
 def run_code(item: Instruction, folder: str) -> tuple[str, tuple[LayerFile, ...]]:
-    """The line of install.sh that runs a RUN in a folder, and the script that it takes."""
+    """Return the line of install.sh that runs a RUN in a folder, and its script."""
     exact = shell_words.json_words(item.text)
     if exact is not None:
         return f"run_words {shlex.quote(folder)} {shlex.join(exact)}", ()
@@ -81,9 +81,9 @@ def run_code(item: Instruction, folder: str) -> tuple[str, tuple[LayerFile, ...]
 
 
 def _heredoc_end(text: str, lines: list[str], start: int) -> int:
-    """The number of the line that ends the last here-document of an instruction.
+    """Return the line number after the last here-document of an instruction.
 
-    One without an end is none: the lines after it are read as instructions.
+    A here-document without an end is none: its lines are read as instructions.
     """
     for match in _HEREDOC.finditer(text) if _WITH_HEREDOC.match(text) else ():
         ends = (n for n, line in enumerate(lines[start:], start=start + 1) if _ends(line, match))
@@ -118,7 +118,7 @@ def _flags(text: str) -> tuple[tuple[tuple[str, str], ...], str]:
 
 
 def _shown(parts: list[str], text: str) -> tuple[str, ...]:
-    """The lines as a person wrote them where sh joins them as Docker does, else in one."""
+    """Return the lines as written if sh joins them as Docker does, else in one line."""
     quoted = "'" in text or "#" in text or any(part.endswith("\\") for part in parts)
     first = parts[0].strip().split(None, 1)
     if quoted or len(parts) == 1 or not first[1:] or not text.startswith(first[1].split()[0]):

@@ -1,4 +1,4 @@
-"""Read a Dockerfile: its instructions one after the other, as pieces of layers."""
+"""Read a Dockerfile: its instructions become pieces of layers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def read(
     findings: Findings,
     look: starting_image.Look = starting_image.ask_nothing,
 ) -> Draft:
-    """Give the recipe as a draft. What cannot be carried is in `findings`; `look` asks the base."""
+    """Return the recipe as a draft.
+
+    `findings` gets what cannot be carried, `look` asks the base.
+    """
     for line, name, value in directives(text):
         docker_base.check_directive(line, name, value, findings)
     docker_base.check_lines(text, findings)
@@ -67,7 +70,7 @@ def read(
 
 
 def _frozen(listed: list[Instruction]) -> set[str]:
-    """The variables whose values are needed when the layers are written, not when they run."""
+    """Return the variables whose values are needed already when the layers are written."""
     names = ("ENV", "ARG", "COPY", "ADD", "WORKDIR", "USER")
     return {name for item in listed if item.name in names for name in shell_words.named(item.text)}
 
@@ -90,7 +93,7 @@ class _DockerfileReader:
     user: str = ""
 
     def start(self, look: starting_image.Look, rest: list[Instruction]) -> Start:
-        """Go on from what the image says; returns that."""
+        """Continue from the configuration of the base image, and return it."""
         line, image = self.draft.base_line, self.draft.bootstrap.get("From", "")
         config = (
             starting_image.base_config(line, image, look, rest, self.findings) if image else None
@@ -143,7 +146,7 @@ class _DockerfileReader:
         self._add_piece(item, code, files=files, uses=uses, anew=anew, is_run=True)
 
     def _told(self, text: str) -> str:
-        """A command, and the values of the variables that it names."""
+        """Return a command with the values of the variables that it names."""
         options = dict(self.options.values())
         values = (self._lookup(name) or options.get(name) for name in shell_words.named(text))
         return " ".join([text, *filter(None, values)])
@@ -245,7 +248,7 @@ class _DockerfileReader:
             self._stage(item, self._copied(item, plain, target), target)
 
     def _place(self, item: Instruction) -> str:
-        """A folder of its own for what is copied next: one ADD may unpack several archives."""
+        """Return a new folder for the next copy: one ADD may unpack several archives."""
         before = sum(piece.line == item.line for piece in self.draft.pieces)
         return f"copy-{item.line}-{before + 1}" if before else f"copy-{item.line}"
 
@@ -255,7 +258,7 @@ class _DockerfileReader:
         self._add_piece(item, *staged.code, files=tuple(staged.files), uses=targets.uses(target))
 
     def _words(self, item: Instruction) -> list[str]:
-        """The words of COPY and ADD; the last one, the target, as a whole path."""
+        """Return the words of COPY and ADD; the last one, the target, as a whole path."""
         raw = shell_words.json_words(item.text)
         # Docker parts what is no list at blanks, whatever quotes say.
         parted = item.text.split() if raw is None else raw

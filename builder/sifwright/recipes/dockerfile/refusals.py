@@ -46,7 +46,7 @@ _FIXES = {
 
 
 def refused_flags(item: Instruction, findings: Findings) -> bool:
-    """Whether an instruction has a form that is refused; the findings say so."""
+    """Return whether an instruction has a refused form, and add it to the findings."""
     before = len(findings.problems)
     for name, value in item.flags:
         _flag(item, name, value, findings)

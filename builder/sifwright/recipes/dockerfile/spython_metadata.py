@@ -27,7 +27,7 @@ METADATA = ("CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Metadata:
-    """What an image says of itself. A program is a list of words, or text for a shell."""
+    """The metadata of an image. A program is a list of words, or text for a shell."""
 
     entrypoint: list[str] | str
     command: list[str] | str
@@ -37,7 +37,7 @@ class Metadata:
 
 
 def metadata(instructions: Iterable[tuple[str, str]]) -> Metadata:
-    """What these instructions (name and text, METADATA only) say; of two CMD the last counts."""
+    """Return the metadata of these instructions (name and text); of two CMD the last counts."""
     text = "".join(f"{name} {rest}\n" for name, rest in instructions)
     recipe = _parsed(f"FROM base\n{text}")
     return Metadata(
@@ -55,7 +55,7 @@ def of(listed: Iterable[Instruction]) -> Metadata:
 
 
 def converted(recipe: Path) -> str:
-    """The definition file that spython alone makes of a Dockerfile: for comparing."""
+    """Return the definition file that spython makes of a Dockerfile, for comparing."""
     from spython.main.parse.parsers import DockerParser  # noqa: PLC0415  # loads slowly
     from spython.main.parse.writers import SingularityWriter  # noqa: PLC0415
 
@@ -73,7 +73,7 @@ def _parsed(text: str) -> Any:  # noqa: ANN401  # spython has no types
 
 
 def _program(value: object) -> list[str] | str:
-    """JSON that is not a list of words is text for a shell; spython takes it for data."""
+    """Return a program; JSON that is no list of words is text for a shell."""
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return value
     return "" if value is None else str(value)
@@ -81,7 +81,7 @@ def _program(value: object) -> list[str] | str:
 
 @contextlib.contextmanager
 def _guarded(where: str) -> Iterator[None]:
-    """Whatever spython does when it does not understand, say one thing."""
+    """Report every failure of spython in one way."""
     from spython.logger import bot  # noqa: PLC0415  # loads slowly
 
     output = io.StringIO()

@@ -1,4 +1,4 @@
-"""What the image that a Dockerfile starts from says of the instructions that follow."""
+"""The base image of a Dockerfile, and its effects on the instructions that follow."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def ask_registry(image: str) -> Start:
 def base_config(
     line: int, image: str, look: Look, listed: list[Instruction], findings: Findings
 ) -> Start | None:
-    """What it says of the instructions that follow, or nothing if it is not asked.
+    """Return the configuration of the base image; None if it is not inspected.
 
-    What no layer can do is refused, and so is an image that is asked and does not answer.
+    An image that does not answer is refused, and so are settings that no layer can have.
     """
     try:
         config = look(image)

@@ -1,4 +1,4 @@
-"""Where COPY, ADD and WORKDIR put things: whole paths in the image."""
+"""Targets of COPY, ADD and WORKDIR, as whole paths in the image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GONE = "is gone when its layer ends: /tmp is no part of an image here"
 
 
 def absolute(path: str, folder: str) -> str:
-    """The whole path of one that may start in WORKDIR, which is '' if it is not known."""
+    """Return the whole path of a target; WORKDIR is '' if it is not known."""
     if not path.startswith("/") and not folder:
         raise WordError(f"'{path}' starts in the base image's WORKDIR, which is not known")
     joined = path if path.startswith("/") else f"{folder.rstrip('/')}/{path}"
@@ -26,5 +26,5 @@ def absolute(path: str, folder: str) -> str:
 
 
 def uses(target: str) -> frozenset[str]:
-    """The place which no step keeps that a target lies in."""
+    """Return the temporary folder that a target is in; no step keeps it."""
     return frozenset({"tmp"} if copies.own_places(target) else ())

@@ -35,7 +35,7 @@ class Extension:
 
 
 def extended(catalog: Catalog, extension: Extension, held: frozenset[str]) -> Catalog:
-    """The catalog with one image more, and with the layer as this image has it.
+    """Return the catalog with the extended image and its layer.
 
     `held` are the packages that no layer replaces: see `check`.
     """
@@ -67,7 +67,7 @@ def extended(catalog: Catalog, extension: Extension, held: frozenset[str]) -> Ca
 def check(
     catalog: Catalog, site: str, extension: Extension, settings: Sequence[str]
 ) -> frozenset[str]:
-    """Whether the image can be made; the names of the packages that it holds at their versions.
+    """Return the packages that the image keeps at their versions.
 
     Raises `PlanError` for requirements that ask for another version of one of these.
     """
@@ -104,7 +104,7 @@ def _suits(wanted: ParsedRequirement, held: dict[str, str]) -> bool:
 
 
 def _held(plan: Plan) -> Iterator[tuple[str, str]]:
-    """What the image's constraint file holds: torch, and the builds that belong to it."""
+    """Yield the content of the image's constraint file: torch and its companion builds."""
     if torch := plan.facts.get("torch"):
         yield "torch", torch
     for step in plan.steps[:-1]:
@@ -124,7 +124,7 @@ def _files(requirements: Requirements) -> Iterator[LayerFile]:
 
 
 def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Download]:
-    """What comes as a wheel from an index: looked for before the build, and fetched ahead."""
+    """Yield the wheels of an index: checked before the build, and fetched ahead."""
     built = _built(requirements.options)
     for wanted in requirements.wanted:
         requirement = wanted.requirement
@@ -134,7 +134,7 @@ def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Dow
 
 
 def _built(options: Sequence[str]) -> set[str]:
-    """The packages that pip is to build from source."""
+    """Return the packages that pip is to build from source."""
     lists = (text.partition("=")[2] for text in options if text.startswith("--no-binary"))
     names = (name for names in lists for name in names.split(","))
     return {name if name == ":all:" else canonicalize_name(name) for name in names}

@@ -17,14 +17,14 @@ _COMMENT = re.compile(r"(^|\s+)#.*$")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Line:
-    """What is said there; `where` is the file and the number of its first line."""
+    """The text of a requirement; `where` is the file and the number of its first line."""
 
     text: str
     where: str
 
 
 def lines(text: str, file: str) -> Iterator[Line]:
-    """Yield what says something. A comment of its own ends what a backslash has begun."""
+    """Yield the joined lines; a comment of its own ends a line with a backslash."""
     parts: list[str] = []
     first = 1
     for number, line in enumerate(text.splitlines(), start=1):

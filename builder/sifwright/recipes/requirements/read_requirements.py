@@ -1,6 +1,6 @@
-"""Read a requirements file, or say everything that is wrong with it, with file and line.
+"""Read a requirements file, or report all its mistakes with file and line.
 
-What it comes down to is text without anything of this machine: the definition file carries it.
+The result is text without anything of this machine: the definition file carries it.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class ParsedRequirement:
 
     @property
     def line(self) -> str:
-        """As pip is given it."""
+        """Return the requirement as pip reads it."""
         return " ".join([str(self.requirement), *(f"--hash={digest}" for digest in self.hashes)])
 
 
 @dataclass(kw_only=True, slots=True)
 class Requirements:
-    """What to install, what to hold other packages at, and what pip is told about both."""
+    """Packages to install, constraints of other packages, and options of pip."""
 
     wanted: list[ParsedRequirement] = field(default_factory=list)
     constraints: list[ParsedRequirement] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Requirements:
 
     @property
     def text(self) -> str:
-        """The same for files that say the same, comments and blank lines apart."""
+        """Return the same text for files that differ in comments and blank lines only."""
         return _text([*self.options, *(item.line for item in self.wanted)])
 
     @property
@@ -76,7 +76,7 @@ def read(path: Path) -> Requirements:
 
 
 def parse(text: str, constraints: str) -> Requirements:
-    """What `Requirements.text` and `constraints_text` said; raises `UsageError`."""
+    """Read back `Requirements.text` and `constraints_text`; raises `UsageError`."""
     reader = _RequirementsReader()
     reader.lines(text, "requirements.txt", None, reader.requirements.wanted)
     reader.lines(constraints, "constraints.txt", None, reader.requirements.constraints)
@@ -157,7 +157,7 @@ class _RequirementsReader:
         into.append(ParsedRequirement(requirement=requirement, hashes=hashes, where=line.where))
 
     def hashes(self, line: Line, text: str) -> tuple[str, ...]:
-        """What the options of a requirement say: hashes, and nothing else."""
+        """Return the hashes of a requirement; its other options are problems."""
         hashes = []
         for name, value in self.pairs(line, text):
             if name != "--hash":
@@ -174,7 +174,7 @@ class _RequirementsReader:
         return tuple(hashes)
 
     def options(self, line: Line, path: Path | None, into: list[ParsedRequirement]) -> None:
-        """What a line of options says."""
+        """Read a line of options."""
         for name, value in self.pairs(line, line.text):
             if name in _REQUIREMENTS + _CONSTRAINTS and path is not None:
                 is_constraint = name in _CONSTRAINTS or into is self.requirements.constraints
@@ -196,7 +196,7 @@ class _RequirementsReader:
             self.file(path.parent / value, line.where, into)
 
     def pairs(self, line: Line, text: str) -> Iterator[tuple[str, str]]:
-        """The options of a line with their values: -rFILE, -r FILE, --name=value, --name value."""
+        """Yield options and values of a line: -rFILE, -r FILE, --name=value, --name value."""
         try:
             words = shlex.split(text)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""What a requirements file may say to pip and not to us, each with the reason and the way out."""
+"""Parts of a requirements file that a layer cannot carry, each with reason and remedy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WHEEL = (
 
 
 def of_text(text: str) -> Problem | None:
-    """What no line may hold."""
+    """Refuse text that no line may hold."""
     if variable := _VARIABLE.search(text):
         message = f"{variable[0]} would be replaced by this machine's environment"
         return Problem(what=message, fix="Write the value itself; pip's settings go into pip.conf.")
@@ -54,7 +54,7 @@ def of_text(text: str) -> Problem | None:
 
 
 def of_path(text: str) -> Problem | None:
-    """A folder or file of this machine, which nobody else has."""
+    """Refuse a folder or file of this machine, which no other machine has."""
     is_path = text.startswith((".", "/", "~", "file:")) or "@ file:" in text
     if is_path or (_ARCHIVE.search(text) and "://" not in text):
         message = (
@@ -68,7 +68,7 @@ def of_path(text: str) -> Problem | None:
 
 
 def of_url(requirement: Requirement, hashes: Sequence[str]) -> Problem | None:
-    """An address must not hold a login, and must lead to the same bytes tomorrow."""
+    """Refuse an address with a login, or one that may lead to other bytes tomorrow."""
     if not requirement.url:
         return None
     try:
@@ -96,7 +96,7 @@ def of_url(requirement: Requirement, hashes: Sequence[str]) -> Problem | None:
 
 
 def _is_pinned(parts: SplitResult, hashes: Sequence[str]) -> bool:
-    """Whether an address names a commit, or the digest of what it leads to."""
+    """Return whether an address names a commit, or the digest of its file."""
     if parts.scheme == "git+https":
         return _COMMIT.search(parts.path) is not None and not parts.query
     digest = _HASH.search(parts.fragment)
@@ -106,7 +106,7 @@ def _is_pinned(parts: SplitResult, hashes: Sequence[str]) -> bool:
 
 
 def of_option(name: str) -> Problem:
-    """An option of pip that is not for a layer."""
+    """Refuse an option of pip that is not for a layer."""
     if name in _INDEX:
         message = f"{name}: where packages come from is this machine's setting, not the image's"
         fix = (

@@ -24,7 +24,7 @@ _TEXTS = ("image", "requirements", "constraints")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SavedExtension:
-    """What the file says: `held` as `image.extended` takes it."""
+    """The content of extension.json: `held` as `image.extended` takes it."""
 
     image: str
     requirements: str
@@ -43,7 +43,7 @@ class SavedExtension:
 
     @classmethod
     def read(cls, folder: Path) -> SavedExtension | None:
-        """None if there is none; raises `UsageError` for a file that is not as we write it."""
+        """Read the saved extension, or None; raises `UsageError` for a file of another form."""
         path = folder / FILE
         try:
             data = json.loads(path.read_text())
@@ -65,7 +65,7 @@ class SavedExtension:
 
 
 def with_known(catalog: Catalog, output: Path, site: str, image: str) -> Catalog:
-    """The catalog, with the image of that name if it is an extension that was made for the site."""
+    """Return the catalog with the image of that name, if it is an extension for the site."""
     if not image or image in catalog.images or site not in catalog.sites or "/" in image:
         return catalog
     known = SavedExtension.read(output / site / image)

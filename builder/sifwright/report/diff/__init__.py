@@ -1,1 +1,1 @@
-"""What differs between two images or plans: the command `diff`."""
+"""Differences between two images or plans, for the command `diff`."""

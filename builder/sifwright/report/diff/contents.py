@@ -1,4 +1,4 @@
-"""Which files of two SIFs have other bytes, reading as little as will do."""
+"""Find files of two SIFs whose bytes differ, and read as little as possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["different"]
 
 
 def different(old: LayerStack, new: LayerStack) -> set[bytes]:
-    """The files of the same size whose contents differ; raises `UsageError`.
+    """Return the files of the same size whose contents differ; raises `UsageError`.
 
     A layer that both have byte for byte is not unpacked. Both sides are read at once.
     """
@@ -32,7 +32,7 @@ def different(old: LayerStack, new: LayerStack) -> set[bytes]:
 def _doubtful(old: LayerStack, new: LayerStack) -> Iterator[bytes]:
     @cache
     def same(before: int, after: int) -> bool:
-        """Whether two layers are the same bytes; only those of one size can be."""
+        """Return whether two layers are the same bytes; only layers of one size can be."""
         sizes = old.sizes[before], new.sizes[after]
         return sizes[0] == sizes[1] and old.digest(before) == new.digest(after)
 

@@ -28,7 +28,7 @@ _DIGEST, _BEGINNING = 64, 12
 
 
 def lines(comparison: Comparison) -> Iterator[str]:
-    """All that differs; the last line says whether anything does."""
+    """Yield all differences; the last line says if there are any."""
     old, new = comparison.sides
     yield f"old  {_side(old)}"
     yield f"new  {_side(new)}"
@@ -85,7 +85,7 @@ def _change(change: Change) -> str:
 
 
 def _value(text: str | None) -> str:
-    """A value, the beginning of a digest, or a word for one that is not there."""
+    """Return a value, the beginning of a digest, or a word for a missing one."""
     if text is None:
         return "(none)"
     return text[:_BEGINNING] if len(text) >= _DIGEST and " " not in text else text or "(empty)"

@@ -1,4 +1,4 @@
-"""Which packages of two images differ."""
+"""Compare the packages of two images."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PackageChange:
 
 
 def compare(old: Iterable[Package], new: Iterable[Package]) -> list[PackageChange]:
-    """What was added, removed or has another version, in the order of kinds and names."""
+    """Return added, removed and changed packages, in the order of kinds and names."""
     return list(_changes(_versions(old), _versions(new)))
 
 

@@ -1,4 +1,4 @@
-"""What differs between two plans: layers, and why a step is another one."""
+"""Compare two plans: layers, and the reasons for other steps."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]
 def _changed(
     old: Mapping[str, StepFacts], new: Mapping[str, StepFacts], inputs: Inputs
 ) -> Iterator[LayerChange]:
-    """The layers whose step id differs: it also stands for every step before."""
+    """Yield the layers whose step id differs, with changed inputs or earlier layers as reason."""
     cause = ""
     for layer, step in new.items():
         if layer in old and old[layer].id != step.id:
@@ -101,7 +101,7 @@ def _changed(
 
 
 def _own(old: StepFacts, new: StepFacts, inputs: Inputs) -> LayerChange | None:
-    """What changed in the layer itself; None if that is nothing, as far as is known."""
+    """Return the changes in the layer itself; None if none is known."""
     known = [pair.get(step.id, {}) for pair, step in zip(inputs, (old, new), strict=True)]
     change = LayerChange(
         layer=new.layer,
@@ -124,7 +124,7 @@ def _sources(step: StepFacts) -> dict[str, str]:
 
 
 def _files(inputs: Mapping[str, str]) -> dict[str, str]:
-    """Scripts, files and variables: the inputs that a plan document does not have."""
+    """Return changes of scripts, files and variables, which a plan document does not have."""
     return {
         name: value
         for name, value in inputs.items()

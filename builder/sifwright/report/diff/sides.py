@@ -30,7 +30,7 @@ _LARGEST_PLAN = 64 << 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Side:
-    """What was named. A SIF that is not ours has no `plan`; what is no SIF has no `sif`.
+    """A side of the comparison. A SIF of other makers has no `plan`; other sides have no `sif`.
 
     `inputs` are what the steps of a plan depend on, by step id, as far as that is known.
     """
@@ -102,7 +102,7 @@ def _inputs_of(plan: Plan) -> dict[str, dict[str, str]]:
 
 
 def _inputs_in_cache(plan: PlanFacts) -> dict[str, Mapping[str, str]]:
-    """What the cache's manifests say of these steps; they stay readable until they are pruned."""
+    """Return the inputs of these steps from the cache's manifests, until they are pruned."""
     wanted = {step.id for step in plan.steps}
     try:
         entries = Store.look().entries()

@@ -1,4 +1,4 @@
-"""What differs between two trees: paths, and the contents of files where their sizes are equal."""
+"""Compare two trees: paths, and the contents of files of equal size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATES: tuple[State, ...] = ("added", "removed", "changed")
 
 
 class Tree(Protocol):
-    """What is compared: `inspection.stack.Stack` is one."""
+    """A tree to compare, such as `images.contents.layer_stack.LayerStack`."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
@@ -42,7 +42,7 @@ class Difference:
 
     @property
     def is_bytecode(self) -> bool:
-        """Whether Python made it of a file that is there, too: it has that file's time in it."""
+        """Return whether Python compiled it from a file of the tree: it holds that file's time."""
         return self.path.endswith(b".pyc")
 
     def document(self) -> dict[str, object]:
@@ -58,7 +58,7 @@ class TreeChanges:
     differences: tuple[Difference, ...]
 
     def of(self, state: State) -> list[Difference]:
-        """Those of one state, the largest first; bytecode last, which follows its source."""
+        """Return the differences of one state, the largest first, and bytecode last."""
         differences = (difference for difference in self.differences if difference.state == state)
         return sorted(
             differences,
@@ -66,14 +66,14 @@ class TreeChanges:
         )
 
     def layers(self) -> dict[str, dict[str, int]]:
-        """How many paths differ in each layer: layer -> state -> number."""
+        """Count the paths that differ in each layer: layer -> state -> number."""
         counts = Counter((difference.layer, difference.state) for difference in self.differences)
         names = dict.fromkeys(difference.layer for difference in self.differences)
         return {name: {state: counts[name, state] for state in STATES} for name in names}
 
 
 def candidates(old: Tree, new: Tree) -> Iterator[bytes]:
-    """The files whose contents have to be compared: all else about them is equal."""
+    """Yield the files whose contents must be compared: all else about them is equal."""
     for path, placed in new.tree.items():
         before, after = old.tree.get(path), placed.node
         if before is None or {before.node.kind, after.kind} != {"file"}:
@@ -118,7 +118,7 @@ def _difference(
 
 
 def _what(old: ListedPath, new: ListedPath, *, same: bool) -> Iterator[str]:
-    """What differs, as `old -> new` where that is short."""
+    """Yield the differences, as `old -> new` if that is short."""
     if old.kind != new.kind:
         yield f"{old.kind} -> {new.kind}"
         return
@@ -137,5 +137,5 @@ def _what(old: ListedPath, new: ListedPath, *, same: bool) -> Iterator[str]:
 
 
 def largest(differences: Sequence[Difference], number: int) -> list[dict[str, object]]:
-    """The first of them as plain data."""
+    """Return the first differences as plain data."""
     return [difference.document() for difference in differences[:number]]

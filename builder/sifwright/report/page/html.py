@@ -64,7 +64,7 @@ class _Row:
 
 
 def render(facts: Facts) -> str:
-    """The page's text."""
+    """Return the page's text."""
     script = _text("report.js")
     maps = {name: layout(facts.layers, *size) for name, size in _MAPS.items()}
     return _template().render(
@@ -97,7 +97,7 @@ def _template() -> jinja2.Template:
 
 
 def _finalized(value: object) -> object:
-    """What is printed holds no control characters: HTML has no way to write them."""
+    """Remove control characters from output: HTML has no way to write them."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return "\n".join(map(_visible, value.split("\n")))
     return value
@@ -108,22 +108,22 @@ def _visible(line: str) -> str:
 
 
 def _text(name: str) -> str:
-    """A part of the page that is ours: nothing in it comes from an image."""
+    """Return a part of the page that is ours and holds nothing of an image."""
     return resources.files("sifwright").joinpath(f"report/page/templates/{name}").read_text()
 
 
 def _digest(script: str) -> str:
-    """For the page's policy: a browser runs this script and no other."""
+    """Return the digest for the page's policy: a browser runs this script and no other."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _colour(number: int) -> str:
-    """The class that gives a layer its colour."""
+    """Return the class that gives a layer its colour."""
     return f"c{number % _COLOURS}"
 
 
 def _label(cell: Cell) -> list[str]:
-    """The lines that fit into a cell: its name, cut if need be, and its size."""
+    """Return the lines that fit into a cell: its name, cut if necessary, and its size."""
     room = int((cell.box.height - 4) // _LINE)
     widest = int((cell.box.width - 6) / _CHARACTER)
     if widest < min(_SHORTEST, len(cell.name)):
@@ -151,7 +151,7 @@ def _tests(facts: Facts) -> Iterator[_Test]:
 
 
 def _rows(facts: Facts) -> Iterator[_Row]:
-    """All packages, the largest first; the first of several with one name has their size."""
+    """Yield all packages, the largest first; of one name, the first package has the size."""
     sizes = _sizes(facts.layers)
     rows = []
     for package in facts.packages:

@@ -1,4 +1,4 @@
-"""All that the page says about an image, gathered from its folder, its SIF and the cache."""
+"""The content of the page about an image, from its folder, its SIF and the cache."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
-    """An image; `record` is what its build wrote, as it stands there.
+    """The content of the page; `record` is the build's record as it is.
 
-    `by_layer` says whether it is known which layer a file comes from.
+    `by_layer` says if the layer of each file is known.
     """
 
     plan: PlanFacts
@@ -59,7 +59,7 @@ class Facts:
 def gather(output: ImageFolder) -> Facts:
     """Read an image that was built; raises `UsageError` if its SIF cannot be read.
 
-    Which layer the files of a flat SIF are from is known as long as the cache has its steps.
+    The layers of files in a flat SIF are known as long as the cache has its steps.
     """
     stack = LayerStack.of(output.link)
     wanted = [*packages.sources(stack.tree, names_only=False), plan_file.IN_IMAGE]
@@ -81,7 +81,7 @@ def gather(output: ImageFolder) -> Facts:
 
 
 def timeline(record: Mapping[str, Any]) -> tuple[Event, ...]:
-    """The steps of the build in their order; of an old record, one after the other."""
+    """Return the steps of the build in their order; of an old record, one after the other."""
     try:
         if "timeline" in record:
             return tuple(_event(event) for event in record["timeline"])
@@ -104,7 +104,7 @@ def _event(event: Mapping[str, Any]) -> Event:
 
 
 def _record(path: Path) -> dict[str, Any]:
-    """The record, or nothing: the image can be described without it."""
+    """Return the record, or {}: the page can do without it."""
     try:
         record = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -115,7 +115,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _plan(record: Mapping[str, Any], text: bytes, sif: Path) -> PlanFacts:
-    """The plan of the image itself; else, if that has none, of its record."""
+    """Return the plan in the image, else the plan in its record."""
     for source in (text, json.dumps(record)):
         try:
             return plan_file.parse(source)
@@ -136,7 +136,7 @@ def _definition(sif: Path) -> str:
 def _layers(
     stack: LayerStack, plan: PlanFacts, packages: Sequence[Package]
 ) -> tuple[list[LayerSize], bool]:
-    """The layers and what is in them, by what the SIF or the cache knows."""
+    """Return the layers with their sizes, and whether the SIF or the cache knows them."""
     if len(stack.names) > 1:
         own = list(zip(stack.names, stack.sizes, strict=True))
         return sizes.attribute(stack.tree, packages, own), True
@@ -154,7 +154,7 @@ def _packed(entry: CacheEntry) -> int:
 
 
 def _entries(plan: PlanFacts) -> list[CacheEntry]:
-    """The cached results of all steps, the lowest first; none if one is not there any more."""
+    """Return the cached results of all steps, the lowest first; [] if one is missing."""
     try:
         store = Store.look()
         last = (entry for entry in store.entries() if entry.manifest.get("step") == plan.id)

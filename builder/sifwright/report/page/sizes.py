@@ -1,4 +1,4 @@
-"""Whose the bytes of an image are: layer by layer, and in each package by package."""
+"""Sizes in an image: by layer, and in each layer by package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OTHER = "other files"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """What a package has in one layer; `bytes` unpacked, names of one file counting once."""
+    """The share of a package in a layer; `bytes` unpacked, hard links counting once."""
 
     kind: str
     name: str
@@ -65,9 +65,9 @@ def attribute(
 def regrouped(
     tree: Mapping[bytes, LayeredNode], known: Mapping[bytes, LayeredNode], last: int
 ) -> dict[bytes, LayeredNode]:
-    """The tree of a flat SIF with the layers that a stack of listings knows.
+    """Return the tree of a flat SIF with the layers of a stack of listings.
 
-    What is in none, or has another size there, counts for the layer with the number `last`.
+    A path that is in no listing, or has another size there, counts for layer `last`.
     """
 
     def layer(path: bytes, placed: LayeredNode) -> int:
@@ -81,7 +81,7 @@ def regrouped(
 
 
 def _files(tree: Mapping[bytes, LayeredNode]) -> Iterator[tuple[bytes, int, int]]:
-    """Path, layer and size of each file; further names of a file have no size."""
+    """Yield path, layer and size of each file; further hard links have no size."""
     seen: set[tuple[int, int]] = set()
     for path, placed in tree.items():
         node = placed.node

@@ -1,4 +1,4 @@
-"""Where the rectangles of a treemap go: one for each layer, and in it one for each package."""
+"""The rectangles of a treemap: one for each layer, and in it one for each package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Box:
     height: float
 
     def inner(self, top: float, gap: float) -> Box:
-        """What is left within, under a heading."""
+        """Return the space inside, below a heading."""
         width, height = self.width - 2 * gap, self.height - top - gap
         return Box(x=self.x + gap, y=self.y + top, width=max(width, 0.0), height=max(height, 0.0))
 
@@ -59,7 +59,7 @@ class Frame:
 
 
 def layout(layers: Sequence[LayerSize], width: float, height: float) -> list[Frame]:
-    """Lay all layers out in a rectangle, areas in proportion to bytes; invisible ones left out."""
+    """Lay all layers out in a rectangle, areas in proportion to bytes, without invisible ones."""
     total = sum(layer.bytes for layer in layers)
     whole = Box(x=0.0, y=0.0, width=width, height=height)
     order = sorted(
@@ -80,7 +80,7 @@ def layout(layers: Sequence[LayerSize], width: float, height: float) -> list[Fra
 
 
 def squares(sizes: Sequence[int], box: Box) -> list[Box]:
-    """Rectangles as square as they can be, that fill the box.
+    """Return rectangles that fill the box, each as square as possible.
 
     `sizes` fall, and none is less than a millionth of their sum.
     """
@@ -102,7 +102,7 @@ def _cells(parts: Sequence[Part], box: Box) -> Iterator[Cell]:
 
 
 def _folded(parts: Sequence[Part], total: int) -> list[Part]:
-    """The parts, the largest first, with those too small to be seen as one."""
+    """Return the parts, the largest first, with the invisibly small ones as one."""
     large = [part for part in parts if _is_seen(part, total)]
     small = [part for part in parts if part.bytes > 0 and not _is_seen(part, total)]
     size, files = sum(part.bytes for part in small), sum(part.files for part in small)
