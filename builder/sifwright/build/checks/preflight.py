@@ -24,7 +24,7 @@ def check(
 ) -> Apptainer:
     """Return the engine that was found, or raise `MachineError` with everything that is missing."""
     problems = [*_engine_problems(found), *host_checks.problems(plan)]
-    base = base_image.overlay_problems(base_image.local_name(plan), plan.steps[0].layer.name)
+    base = base_image.overlay_problems(plan)
     problems += [*base, *disk_space.problems(future.needs, future.output)]
     # Without the basics, a slow answer about the network would only hide them.
     problems = problems or list(network_checks.problems(plan, machine, future.first))

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING
 
-from packaging.tags import compatible_tags, cpython_tags
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.pylock import Pylock
+from packaging.tags import compatible_tags, cpython_tags, create_compatible_tags_selector
+from packaging.utils import parse_wheel_filename
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from packaging.pylock import PackageWheel
     from packaging.tags import Tag
+
+    Tagged = tuple[PackageWheel, frozenset[Tag]]
+    Select = Callable[[Iterable[Tagged]], Iterator[PackageWheel]]
 
 __all__ = ["GLIBC", "LockedWheels", "Wheel", "read"]
 
@@ -46,69 +49,51 @@ class LockedWheels:
 
 
 def read(lock: str, python: str, processor: str) -> LockedWheels:
-    """Of each package that is locked the wheel that pip takes, if it can be checked.
+    """Return the wheel that pip takes of each locked package, if it can be checked.
 
-    Those in folders of this machine pip reads where they are. Raises `ValueError` for a file that
-    is no TOML.
+    pip reads wheels in folders of this machine itself. Raises `ValueError` for a file that is no
+    TOML, `PylockValidationError` for one that is no lock of wheels.
     """
-    ranks = _ranks(python, processor)
-    packages = tomllib.loads(lock).get("packages", [])
-    best = [(package["name"], _best(package.get("wheels", []), ranks)) for package in packages]
-    found = tuple(_wheel(name, one) for name, one in best if _is_remote(one))
-    local = sum(_is_local(one) for _, one in best)
-    return LockedWheels(wheels=found, whole=len(found) + local == len(best))
+    select = create_compatible_tags_selector(_tags(python, processor))
+    packages = Pylock.from_dict(tomllib.loads(lock)).packages
+    best = [(item.name, _best(item.wheels or (), select)) for item in packages]
+    wheels = [_wheel(name, wheel) for name, wheel in best if wheel and _is_remote(wheel)]
+    local = sum(wheel is not None and _is_local(wheel) for _, wheel in best)
+    return LockedWheels(wheels=tuple(wheels), whole=len(wheels) + local == len(best))
 
 
-def _wheel(package: str, entry: Mapping[str, Any]) -> Wheel:
-    sha256 = entry["hashes"]["sha256"]
-    name = canonicalize_name(package)
-    return Wheel(package=name, name=_name(entry), url=entry["url"], sha256=sha256)
+def _best(wheels: Sequence[PackageWheel], select: Select) -> PackageWheel | None:
+    """Return the wheel that fits best; if several sources have it, pip takes the last."""
+    tagged = [(wheel, parse_wheel_filename(wheel.filename)[3]) for wheel in reversed(wheels)]
+    return next(select(tagged), None)
 
 
-def _best(entries: Sequence[Mapping[str, Any]], ranks: Mapping[Tag, int]) -> Mapping[str, Any]:
-    """The wheel that fits best; of several sources the last one, as pip has it. Empty if none."""
-    fitting = [one for one in entries if _rank(one, ranks) < len(ranks)]
-    return min(reversed(fitting), key=lambda one: _rank(one, ranks), default={})
+def _wheel(package: str, wheel: PackageWheel) -> Wheel:
+    sha256 = wheel.hashes["sha256"]
+    return Wheel(package=package, name=wheel.filename, url=wheel.url or "", sha256=sha256)
 
 
-def _name(entry: Mapping[str, Any]) -> str:
-    """Its file name, which PEP 751 has left out where the address ends in it."""
-    path = str(entry.get("name") or unquote(urlsplit(entry.get("url", "")).path))
-    return path.rpartition("/")[2]
+def _is_remote(wheel: PackageWheel) -> bool:
+    """Return whether it is on a server, and can be compared with its sha256."""
+    is_on_server = (wheel.url or "").startswith(("http://", "https://"))
+    return is_on_server and bool(_DIGEST.fullmatch(wheel.hashes.get("sha256", "")))
 
 
-def _is_remote(entry: Mapping[str, Any]) -> bool:
-    """Whether it is on a server, and can be compared with what it should be."""
-    url, digest = entry.get("url", ""), entry.get("hashes", {}).get("sha256", "")
-    return url.startswith(("http://", "https://")) and bool(_DIGEST.fullmatch(digest))
+def _is_local(wheel: PackageWheel) -> bool:
+    return bool(wheel.path) or (wheel.url or "").startswith("file:")
 
 
-def _is_local(entry: Mapping[str, Any]) -> bool:
-    return "path" in entry or entry.get("url", "").startswith("file:")
-
-
-def _rank(entry: Mapping[str, Any], ranks: Mapping[Tag, int]) -> int:
-    """How well it fits, 0 being best; as many as there are ranks if it does not."""
-    try:
-        tags = parse_wheel_filename(_name(entry))[3]
-    except InvalidWheelFilename:
-        return len(ranks)
-    return min(ranks.get(tag, len(ranks)) for tag in tags)
-
-
-def _ranks(python: str, processor: str) -> dict[Tag, int]:
+def _tags(python: str, processor: str) -> Iterator[Tag]:
+    """Yield the tags of wheels that run on the image, the best first."""
     major, minor = (int(number) for number in python.split(".")[:2])
     interpreter = f"cp{major}{minor}"
     platforms = [*_platforms(processor), f"linux_{processor}"]
-    tags = chain(
-        cpython_tags((major, minor), abis=[interpreter], platforms=platforms),
-        compatible_tags((major, minor), interpreter=interpreter, platforms=platforms),
-    )
-    return {tag: rank for rank, tag in enumerate(tags)}
+    yield from cpython_tags((major, minor), abis=[interpreter], platforms=platforms)
+    yield from compatible_tags((major, minor), interpreter=interpreter, platforms=platforms)
 
 
 def _platforms(processor: str) -> Iterator[str]:
-    """What runs on such an image, the most specific first."""
+    """Yield the platforms of wheels that run on such an image, the most specific first."""
     for minor in range(GLIBC, _FIRST_GLIBC - 1, -1):
         yield f"manylinux_2_{minor}_{processor}"
     yield f"manylinux2014_{processor}"

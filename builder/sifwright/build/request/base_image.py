@@ -124,12 +124,12 @@ def digest_of_local(name: str, *, from_disk: bool = False) -> str:
     return file_digests.read(path) if from_disk else file_digests.sha256(path)
 
 
-def overlay_problems(name: str, layer: str) -> Iterator[Problem]:
-    """Yield that the base has overlays: the engine takes the first partition (tried on 1.4.5).
+def overlay_problems(plan: Plan) -> Iterator[Problem]:
+    """Yield a problem if the base has overlays, which Apptainer 1.4.5 leaves out and ends with 0.
 
-    It says nothing of the others and ends with 0. What is no SIF, it refuses itself.
+    Apptainer itself refuses a file that is no SIF.
     """
-    path = local_file(name)
+    path = local_file(local_name(plan))
     if path is None:
         return
     from sifwright.images.sif import sif_file  # noqa: PLC0415  # most images start from no file
@@ -139,6 +139,7 @@ def overlay_problems(name: str, layer: str) -> Iterator[Problem]:
     except sif_file.SifError:
         return
     if count := _overlays(found):
+        layer = plan.steps[0].layer.name
         yield Problem(
             where=str(path),
             what=f"layer '{layer}' starts from it, and would take the first of its"
@@ -148,9 +149,9 @@ def overlay_problems(name: str, layer: str) -> Iterator[Problem]:
         )
 
 
-def refuse_overlays(name: str, layer: str) -> None:
+def refuse_overlays(plan: Plan) -> None:
     """Raise `MachineError` for such a base."""
-    if found := list(overlay_problems(name, layer)):
+    if found := list(overlay_problems(plan)):
         raise MachineError(*found)
 
 

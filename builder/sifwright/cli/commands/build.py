@@ -62,7 +62,7 @@ def run(arguments: Namespace) -> None:
         _build(request, progress)
     else:
         # Earlier versions built from such a base: that image lacks most of it.
-        base_image.refuse_overlays(base_image.local_name(plan), plan.steps[0].layer.name)
+        base_image.refuse_overlays(plan)
     result = _image_result if request.output.tag else _sif_result
     for line in result(plan, request.output, "built" if is_new else "up to date"):
         progress.note(line)
