@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from sifwright.build.checks import preflight
+from sifwright.build.docker import docker_steps, to_sif
 from sifwright.build.engine import assemble_image
 from sifwright.build.prepare import prepare_build
 from sifwright.build.publish import publish
@@ -52,8 +53,6 @@ def build_image(request: BuildRequest, progress: Progress) -> None:
 def open_engine(context: BuildContext) -> AbstractContextManager[StepEngine[Any]]:
     """Return the engine that runs the steps of this build."""
     if context.docker:
-        from sifwright.build.docker import docker_steps, to_sif  # noqa: PLC0415  # load the SDK
-
         if context.apptainer:
             return to_sif.open_engine(context, context.docker, context.apptainer)
         return docker_steps.open_engine(context, context.docker)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sifwright.build.checks import disk_space, host_checks, preflight
+from sifwright.build.docker.usable_engine import find_usable
 from sifwright.build.forecast import estimate_build
 from sifwright.build.request import first_use, host_settings
 from sifwright.build.request.build_context import BuildContext
@@ -72,8 +73,6 @@ def _find_docker(request: BuildRequest, progress: Progress) -> Docker | None:
     """Return the engine that runs the steps in place of Apptainer, if the build wants one."""
     if request.options.engine != "docker":
         return None
-    from sifwright.build.docker.usable_engine import find_usable  # noqa: PLC0415  # loads the SDK
-
     return find_usable(request.plan, progress)
 
 

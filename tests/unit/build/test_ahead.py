@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-import uv
 
-from sifwright.build.downloads import prefetch
+from sifwright.build.downloads import prefetch, resolve_wheels
 from sifwright.build.downloads.download_cache import CONTENT, open_store
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Download
@@ -309,7 +308,7 @@ def test_it_is_no_error_that_there_is_no_uv(
 ) -> None:
     index.add("toy")
     (tmp_path / "uv").touch(mode=0o600)
-    monkeypatch.setattr(uv, "find_uv_bin", lambda: str(tmp_path / "uv"))
+    monkeypatch.setattr(resolve_wheels, "find_uv_bin", lambda: str(tmp_path / "uv"))
     assert fetched(installs(plan, "toy==1.0"), tmp_path) == []
     said = "wheels cannot be fetched ahead: Permission denied\n"
     assert capsys.readouterr().out == said

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from uv import find_uv_bin
 
 from sifwright.build.downloads.wheels import GLIBC
 from sifwright.host.network import pip_requirements, pip_settings, sdist
@@ -120,8 +121,6 @@ def _lines(words: list[str] | tuple[str, ...]) -> str:
 
 
 def _command(question: ResolveRequest, lock: Path, folder: Path) -> list[str]:
-    from uv import find_uv_bin  # noqa: PLC0415  # most builds do not ask
-
     return [
         *(find_uv_bin(), "pip", "compile", "--quiet", "--no-config", "--no-header"),
         *("--python", sys.executable, "--python-version", question.python),

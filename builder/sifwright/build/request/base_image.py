@@ -10,6 +10,7 @@ from sifwright.catalog import image_name, mirrors
 from sifwright.catalog.mirrors import MirrorRule
 from sifwright.errors import MachineError, Problem, SifwrightError
 from sifwright.host.network import registry
+from sifwright.images.sif import sif_file
 from sifwright.render import bootstrap
 from sifwright.system import file_digests
 
@@ -132,8 +133,6 @@ def overlay_problems(plan: Plan) -> Iterator[Problem]:
     path = local_file(local_name(plan))
     if path is None:
         return
-    from sifwright.images.sif import sif_file  # noqa: PLC0415  # most images start from no file
-
     try:
         found = sif_file.read(path)
     except sif_file.SifError:

@@ -69,7 +69,7 @@ def run(arguments: Namespace) -> None:
 
 
 def _build(request: BuildRequest, progress: Progress) -> None:
-    from sifwright.build.build_image import build_image  # noqa: PLC0415  # takes 0.1 s to load
+    from sifwright.build.build_image import build_image  # noqa: PLC0415  # takes 0.3 s to load
 
     build_image(request, progress)
 
