@@ -1,4 +1,4 @@
-"""Write a pin into pins.yaml as a person would: one line changes, comments and order stay."""
+"""Write a pin into pins.yaml: one line changes, comments and order stay."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _ENTRY = re.compile(r"""([ ]+)("[^"]+"|'[^']+'|[^\s:"'{]+):[ ]*\{[^{}]*\}[ ]*(\#
 
 
 def entry(source: Source, version: str, digest: str) -> str:
-    """The line that pins a version."""
+    """Return the line that pins a version."""
     key = "commit" if source.kind == "git" else "sha256"
     return f"{json.dumps(version)}: {{{key}: {json.dumps(digest)}}}"
 
 
 def with_pin(text: str, source: Source, version: str, digest: str, file: str) -> str:
-    """The text of pins.yaml with the version pinned: its line replaced, or one added at the end.
+    """Return the text of pins.yaml with the pin: a line replaced, or one added at the end.
 
-    Raises `CatalogError` where the file is not written so that one line can be changed.
+    Raises `CatalogError` if the file is not written with one version on each line.
     """
     document = yaml_file.parse(text.encode(), file)
-    place = (source.name, "versions")
-    below = {path: line for path, line in document.lines.items() if path[:2] == place}
+    keys = (source.name, "versions")
+    below = {path: line for path, line in document.lines.items() if path[:2] == keys}
     known = version in document.data[source.name]["versions"]
-    line = below[*place, version] if known else max(below.values())
+    line = below[*keys, version] if known else max(below.values())
     lines = text.splitlines()
     match = _ENTRY.fullmatch(lines[line - 1])
     new = entry(source, version, digest)
@@ -42,21 +42,21 @@ def with_pin(text: str, source: Source, version: str, digest: str, file: str) ->
         comment = f"  {match[3]}" if known and match[3] else ""
         lines[line - 1 if known else line : line] = [f"{match[1]}{new}{comment}"]
     changed = "\n".join(lines) + "\n"
-    if not match or not _is_what_was_meant(document, changed, (*place, version), source, digest):
+    if not match or not _changes_only_the_pin(document, changed, (*keys, version), source, digest):
         message = f"'versions' of '{source.name}' is not written with one version on each line"
         raise CatalogError.of(message, where=file, fix=f"Write it by hand: {new}")
     return changed
 
 
-def _is_what_was_meant(
+def _changes_only_the_pin(
     before: yaml_file.Document,
     text: str,
-    place: tuple[str, str, str],
+    keys: tuple[str, str, str],
     source: Source,
     digest: str,
 ) -> bool:
-    """Read back: that pin, and nothing else, is different."""
-    name, versions, version = place
+    """Return whether the text, read back, differs in that pin only."""
+    name, versions, version = keys
     expected = copy.deepcopy(before.data)
     expected[name][versions][version] = {"commit" if source.kind == "git" else "sha256": digest}
     try:

@@ -139,7 +139,7 @@ class Driver:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Builds:
-    """The site's answer to builds by users: where they may run, who says so, and with which ids.
+    """The site's answer to builds by users: the place, the source, and the ids.
 
     `ids` is empty if the site's documentation does not say.
     """

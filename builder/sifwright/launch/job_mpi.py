@@ -71,7 +71,7 @@ def _asked(job: Job, names: tuple[str, ...]) -> Iterator[Problem]:
     elif asked == NO_MPI:
         return
     elif launcher != "srun":
-        message = f"only srun is told a PMI, not {launcher}"
+        message = f"only srun takes the name of a PMI, not {launcher}"
         yield Problem(where=where, what=message, fix="Leave it out, or start the ranks with srun.")
     elif names and asked not in names:
         message = f"srun speaks {_listed(names)} ({_fact(job)})"

@@ -25,7 +25,7 @@ _MODULE_INITS = (
     '"${MODULESHOME:-}/init/bash"',
     "/etc/profile.d/{lmod,modules,z00_lmod,zz_modules}.sh",
 )
-# What every scheduler takes from a directive as it stands there.
+# Text that every scheduler takes from a directive unchanged.
 _WORD = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\]{} -]+")
 
 

@@ -34,8 +34,8 @@ class DraftDownload:
 class Piece:
     """The result of one instruction: lines of install.sh, files, changes of the environment.
 
-    `uses` names temporary folders; pieces that share one go into one step. `anew` names those of
-    them that the piece creates itself.
+    `uses` names temporary folders; pieces that share one go into one step. `recreates` names the
+    folders that the piece creates itself.
     """
 
     line: int
@@ -47,7 +47,7 @@ class Piece:
     download: DraftDownload | None = None
     is_run: bool = False
     uses: frozenset[str] = frozenset()
-    anew: frozenset[str] = frozenset()
+    recreates: frozenset[str] = frozenset()
 
 
 @dataclass(kw_only=True, slots=True)

@@ -99,7 +99,7 @@ def _is_used_later(pieces: Sequence[Piece], number: int) -> bool:
 
 def _is_needed(use: str, later: Iterable[Piece]) -> bool:
     first = next((piece for piece in later if use in piece.uses), None)
-    return first is not None and use not in first.anew
+    return first is not None and use not in first.recreates
 
 
 def _fewer(layers: list[list[Piece]], most: int) -> list[list[Piece]]:

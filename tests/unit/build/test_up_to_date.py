@@ -84,11 +84,11 @@ def test_other_options_build_another_image(bench: Bench, words: tuple[str, ...])
 def test_an_image_that_is_gone_is_built(bench: Bench) -> None:
     """The reason comes first: the plan has not changed."""
     bench.image.unlink()
-    assert re.match(r".*; it is made anew\nbuilt: ", bench.build().out)
+    assert re.match(r".*; it is built again\nbuilt: ", bench.build().out)
     with bench.image.open("ab") as sif:
         sif.write(b"more")
     file_digests._digest.cache_clear()  # noqa: SLF001
-    assert re.match(r".*; it is made anew\nbuilt: ", bench.build().out)
+    assert re.match(r".*; it is built again\nbuilt: ", bench.build().out)
     assert bench.build().out.startswith("up to date: ")
 
 

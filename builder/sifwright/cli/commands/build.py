@@ -101,7 +101,7 @@ def _note_damage(request: BuildRequest, progress: Progress) -> None:
     """Report that the image itself was changed, not the plan."""
     output = request.output
     if not (output.tag or request.options.force) and (why := output.damage()):
-        progress.note(f"{output.link}: {why.splitlines()[0]}; it is made anew")
+        progress.note(f"{output.link}: {why.splitlines()[0]}; it is built again")
 
 
 def _notes(plan: Plan, defs: Path) -> list[str]:

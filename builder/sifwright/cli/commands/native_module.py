@@ -58,7 +58,9 @@ def native_site(arguments: Namespace, catalog: Catalog) -> Site:
     site = choose(catalog.sites, arguments.site, "site")
     if "host" not in site.run_in:
         message = f"jobs at site '{site.name}' run in containers only"
-        raise PlanError.of(message, fix="Its file says so: run-in.")
+        raise PlanError.of(
+            message, fix="Add host to run-in in its file, if jobs may run on the host."
+        )
     return site
 
 

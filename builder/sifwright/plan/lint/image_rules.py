@@ -172,11 +172,11 @@ def _host_libfabric(plan: Plan) -> Iterator[Violation]:
     host, step = plan.site.host_mpi, _step(plan, "libfabric")
     if host is None or step is None or _plugin(plan) is None:
         return
-    own, theirs = plan.facts.get("libfabric", ""), host.libfabric or plan.site.libfabric
-    wanted, there = _symbols(plan, own), _symbols(plan, theirs)
+    own, of_host = plan.facts.get("libfabric", ""), host.libfabric or plan.site.libfabric
+    wanted, there = _symbols(plan, own), _symbols(plan, of_host)
     if wanted and there and wanted > there:
         message = (
-            f"libfabric {own} (symbols {wanted}), and {theirs} (symbols {there}) with --host-mpi"
+            f"libfabric {own} (symbols {wanted}), and {of_host} (symbols {there}) with --host-mpi"
         )
         fix = "Use a libfabric.version that is not newer, or a newer one of the host: mpi.host."
         yield Violation(at=_given(plan, "libfabric", "version"), what=message, fix=fix)

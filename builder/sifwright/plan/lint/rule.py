@@ -28,7 +28,7 @@ class Violation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule(Generic[T]):
-    """A rule about a site, or about a plan, with the reason and who says so.
+    """A rule about a site, or about a plan, with its reason and its source.
 
     The reason of a variable makes a note of a warning that it names as `despite`.
     """

@@ -142,8 +142,8 @@ class _DockerfileReader:
             return
         code, files = run_code(item, self.folder or "/")
         uses = hints.temporary_paths_used(self._told(item.text)) | targets.uses(self.folder)
-        anew = hints.temporary_paths_recreated(item.text)
-        self._add_piece(item, code, files=files, uses=uses, anew=anew, is_run=True)
+        recreates = hints.temporary_paths_recreated(item.text)
+        self._add_piece(item, code, files=files, uses=uses, recreates=recreates, is_run=True)
 
     def _told(self, text: str) -> str:
         """Return a command with the values of the variables that it names."""

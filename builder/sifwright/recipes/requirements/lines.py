@@ -41,5 +41,5 @@ def lines(text: str, file: str) -> Iterator[Line]:
 
 
 def _whole(text: str, file: str, number: int) -> Iterator[Line]:
-    if said := _COMMENT.sub("", text).strip():
-        yield Line(text=said, where=f"{file}:{number}")
+    if content := _COMMENT.sub("", text).strip():
+        yield Line(text=content, where=f"{file}:{number}")

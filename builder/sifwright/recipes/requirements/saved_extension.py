@@ -53,7 +53,7 @@ class SavedExtension:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, KeyError, TypeError):
-            fix = "Run 'sifwright extend' again; it writes the file anew."
+            fix = "Run 'sifwright extend' again; it writes the file again."
             raise UsageError.of(
                 "not a file of 'sifwright extend'", where=str(path), fix=fix
             ) from None

@@ -85,7 +85,7 @@ def candidates(old: Tree, new: Tree) -> Iterator[bytes]:
 def compare(old: Tree, new: Tree, other_contents: Collection[bytes]) -> TreeChanges:
     """Compare all paths. `other_contents` are the candidates whose contents differ.
 
-    Times are not compared: files that are written anew are the same files.
+    Times are not compared: a file that is written again is the same file.
     """
     return TreeChanges(differences=tuple(_differences(old, new, other_contents)))
 
