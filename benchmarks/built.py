@@ -42,13 +42,13 @@ class Container:
 
 
 def plan(settings: Settings) -> Plan:
-    found = load.load_catalog(settings.project / "defs", settings.project)
-    return resolve(found, SITE, IMAGE, [])
+    catalog = load.load_catalog(settings.project / "defs", settings.project)
+    return resolve(catalog, SITE, IMAGE, [])
 
 
 @functools.cache
 def container(settings: Settings) -> Container:
-    """The image that `make sif` built; an older one would measure older run scripts."""
+    """Return the image of `make sif`; an older one would measure older run scripts."""
     engine = apptainer.find()
     if engine is None:
         raise Skipped("neither apptainer nor singularity is on PATH")
@@ -59,7 +59,7 @@ def container(settings: Settings) -> Container:
 
 
 def gzip_container(settings: Settings) -> Container:
-    """The same tree, packed by the engine's own choice; kept for the next time."""
+    """Return the same tree, packed by the engine's own choice and kept for the next time."""
     ours = container(settings)
     sif = settings.folder / f"gzip-{ours.sif.name}"
     if not sif.exists():
@@ -83,6 +83,8 @@ def _repack(ours: Container, sif: Path) -> None:
 
 
 def quiet(more: Mapping[str, str]) -> dict[str, str]:
-    """An environment without a scheduler's variables, or anything else that changes a launch."""
+    """Return an environment without a scheduler's variables, or anything else that changes a
+    launch.
+    """
     kept = ("PATH", "HOME", "TMPDIR")
     return {name: os.environ[name] for name in kept if name in os.environ} | dict(more)

@@ -50,18 +50,18 @@ class _Buildah:
     project: Project
     storage: Storage
     engine: str
-    work: Path
+    work_dir: Path
     edits: list[Usage] = field(default_factory=list)
     no_ops: list[Usage] = field(default_factory=list)
 
     @property
     def sif(self) -> Path:
-        return self.work / "made.sif"
+        return self.work_dir / "made.sif"
 
     def write_context(self) -> None:
-        """The files that the last step takes, and what runs it, as they are now."""
+        """Write the current files of the last step, and the script that runs it."""
         plan = self.project.plan()
-        context, last = self.work / "context", len(plan.steps) - 1
+        context, last = self.work_dir / "context", len(plan.steps) - 1
         build = context / "build"
         shutil.rmtree(build, ignore_errors=True)
         (build / "tmp").mkdir(parents=True)
@@ -74,36 +74,36 @@ class _Buildah:
         """Build what is not cached, and make the SIF anew."""
 
         def run() -> None:
-            self.storage.build(self.work / "context")
+            self.storage.build(self.work_dir / "context")
             self.storage.to_sif(self.engine, self.sif)
 
-        return measured(run, self.work, host_checks.temporary_root())[1]
+        return measured(run, self.work_dir, host_checks.temporary_root())[1]
 
     def build(self) -> Usage:
         """Find that nothing has changed."""
-        return measured(lambda: self.storage.build(self.work / "context"), self.work)[1]
+        return measured(lambda: self.storage.build(self.work_dir / "context"), self.work_dir)[1]
 
 
 def by_buildah(settings: Settings) -> Result:
-    """Edit the run scripts and build, in turn; and build with nothing changed, in turn."""
+    """Measure builds after an edit of the run scripts, and builds without a change, in turn."""
     engine = program(settings)
     with (
-        workspace(settings.folder) as work,
-        closing(Storage.open(work / "storage")) as storage,
+        workspace(settings.folder) as work_dir,
+        closing(Storage.open(work_dir / "storage")) as storage,
     ):
         project = Project.kept(settings)
-        theirs = _Buildah(project=project, storage=storage, engine=engine, work=work)
+        buildah = _Buildah(project=project, storage=storage, engine=engine, work_dir=work_dir)
         settings.note("buildah: the layers below the last one, and a first SIF …")
-        _add_base(project, storage, work)
-        theirs.write_context()
-        theirs.convert()
+        _add_base(project, storage, work_dir)
+        buildah.write_context()
+        buildah.convert()
         settings.note("sifwright and buildah in turn …")
-        figures = _in_turn(settings, theirs)
+        figures = _in_turn(settings, buildah)
         return Result(figures=figures, details={"buildah": storage.facts()})
 
 
-def _add_base(project: Project, storage: Storage, work: Path) -> None:
-    """An image of all layers but the last, with the files as those have left them."""
+def _add_base(project: Project, storage: Storage, work_dir: Path) -> None:
+    """Add an image of all layers but the last, with their files."""
     images = project.folder / "defs" / "images"
     lower = yaml.safe_load((images / f"{IMAGE}.yaml").read_text())
     lower["layers"].pop()
@@ -112,41 +112,41 @@ def _add_base(project: Project, storage: Storage, work: Path) -> None:
     file = project.sif("flat", LOWER)
     offset = str(sif.partitions(file)[0].offset)
     command = [*user_namespace.prefix(), "bash", "-euc", UNPACK, str(file), offset]
-    base = work / "base"
+    base = work_dir / "base"
     base.mkdir()
     subprocess.run(command, check=True, cwd=base, env=user_namespace.environment())
     storage.add_base(base)
 
 
-def _in_turn(settings: Settings, theirs: _Buildah) -> list[Figure]:
-    project = theirs.project
+def _in_turn(settings: Settings, buildah: _Buildah) -> list[Figure]:
+    project = buildah.project
     project.build()
     edits, no_ops = [], []
     for _ in range(settings.runs(3)):
         no_ops.append(project.build(*CHANGED).usage)
-        theirs.no_ops.append(theirs.build())
+        buildah.no_ops.append(buildah.build())
         project.edit(LAST)
         edits.append(project.build(*CHANGED).usage)
-        theirs.write_context()
-        theirs.edits.append(theirs.convert())
-    _check(theirs)
-    what = "s, to a SIF, tests of what ran"
-    edit = {OURS: _seconds(edits), THEIRS: _seconds(theirs.edits)}
-    no_op = {OURS: _seconds(no_ops), CACHED: _seconds(theirs.no_ops)}
+        buildah.write_context()
+        buildah.edits.append(buildah.convert())
+    _check(buildah)
+    text = "s, to a SIF, tests of what ran"
+    edit = {OURS: _seconds(edits), THEIRS: _seconds(buildah.edits)}
+    no_op = {OURS: _seconds(no_ops), CACHED: _seconds(buildah.no_ops)}
     return [
-        ratio("last layer / buildah and conversion", what, edit, EDIT),
+        ratio("last layer / buildah and conversion", text, edit, EDIT),
         ratio("nothing changed / buildah", "s, buildah makes no SIF", no_op),
-        *resources("by buildah", {OURS: [*edits, *no_ops]}, {THEIRS: theirs.edits}),
+        *resources("by buildah", {OURS: [*edits, *no_ops]}, {THEIRS: buildah.edits}),
     ]
 
 
-def _check(theirs: _Buildah) -> None:
-    """Both images have the edit: what was timed has done the work."""
-    wanted = (theirs.project.folder / LAST).read_text()
-    for file in (theirs.project.sif("layered"), theirs.sif):
-        command = [theirs.engine, "exec", "--no-home", str(file), "cat", "/runscripts/get-master"]
-        found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        assert found == wanted, f"{file} is not of the last edit"
+def _check(buildah: _Buildah) -> None:
+    """Check that both images have the edit."""
+    wanted = (buildah.project.folder / LAST).read_text()
+    for file in (buildah.project.sif("layered"), buildah.sif):
+        command = [buildah.engine, "exec", "--no-home", str(file), "cat", "/runscripts/get-master"]
+        text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        assert text == wanted, f"{file} is not of the last edit"
 
 
 def _seconds(usages: list[Usage]) -> list[float]:

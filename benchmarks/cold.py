@@ -28,45 +28,45 @@ def build(settings: Settings) -> Result:
     project = Project.kept(settings)
     ours: list[Build] = []
     sizes: list[float] = []
-    theirs: dict[str, list[Plain]] = {compression: [] for compression in SQUASHFS}
+    others: dict[str, list[Plain]] = {compression: [] for compression in SQUASHFS}
     for number in range(settings.pairs):
         settings.note(f"sifwright, nothing cached, number {number + 1} …")
         project.forget()
         ours.append(project.build(layout="flat"))
         sizes.append(project.sif("flat").stat().st_size / 1e6)
-        for compression, runs in theirs.items():
+        for compression, runs in others.items():
             runs.append(plain(settings, compression, number))
     details = {
         "steps": {
-            OURS: [one.steps for one in ours],
-            **{name: [one.steps for one in runs] for name, runs in _named(theirs).items()},
+            OURS: [run.steps for run in ours],
+            **{name: [run.steps for run in runs] for name, runs in _named(others).items()},
         }
     }
-    return Result(figures=_figures(ours, sizes, theirs), details=details)
+    return Result(figures=_figures(ours, sizes, others), details=details)
 
 
-def _named(theirs: Mapping[str, Sequence[Plain]]) -> dict[str, Sequence[Plain]]:
-    return {f"apptainer, {compression}": runs for compression, runs in theirs.items()}
+def _named(others: Mapping[str, Sequence[Plain]]) -> dict[str, Sequence[Plain]]:
+    return {f"apptainer, {compression}": runs for compression, runs in others.items()}
 
 
 def _figures(
-    ours: Sequence[Build], sizes: Sequence[float], theirs: Mapping[str, Sequence[Plain]]
+    ours: Sequence[Build], sizes: Sequence[float], others: Mapping[str, Sequence[Plain]]
 ) -> list[Figure]:
-    def by(compression: str, what: str, goal: float | None) -> Figure:
+    def by(compression: str, text: str, goal: float | None) -> Figure:
         sides = {
-            OURS: [one.seconds for one in ours],
-            f"apptainer, {compression}": [one.seconds for one in theirs[compression]],
+            OURS: [run.seconds for run in ours],
+            f"apptainer, {compression}": [run.seconds for run in others[compression]],
         }
-        return ratio(f"cold build / {compression}", what, sides, goal)
+        return ratio(f"cold build / {compression}", text, sides, goal)
 
-    size = {OURS: sizes, "apptainer, gzip": [one.size for one in theirs["gzip"]]}
+    size = {OURS: sizes, "apptainer, gzip": [run.size for run in others["gzip"]]}
     return [
         by("zstd", "s, tests included", COLD),
         by("gzip", "s, what apptainer does by itself", None),
         ratio("SIF size", "MB, zstd by gzip (P3)", size, SIZE),
         *resources(
             "cold build",
-            {OURS: [one.usage for one in ours]},
-            {name: [one.usage for one in runs] for name, runs in _named(theirs).items()},
+            {OURS: [run.usage for run in ours]},
+            {name: [run.usage for run in runs] for name, runs in _named(others).items()},
         ),
     ]

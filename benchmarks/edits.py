@@ -21,49 +21,49 @@ NO_OP, EDIT = 0.02, 0.05
 NO_OP_SECONDS, EDIT_SECONDS = 0.5, 2.0
 CHANGED = ("--tests", "untested")
 _WHAT = ("nothing changed", "last layer")
-NOTHING, LAYERED = (f"{what}, layered" for what in _WHAT)
+NOTHING, LAYERED = (f"{kind}, layered" for kind in _WHAT)
 _GOALS = {NOTHING: NO_OP, "nothing changed, flat": NO_OP, LAYERED: EDIT}
 
 
 def edits(settings: Settings, project: Project, image: str, last: str) -> dict[str, list[Build]]:
     """Build both layouts with nothing changed, and after edits of the file `last`."""
-    found: dict[str, list[Build]] = {}
+    builds: dict[str, list[Build]] = {}
     for layout, rounds in zip(LAYOUTS, (settings.runs(3), 1), strict=True):
         settings.note(f"sifwright, {layout}: the image, then {rounds} x no-op and edit …")
         project.build(image=image, layout=layout)
-        no_op, edit = (found.setdefault(f"{what}, {layout}", []) for what in _WHAT)
+        no_op, edit = (builds.setdefault(f"{kind}, {layout}", []) for kind in _WHAT)
         for _ in range(rounds):
             # After an edit, the tests of what did not change are still to be run for all tests.
             no_op.append(project.build(*CHANGED, image=image, layout=layout))
             project.edit(last)
             edit.append(project.build(*CHANGED, image=image, layout=layout))
-    return found
+    return builds
 
 
 def by_plain(
-    name: str, found: Mapping[str, Sequence[Build]], plains: Mapping[str, Plain]
+    name: str, builds: Mapping[str, Sequence[Build]], plains: Mapping[str, Plain]
 ) -> list[Figure]:
-    """The seconds of each row by those of Apptainer's one build with zstd."""
-    theirs = {f"apptainer, {name}": [one.seconds] for name, one in plains.items()}
+    """Return the seconds of each row, divided by those of Apptainer's build with zstd."""
+    others = {f"apptainer, {name}": [run.seconds] for name, run in plains.items()}
     plain = plains["zstd"].seconds
     return [
         Figure(
             name=f"{name}, {row}",
             what="s, tests of what ran, by apptainer build with zstd",
             unit="ratio",
-            samples=tuple(one.seconds / plain for one in runs),
+            samples=tuple(run.seconds / plain for run in runs),
             goal=_GOALS.get(row),
-            sides={"sifwright": [one.seconds for one in runs], **theirs},
+            sides={"sifwright": [run.seconds for run in runs], **others},
         )
-        for row, runs in found.items()
+        for row, runs in builds.items()
     ]
 
 
-def waiting(name: str, found: Mapping[str, Sequence[Build]], layer: str) -> list[Figure]:
-    """What a person waits for: with no change, and with one beside the run of its layer."""
-    no_op = [one.seconds for one in found[NOTHING]]
-    own = [one.own[layer] for one in found[LAYERED]]
-    edit = [one.seconds for one in found[LAYERED]]
+def waiting(name: str, builds: Mapping[str, Sequence[Build]], layer: str) -> list[Figure]:
+    """Return the seconds of a build without a change, and with one, without its install.sh."""
+    no_op = [build.seconds for build in builds[NOTHING]]
+    own = [build.own[layer] for build in builds[LAYERED]]
+    edit = [build.seconds for build in builds[LAYERED]]
     return [
         Figure(
             name=f"{name}, {NOTHING}, seconds",

@@ -27,16 +27,16 @@ def machine() -> dict[str, object]:
 
 
 def megabytes_peak() -> float:
-    """The most memory this process ever held; unlike ru_maxrss, not what its parent held."""
+    """Return the peak memory of this process; unlike ru_maxrss, without its parent's."""
     return int(_match(r"^VmHWM:\s*(\d+)", "/proc/self/status") or 0) / 1e3
 
 
 def processor_seconds() -> float:
-    """What ended children used; other users of the machine lengthen the wall time, not this."""
+    """Return the processor time of ended children, which other users do not lengthen."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def _match(pattern: str, file: str) -> str:
-    found = re.search(pattern, Path(file).read_text(), re.MULTILINE)
-    return found.group(1).strip() if found else ""
+    match = re.search(pattern, Path(file).read_text(), re.MULTILINE)
+    return match.group(1).strip() if match else ""

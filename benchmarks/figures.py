@@ -1,4 +1,4 @@
-"""What a benchmark hands back: figures with goals and all their samples."""  # noqa: INP001  # run.py's folder is on sys.path
+"""Results of a benchmark: figures with goals and all their samples."""  # noqa: INP001  # run.py's folder is on sys.path
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Skipped(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """What every benchmark gets to know; `note` tells the person who waits.
+    """Settings of all benchmarks; `note` reports to the person who waits.
 
     `pairs` is how often an image is built from nothing, `size` the GB of the synthetic tree.
     """
@@ -70,7 +70,7 @@ class Figure:
 
     @classmethod
     def of(cls, document: Mapping[str, object]) -> Figure:
-        """The figure that `document` was made of."""
+        """Return the figure that `document` was made of."""
         facts = {key: value for key, value in document.items() if key not in {"median", "reached"}}
         return cls(**facts)  # type: ignore[arg-type]
 
@@ -84,12 +84,12 @@ class Result:
 
 
 def ratio(
-    name: str, what: str, sides: Mapping[str, Sequence[float]], goal: float | None = None
+    name: str, text: str, sides: Mapping[str, Sequence[float]], goal: float | None = None
 ) -> Figure:
-    """The first side by the second, pair by pair: what ran one after the other is compared."""
-    ours, theirs = sides.values()
-    samples = tuple(one / other for one, other in zip(ours, theirs, strict=True))
-    return Figure(name=name, what=what, unit="ratio", samples=samples, goal=goal, sides=sides)
+    """Return the ratios of the first side to the second, pair by pair."""
+    ours, others = sides.values()
+    samples = tuple(own / other for own, other in zip(ours, others, strict=True))
+    return Figure(name=name, what=text, unit="ratio", samples=samples, goal=goal, sides=sides)
 
 
 def _rounded(value: float) -> float:

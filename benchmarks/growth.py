@@ -1,4 +1,4 @@
-"""How the time of a build grows with the size of the tree, and with the number of layers."""  # noqa: INP001  # run.py's folder is on sys.path
+"""The growth of a build's time with the size of the tree, and with the number of layers."""  # noqa: INP001  # run.py's folder is on sys.path
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def tree(settings: Settings) -> Result:
         toys = Synthetic(settings, folder)
         image = toys.image("bench-tree", [toys.tree("bench-files", round(settings.size * GB))])
         cold, plains = _cold(settings, toys, image)
-        found = edits(settings, toys.project, image, toys.last)
+        builds = edits(settings, toys.project, image, toys.last)
     name = f"{settings.size:g} GB"
-    rows = {COLD: cold, **found}
-    ours = {row: [one.usage for one in runs] for row, runs in rows.items()}
+    rows = {COLD: cold, **builds}
+    ours = {row: [run.usage for run in runs] for row, runs in rows.items()}
     figures = [
         _cold_figure(name, cold, plains),
-        *by_plain(name, found, {"zstd": plains[-1]}),
-        *waiting(name, found, LAST_LAYER),
-        *resources(name, ours, {"apptainer, zstd": [one.usage for one in plains]}),
+        *by_plain(name, builds, {"zstd": plains[-1]}),
+        *waiting(name, builds, LAST_LAYER),
+        *resources(name, ours, {"apptainer, zstd": [run.usage for run in plains]}),
     ]
     return Result(
-        figures=figures, details={row: [one.steps for one in runs] for row, runs in rows.items()}
+        figures=figures, details={row: [run.steps for run in runs] for row, runs in rows.items()}
     )
 
 
@@ -65,27 +65,27 @@ def _cold(settings: Settings, toys: Synthetic, image: str) -> tuple[list[Build],
     one after the other, each took longer to fill the tree, 44 to 78 s.
     """
     ours: list[Build] = []
-    theirs: list[Plain] = []
+    others: list[Plain] = []
     for is_ours in (True, False, False, True) * settings.pairs:
         settings.note(f"{'sifwright' if is_ours else 'apptainer'}, {settings.size:g} GB …")
         if is_ours:
             toys.project.forget()
             ours.append(toys.project.build(image=image, layout="flat"))
         else:
-            theirs.append(plain_build(settings, toys.project, "zstd", image))
-    return ours, theirs
+            others.append(plain_build(settings, toys.project, "zstd", image))
+    return ours, others
 
 
-def _cold_figure(name: str, ours: Sequence[Build], theirs: Sequence[Plain]) -> Figure:
+def _cold_figure(name: str, ours: Sequence[Build], others: Sequence[Plain]) -> Figure:
     sides = {
-        "sifwright": [one.seconds for one in ours],
-        "apptainer, zstd": [one.seconds for one in theirs],
+        "sifwright": [run.seconds for run in ours],
+        "apptainer, zstd": [run.seconds for run in others],
     }
     return ratio(f"{name}, {COLD}", "s, by apptainer build with zstd", sides, NOT_SLOWER)
 
 
 def by_size(settings: Settings) -> Result:
-    """Trees of 1, 2, 5 and 10 GB, one layer more for each, so that each byte is made once."""
+    """Build trees of 1, 2, 5 and 10 GB; each has one layer more, so each byte is made once."""
     program(settings)
     sizes = [settings.size * share for share in SIZES]
     _need_disk(settings, sizes[-1])
@@ -106,7 +106,7 @@ def by_size(settings: Settings) -> Result:
 
 
 def by_layers(settings: Settings) -> Result:
-    """Images of 5, 10, 20 and 40 layers of a few files."""
+    """Build images of 5, 10, 20 and 40 layers of a few files."""
     program(settings)
     with workspace(settings.folder) as folder:
         toys = Synthetic(settings, folder)
@@ -120,7 +120,7 @@ def by_layers(settings: Settings) -> Result:
 
 
 def _grown(settings: Settings, toys: Synthetic, images: Mapping[float, str], unit: str) -> Result:
-    """Layered builds of all images; the seconds of each stand beside the figures."""
+    """Build all images layered; the details have the seconds of each."""
     rows: dict[str, dict[str, list[Build]]] = {NO_OP: {}, EDIT: {}}
     for size, image in images.items():
         settings.note(f"sifwright, {size:g} {unit} …")
@@ -132,19 +132,19 @@ def _grown(settings: Settings, toys: Synthetic, images: Mapping[float, str], uni
             toys.project.edit(toys.last)
             rows[EDIT][f"{size:g} {unit}"].append(toys.project.build(*CHANGED, image=image))
     sizes = list(images)
-    figures = [_growth(f"growth by {unit}, {what}", row, sizes) for what, row in rows.items()]
-    used = {size: [one.usage for one in runs] for size, runs in rows[EDIT].items()}
+    figures = [_growth(f"growth by {unit}, {kind}", row, sizes) for kind, row in rows.items()]
+    used = {size: [run.usage for run in runs] for size, runs in rows[EDIT].items()}
     details = {
         "sizes": sizes,
         "unit": unit,
-        "seconds": {what: _medians(row) for what, row in rows.items()},
+        "seconds": {kind: _medians(row) for kind, row in rows.items()},
     }
     return Result(figures=[*figures, *resources(f"growth by {unit}", used, {})], details=details)
 
 
 def _growth(name: str, row: Mapping[str, Sequence[Build]], sizes: Sequence[float]) -> Figure:
-    """How many times the time of the first the last one takes, by how many times the size."""
-    sides = {size: [one.seconds for one in runs] for size, runs in row.items()}
+    """Return the growth of the time from first to last image, divided by the growth in size."""
+    sides = {size: [run.seconds for run in runs] for size, runs in row.items()}
     first, *_, last = sides.values()
     larger = sizes[-1] / sizes[0]
     return Figure(
@@ -158,11 +158,11 @@ def _growth(name: str, row: Mapping[str, Sequence[Build]], sizes: Sequence[float
 
 
 def _medians(row: Mapping[str, Sequence[Build]]) -> list[float]:
-    return [statistics.median(one.seconds for one in runs) for runs in row.values()]
+    return [statistics.median(run.seconds for run in runs) for runs in row.values()]
 
 
 def _need_disk(settings: Settings, size: float) -> None:
-    """`size` in GB; raises `Skipped` rather than filling the disk."""
+    """Raise `Skipped` rather than fill the disk; `size` in GB."""
     for folder in (settings.folder, host_checks.temporary_root()):
         free = shutil.disk_usage(folder).free / GB
         if free < DISK * size:

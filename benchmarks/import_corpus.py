@@ -1,4 +1,4 @@
-"""What import makes of the corpus in tests/system/importing: python benchmarks/import_corpus.py."""  # noqa: INP001  # a program of its own
+"""Verdicts of import on its corpus in tests: python benchmarks/import_corpus.py."""  # noqa: INP001  # a program of its own
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def state(verdict: Verdict) -> str:
 
 
 def main() -> int:
-    found = verdicts()
-    for verdict in found:
+    results = verdicts()
+    for verdict in results:
         print(f"{verdict.name:36} {state(verdict):32} {verdict.spython[:40]}".rstrip())
-    wrong = [verdict for verdict in found if not verdict.is_right]
-    refused = [verdict for verdict in found if verdict.refused and verdict.is_right]
+    wrong = [verdict for verdict in results if not verdict.is_right]
+    refused = [verdict for verdict in results if verdict.refused and verdict.is_right]
     silent = [verdict for verdict in refused if verdict.spython == "converted"]
     dockerfiles = [verdict for verdict in refused if verdict.spython]
-    print(f"{len(found)} recipes: {len(found) - len(refused) - len(wrong)} imported, ", end="")
+    print(f"{len(results)} recipes: {len(results) - len(refused) - len(wrong)} imported, ", end="")
     print(f"{len(refused)} refused rightly, {len(wrong)} wrong")
     print(f"of {len(dockerfiles)} refused Dockerfiles, spython converts {len(silent)}")
     return bool(wrong)

@@ -31,7 +31,7 @@ Walls = dict[str, list[float]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Side:
-    """Where Python's environment is: what stands before a command there; the files it reads."""
+    """The words before a command in one of Python's environments, and the files it reads."""
 
     prefix: Sequence[str]
     venv: Path
@@ -61,18 +61,18 @@ def import_torch(settings: Settings) -> Result:
     sides[VENV] = _on_disk(settings, sides["flat"])
     settings.note("warm and cold …")
     figures = []
-    for what in sides[VENV].commands():
-        commands = {name: side.commands()[what] for name, side in sides.items()}
+    for command in sides[VENV].commands():
+        commands = {name: side.commands()[command] for name, side in sides.items()}
         warm = _in_turn(commands, settings.runs(9), lambda: None)
         cold = _in_turn(commands, settings.runs(3), lambda: _drop_caches(sides.values()))
-        figures += _figures(what, "warm", warm) + _figures(what, "cold", cold)
+        figures += _figures(command, "warm", warm) + _figures(command, "cold", cold)
     return Result(figures=figures, details={"cold means": _how_cold()})
 
 
 def _in_turn(
     commands: Mapping[str, Sequence[str]], rounds: int, before: Callable[[], None]
 ) -> Walls:
-    """Seconds of each command, but for the first time."""
+    """Return the seconds of each command, without the first time."""
     walls: Walls = {name: [] for name in commands}
     for _ in range(1 + rounds):
         for name, command in commands.items():
@@ -83,11 +83,11 @@ def _in_turn(
     return {name: row[1:] for name, row in walls.items()}
 
 
-def _figures(what: str, state: str, walls: Walls) -> list[Figure]:
-    goal = BY_VENV if (what, state) == (IMPORT, "warm") else None
+def _figures(text: str, state: str, walls: Walls) -> list[Figure]:
+    goal = BY_VENV if (text, state) == (IMPORT, "warm") else None
     return [
         ratio(
-            f"{what}, {layout} / venv, {state}",
+            f"{text}, {layout} / venv, {state}",
             "s, exec included",
             {layout: walls[layout], VENV: walls[VENV]},
             goal,
@@ -97,7 +97,7 @@ def _figures(what: str, state: str, walls: Walls) -> list[Figure]:
 
 
 def _on_disk(settings: Settings, image: _Side) -> _Side:
-    """The same packages in a venv of this machine; kept until the image has others."""
+    """Return the same packages in a venv of this machine, kept until the image has others."""
     # Not `pip freeze`, which names files of the build where a wheel was one.
     ask = [*image.prefix, "python", "-m", "pip", "list", "--format", "freeze"]
     wanted = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout

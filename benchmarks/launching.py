@@ -49,8 +49,8 @@ def wrapper(settings: Settings) -> Result:
     box, rounds = container(settings), settings.runs(61)
     alone = _in_turn(box, rounds, (BARE, *WRAPPERS), [{}])
     two = _in_turn(box, rounds, (BARE, WRAPPERS[1]), TASKS)
-    what = "-c pass, more than bare python in the same container"
-    figures = [_more(name, what, alone, name, OVERHEAD_MS) for name in WRAPPERS]
+    text = "-c pass, more than bare python in the same container"
+    figures = [_more(name, text, alone, name, OVERHEAD_MS) for name in WRAPPERS]
     name = "…-distributed, two ranks of srun"
     figures.append(_more(name, "the same as two ranks that meet", two, WRAPPERS[1], None))
     return Result(figures=figures)
@@ -59,7 +59,7 @@ def wrapper(settings: Settings) -> Result:
 def _in_turn(
     box: Container, rounds: int, programs: Sequence[str], ranks: Sequence[Mapping[str, str]]
 ) -> dict[str, list[float]]:
-    """Milliseconds of each program, but for the first time."""
+    """Return the milliseconds of each program, without the first time."""
     commands = {name: [name, "-c", "pass"] for name in programs}
     task = json.dumps({"rounds": rounds + 1, "commands": commands, "ranks": ranks})
     command = box.exec(BARE, PROBES / "probe_wrapper.py", task)
@@ -71,12 +71,12 @@ def _in_turn(
 
 
 def _more(
-    name: str, what: str, walls: Mapping[str, Sequence[float]], program: str, goal: float | None
+    name: str, text: str, walls: Mapping[str, Sequence[float]], program: str, goal: float | None
 ) -> Figure:
     rows = zip(walls[program], walls[BARE], strict=True)
     return Figure(
         name=name,
-        what=what,
+        what=text,
         unit="ms",
         samples=tuple(ours - bare for ours, bare in rows),
         goal=goal,
@@ -89,15 +89,15 @@ def _more(
 
 def eight_ranks(settings: Settings) -> Result:
     """Start eight ranks in one container of our SIF, and in eight of one with gzip."""
-    ours, theirs = container(settings), gzip_container(settings)
-    one, eight = "one container, zstd", "one per rank, gzip"
-    walls: dict[str, list[float]] = {one: [], eight: []}
+    ours, others = container(settings), gzip_container(settings)
+    single, eight = "one container, zstd", "one per rank, gzip"
+    walls: dict[str, list[float]] = {single: [], eight: []}
     for _ in range(1 + settings.runs(5)):
-        walls[one].append(_wall([_agent(ours)], [{}]))
-        walls[eight].append(_wall([_rank(theirs)] * RANKS, _numbered()))
+        walls[single].append(_wall([_agent(ours)], [{}]))
+        walls[eight].append(_wall([_rank(others)] * RANKS, _numbered()))
     warm = {side: row[1:] for side, row in walls.items()}
-    what = f"{RANKS} ranks from start to end with one all-reduce, s (P5)"
-    return Result(figures=[ratio("8 ranks / 8 gzip containers", what, warm, RANKS_RATIO)])
+    text = f"{RANKS} ranks from start to end with one all-reduce, s (P5)"
+    return Result(figures=[ratio("8 ranks / 8 gzip containers", text, warm, RANKS_RATIO)])
 
 
 def _agent(box: Container) -> list[str]:
@@ -118,7 +118,7 @@ def _numbered() -> list[dict[str, str]]:
 
 
 def _wall(commands: Sequence[list[str]], environments: Sequence[Mapping[str, str]]) -> float:
-    """Seconds from the start of the first until the end of the last; all have to succeed."""
+    """Return the seconds from the first start to the last end; all must succeed."""
     start = time.perf_counter()
     running = [
         subprocess.Popen(
@@ -129,7 +129,7 @@ def _wall(commands: Sequence[list[str]], environments: Sequence[Mapping[str, str
         )
         for command, env in zip(commands, environments, strict=True)
     ]
-    failed = [one.args for one in running if one.wait()]
+    failed = [process.args for process in running if process.wait()]
     wall = time.perf_counter() - start
     assert not failed, failed
     return wall

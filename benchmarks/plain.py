@@ -1,4 +1,4 @@
-"""What sifwright is compared with: plain `apptainer build` of the same definition file."""  # noqa: INP001  # run.py's folder is on sys.path
+"""The other side of the comparison: plain `apptainer build` of the same definition file."""  # noqa: INP001  # run.py's folder is on sys.path
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Plain:
 
 
 def program(settings: Settings) -> str:
-    """The engine, if this machine can build the image."""
+    """Return the engine, if this machine can build the image."""
     try:
         wanted = plan(settings)
-        found = apptainer.find()
+        engine = apptainer.find()
         future = forecast.estimate_cold_build(wanted, settings.folder)
-        return preflight.check(found, wanted, host_settings.values(wanted), future).program
+        return preflight.check(engine, wanted, host_settings.values(wanted), future).program
     except MachineError as error:
         raise Skipped(str(error).replace("\n", " ")) from error
 
@@ -105,7 +105,7 @@ def plain_build(
 
 
 def _run(command: Sequence[str], log: Path, env: Mapping[str, str]) -> dict[str, float]:
-    """The file's marks in the output tell the layers apart."""
+    """Run the build, and time its layers by the file's marks in the output."""
     log.unlink(missing_ok=True)
     with Timer(QuietProgress()) as timer:
         timer.start("base")

@@ -67,7 +67,7 @@ def render_1000(settings: Settings) -> Result:
 
 
 def cli_start(settings: Settings) -> Result:
-    """Whole processes, in turn, against an interpreter that does nothing."""
+    """Time whole processes, in turn with an interpreter that does nothing."""
     commands = {
         "python -c pass": [sys.executable, "-c", "pass"],
         "--version": [SIFWRIGHT, "--version"],

@@ -51,9 +51,9 @@ def _times(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401  # matplo
     axes.set_title("As a share of the goal", loc="left", fontweight="bold")
     goals = [figure.goal or 1 for figure in rows]
     _bars(axes, rows, goals)
-    for place, figure in enumerate(rows):
+    for row, figure in enumerate(rows):
         text = f"{figure.median:.4g} of {figure.goal:g} {figure.unit}"
-        _label(axes, place, _end(figure, goals[place]), text)
+        _label(axes, row, _end(figure, goals[row]), text)
     axes.axvline(1, color=_GOAL, linewidth=2)
     axes.set_xlabel("median / goal  (line: the goal)")
 
@@ -62,11 +62,11 @@ def _ratios(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401
     title = "Against the usual way"
     axes.set_title(title, loc="left", fontweight="bold")
     _bars(axes, rows, [1.0] * len(rows))
-    for place, figure in enumerate(rows):
+    for row, figure in enumerate(rows):
         if figure.goal:
-            axes.vlines(figure.goal, place - 0.4, place + 0.4, color=_GOAL, linewidth=3)
+            axes.vlines(figure.goal, row - 0.4, row + 0.4, color=_GOAL, linewidth=3)
         goal = f", goal ≤ {figure.goal:g}" if figure.goal else ""
-        _label(axes, place, max(_end(figure, 1), figure.goal or 0), f"{figure.median:.2g}{goal}")
+        _label(axes, row, max(_end(figure, 1), figure.goal or 0), f"{figure.median:.2g}{goal}")
     # From a hundredth to ten times: as lengths, the small ones could not be told apart.
     axes.set_xscale("log")
     ends = [value for figure in rows for value in (*figure.samples, figure.goal) if value]
@@ -76,13 +76,13 @@ def _ratios(axes: Any, rows: Sequence[Figure]) -> None:  # noqa: ANN401
 
 
 def _bars(axes: Any, rows: Sequence[Figure], scales: Sequence[float]) -> None:  # noqa: ANN401
-    """Bars are medians; dots are the samples."""
+    """Draw medians as bars and samples as dots."""
     places = range(len(rows))
     values = [figure.median / scale for figure, scale in zip(rows, scales, strict=True)]
     axes.barh(places, values, 0.6, color=[_COLOURS[figure.reached] for figure in rows])
-    for place, figure, scale in zip(places, rows, scales, strict=True):
+    for position, figure, scale in zip(places, rows, scales, strict=True):
         dots = [sample / scale for sample in figure.samples]
-        axes.plot(dots, [place] * len(dots), ".", color="black", markersize=3, alpha=0.45)
+        axes.plot(dots, [position] * len(dots), ".", color="black", markersize=3, alpha=0.45)
     longest = max(_end(figure, scale) for figure, scale in zip(rows, scales, strict=True))
     axes.set_xlim(0, max(1, longest) * 1.28)
     axes.set_yticks(places, [figure.name for figure in rows])
@@ -94,16 +94,16 @@ def _end(figure: Figure, scale: float) -> float:
     return max(figure.samples) / scale
 
 
-def _label(axes: Any, place: int, end: float, text: str) -> None:  # noqa: ANN401
+def _label(axes: Any, position: int, end: float, text: str) -> None:  # noqa: ANN401
     axes.annotate(
-        text, (end, place), xytext=(7, 0), textcoords="offset points", va="center", bbox=_PAPER
+        text, (end, position), xytext=(7, 0), textcoords="offset points", va="center", bbox=_PAPER
     )
 
 
 def _explain(whole: Any, figures: Sequence[Figure], machine: Mapping[str, Any]) -> None:  # noqa: ANN401
     states = [state for state in _COLOURS if any(figure.reached is state for figure in figures)]
     whole.legend(
-        handles=[patches.Patch(color=_COLOURS[one], label=_MEANINGS[one]) for one in states],
+        handles=[patches.Patch(color=_COLOURS[key], label=_MEANINGS[key]) for key in states],
         loc="outside upper right",
         ncols=len(states),
         frameon=False,
@@ -118,13 +118,13 @@ def _explain(whole: Any, figures: Sequence[Figure], machine: Mapping[str, Any]) 
 
 def plot_growth(benchmarks: Mapping[str, Any], target: Path) -> None:
     """Write target.png and target.svg, if any benchmark has measured growth."""
-    found = [row["details"] for row in benchmarks.values() if "sizes" in row.get("details", {})]
-    if not found:
+    measured = [row["details"] for row in benchmarks.values() if "sizes" in row.get("details", {})]
+    if not measured:
         return
     whole, grid = plt.subplots(
-        1, len(found), figsize=(4.5 * len(found), 3.6), squeeze=False, layout="constrained"
+        1, len(measured), figsize=(4.5 * len(measured), 3.6), squeeze=False, layout="constrained"
     )
-    for axes, details in zip(grid[0], found, strict=True):
+    for axes, details in zip(grid[0], measured, strict=True):
         _curves(axes, details)
     for suffix in ("png", "svg"):
         whole.savefig(target.with_suffix(f".{suffix}"), dpi=150)
@@ -132,8 +132,8 @@ def plot_growth(benchmarks: Mapping[str, Any], target: Path) -> None:
 
 
 def _curves(axes: Any, details: Mapping[str, Any]) -> None:  # noqa: ANN401  # matplotlib has no types here
-    for what, seconds in details["seconds"].items():
-        axes.plot(details["sizes"], seconds, "o-", label=what)
+    for label, seconds in details["seconds"].items():
+        axes.plot(details["sizes"], seconds, "o-", label=label)
     axes.set_xlabel(details["unit"])
     axes.set_ylabel("seconds, layered")
     axes.set_xlim(left=0)

@@ -25,10 +25,10 @@ MACHINE = {"debian-mirror": "http://mirror.invalid/debian"}
 def main(defs: Path, project: Path, prefix: str = "") -> None:
     """Load, then render every site x image whose names have the prefix; print what it took."""
     start = time.perf_counter()
-    found = load.load_catalog(defs, project)
+    catalog = load.load_catalog(defs, project)
     loaded = time.perf_counter()
     sizes = [
-        size for site, image in _pairs(found, prefix) if (size := _rendered(found, site, image))
+        size for site, image in _pairs(catalog, prefix) if (size := _rendered(catalog, site, image))
     ]
     end = time.perf_counter()
     facts = {"pairs": len(sizes), "bytes": sum(sizes), "peak_mb": megabytes_peak()}
@@ -36,16 +36,16 @@ def main(defs: Path, project: Path, prefix: str = "") -> None:
     print(json.dumps(facts | times))
 
 
-def _pairs(found: Catalog, prefix: str) -> list[tuple[str, str]]:
-    sites = [name for name in found.sites if name.startswith(prefix)]
-    images = [name for name in found.images if name.startswith(prefix)]
+def _pairs(catalog: Catalog, prefix: str) -> list[tuple[str, str]]:
+    sites = [name for name in catalog.sites if name.startswith(prefix)]
+    images = [name for name in catalog.images if name.startswith(prefix)]
     return [(site, image) for site in sites for image in images]
 
 
-def _rendered(found: Catalog, site: str, image: str) -> int:
-    """The length of the definition file; 0 for an image that is not for this site."""
+def _rendered(catalog: Catalog, site: str, image: str) -> int:
+    """Return the length of the definition file; 0 for an image that is not for this site."""
     try:
-        return len(definition(resolve(found, site, image, []), MACHINE))
+        return len(definition(resolve(catalog, site, image, []), MACHINE))
     except PlanError:
         return 0
 

@@ -55,7 +55,7 @@ class Build:
         return self.usage.seconds
 
     def ran(self, plan: Plan) -> list[str]:
-        """The layers that were run."""
+        """Return the layers that were run."""
         names = (step.layer.name for step in plan.steps)
         return [name for name in names if self.states.get(name) == "done"]
 
@@ -72,7 +72,7 @@ class Project:
 
     @classmethod
     def kept(cls, settings: Settings) -> Project:
-        """The one whose cache stays for the next benchmark: it begins as the checkout is now."""
+        """Return the project whose cache the next benchmark keeps, with the checkout's files."""
         return cls(settings, settings.folder / "project")
 
     def forget(self) -> None:
@@ -86,7 +86,7 @@ class Project:
     def build(
         self, *words: str, image: str = IMAGE, site: str = SITE, layout: str = "layered"
     ) -> Build:
-        """Raises `CalledProcessError`; what failed is on stderr.
+        """Build the image; raise `CalledProcessError`.
 
         Older images of edits are removed afterwards: in trees of 10 GB they would fill the disk.
         """
@@ -124,20 +124,20 @@ class Project:
 
     def layer(self, name: str, install: str, header: Mapping[str, object] | None = None) -> str:
         """Add a layer, and return the path of its script; JSON is YAML as well."""
-        place = self.folder / "defs" / "layers" / name
-        place.mkdir()
+        layer_folder = self.folder / "defs" / "layers" / name
+        layer_folder.mkdir()
         document = {"summary": f"benchmark {name}", **(header or {})}
-        (place / "layer.yaml").write_text(json.dumps(document))
-        (place / "install.sh").write_text(f"#!/bin/bash\nset -euo pipefail\n{install}")
-        return str((place / "install.sh").relative_to(self.folder))
+        (layer_folder / "layer.yaml").write_text(json.dumps(document))
+        (layer_folder / "install.sh").write_text(f"#!/bin/bash\nset -euo pipefail\n{install}")
+        return str((layer_folder / "install.sh").relative_to(self.folder))
 
     def image(self, name: str, layers: Sequence[str]) -> None:
         document = {"description": name, "layers": [{"layer": layer} for layer in layers]}
         (self.folder / "defs" / "images" / f"{name}.yaml").write_text(json.dumps(document))
 
     def _command(self, command: str, site: str, image: str, *words: str) -> list[str]:
-        place = ["--project", str(self.folder)]
-        return [sys.executable, "-m", "sifwright", *place, command, site, image, *words]
+        options = ["--project", str(self.folder)]
+        return [sys.executable, "-m", "sifwright", *options, command, site, image, *words]
 
 
 def remove_older(output: Path) -> None:

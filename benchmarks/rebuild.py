@@ -41,21 +41,21 @@ def rebuild(settings: Settings) -> Result:
     program(settings)
     plains = {compression: plain(settings, compression) for compression in SQUASHFS}
     project = Project.kept(settings)
-    found = edits(settings, project, IMAGE, LAST)
+    builds = edits(settings, project, IMAGE, LAST)
     settings.note("sifwright, with all tests, and a layer in the middle …")
     project.edit(LAST)
-    found["last layer, layered, all tests"] = [project.build()]
+    builds["last layer, layered, all tests"] = [project.build()]
     project.edit(MIDDLE)
-    found["a middle layer, layered"] = [project.build(*CHANGED)]
-    ran = found["a middle layer, layered"][0].ran(project.plan())
-    ours = {row: [one.usage for one in runs] for row, runs in found.items()}
+    builds["a middle layer, layered"] = [project.build(*CHANGED)]
+    ran = builds["a middle layer, layered"][0].ran(project.plan())
+    ours = {row: [run.usage for run in runs] for row, runs in builds.items()}
     figures = [
-        *by_plain("rebuild", found, plains),
-        *waiting("rebuild", found, project.plan().steps[-1].layer.name),
+        *by_plain("rebuild", builds, plains),
+        *waiting("rebuild", builds, project.plan().steps[-1].layer.name),
         _needless("rebuild, a middle layer, needless steps", ran, project.plan(), _MIDDLE),
         *resources("rebuild", ours, {"apptainer, zstd": [plains["zstd"].usage]}),
     ]
-    details = {row: [one.steps for one in runs] for row, runs in found.items()}
+    details = {row: [run.steps for run in runs] for row, runs in builds.items()}
     return Result(figures=figures, details={**details, "ran after the middle edit": ran})
 
 
@@ -94,7 +94,7 @@ def _write_second(folder: Path) -> None:
 
 
 def _needless(name: str, ran: Sequence[str], plan: Plan, changed: str) -> Figure:
-    """Steps that ran although they are before the layer that had changed."""
+    """Return the number of steps that ran without need, before the changed layer."""
     names = [step.layer.name for step in plan.steps]
     needed = names[names.index(changed) :]
     assert set(needed) <= set(ran), (ran, needed)

@@ -129,13 +129,13 @@ def _benchmarks(text: str) -> list[str]:
 
 
 def _earlier() -> dict[str, Any]:
-    """Results of this very machine, so that --only replaces one benchmark and keeps the others."""
+    """Return the results of this very machine, so that --only keeps the other benchmarks."""
     fresh: dict[str, Any] = {"machine": machine(), "benchmarks": {}}
     try:
-        found: dict[str, Any] = json.loads((FOLDER / "results.json").read_text())
+        stored: dict[str, Any] = json.loads((FOLDER / "results.json").read_text())
     except (OSError, ValueError):
         return fresh
-    return found if found.get("machine") == fresh["machine"] else fresh
+    return stored if stored.get("machine") == fresh["machine"] else fresh
 
 
 def _run(name: str, settings: Settings) -> dict[str, Any]:
@@ -152,9 +152,9 @@ def _run(name: str, settings: Settings) -> dict[str, Any]:
 
 
 def _figures(results: dict[str, Any]) -> list[Figure]:
-    found = results["benchmarks"]
+    stored = results["benchmarks"]
     return [
-        Figure.of(row) for name in BENCHMARKS if name in found for row in found[name]["figures"]
+        Figure.of(row) for name in BENCHMARKS if name in stored for row in stored[name]["figures"]
     ]
 
 

@@ -65,8 +65,8 @@ class DiskSampler(Sampling):
         self.megabytes = max(self.megabytes, self._used() - self._before)
 
     def _used(self) -> float:
-        facts = [os.statvfs(place) for place in self._places]
-        return sum((one.f_blocks - one.f_bfree) * one.f_frsize for one in facts) / 1e6
+        facts = [os.statvfs(folder) for folder in self._places]
+        return sum((status.f_blocks - status.f_bfree) * status.f_frsize for status in facts) / 1e6
 
 
 class _Process(NamedTuple):
@@ -89,11 +89,11 @@ class MemorySampler(Sampling):
     own: float = 0
 
     def sample(self) -> None:
-        found = list(_below(os.getpid(), _processes()))
-        self.tree = max(self.tree, sum(process.megabytes for process in found))
-        own = (process.megabytes for process in found if _is_own(process))
+        processes = list(_below(os.getpid(), _processes()))
+        self.tree = max(self.tree, sum(process.megabytes for process in processes))
+        own = (process.megabytes for process in processes if _is_own(process))
         self.own = max(self.own, sum(own))
-        for process in found:
+        for process in processes:
             if process.megabytes > self.single:
                 self.single, self.single_name = process.megabytes, process.name
 
@@ -123,7 +123,7 @@ def _process(number: int) -> _Process | None:
 
 
 def _is_own(process: _Process) -> bool:
-    """Whether it is a `python -m sifwright…`; what one starts has its memory until it execs."""
+    """Tell whether it is `python -m sifwright…`; a child has its parent's memory until it execs."""
     words = _words(process.number)
     is_ours = any(b.startswith(b"sifwright") and a == b"-m" for a, b in pairwise(words))
     return is_ours and words != _words(process.parent)

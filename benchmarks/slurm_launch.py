@@ -81,15 +81,15 @@ def first_all_reduce(settings: Settings) -> Result:
 
 
 def _figures(walls: Mapping[str, list[float]]) -> list[Figure]:
-    what = "srun to the first all-reduce of all 4 ranks, 2 nodes, s"
+    goal_text = "srun to the first all-reduce of all 4 ranks, 2 nodes, s"
     compared = (
-        ("first all-reduce / env://", f"{what} (P6)", OURS, DIRECT, BY_DIRECT),
-        ("first all-reduce / torchrun", f"{what} (P6)", OURS, TORCHRUN, BY_TORCHRUN),
-        ("--nproc-per-node / torchrun", what, AGENTS, TORCHRUN, None),
+        ("first all-reduce / env://", f"{goal_text} (P6)", OURS, DIRECT, BY_DIRECT),
+        ("first all-reduce / torchrun", f"{goal_text} (P6)", OURS, TORCHRUN, BY_TORCHRUN),
+        ("--nproc-per-node / torchrun", goal_text, AGENTS, TORCHRUN, None),
     )
     return [
-        ratio(name, text, {one: walls[one], other: walls[other]}, goal)
-        for name, text, one, other, goal in compared
+        ratio(name, text, {ours: walls[ours], other: walls[other]}, goal)
+        for name, text, ours, other, goal in compared
     ]
 
 
@@ -111,7 +111,9 @@ def _launch(cluster: Cluster, box: Container, way: _Way) -> _Times:
     start = time.time()
     done = cluster.srun(*step, env={**ONE_THREAD, **way.env}, cwd=PROJECT)
     ended = time.time() - start
-    reduced = [float(one) - start for one in re.findall(r"all-reduced at ([0-9.]+)", done.stdout)]
+    reduced = [
+        float(moment) - start for moment in re.findall(r"all-reduced at ([0-9.]+)", done.stdout)
+    ]
     assert (done.returncode, len(reduced)) == (0, NODES * LOCAL_RANKS), done
     return _Times(reduced=max(reduced), ended=ended)
 

@@ -34,14 +34,14 @@ class Storage:
 
     @classmethod
     def open(cls, folder: Path) -> Storage:
-        """With the quickest driver that works here; raises `Skipped` without buildah or any."""
+        """Open it with the quickest driver that works; raise `Skipped` without buildah or any."""
         program = shutil.which("buildah")
         if program is None:
             raise Skipped("buildah is not on PATH; on Debian: apt install buildah")
         for driver in DRIVERS:
-            found = cls(program=program, folder=folder / driver, driver=driver)
-            if found._works():
-                return found
+            storage = cls(program=program, folder=folder / driver, driver=driver)
+            if storage._works():
+                return storage
         raise Skipped("buildah can neither use overlay nor vfs here: buildah info says why")
 
     def build(self, context: Path, image: str = IMAGE) -> None:
@@ -64,14 +64,14 @@ class Storage:
         options = ("--quiet", "--disable-compression", "--digestfile", str(digest))
         self._run("push", *options, IMAGE, f"oci:{folder}")
         # Earlier images are in the folder, too; Apptainer 1.4.5 chooses by digest only.
-        place = f"oci:{folder}@{digest.read_text()}"
-        command = [engine, "--quiet", "build", "--force", *SQUASHFS["zstd"], str(sif), place]
+        source = f"oci:{folder}@{digest.read_text()}"
+        command = [engine, "--quiet", "build", "--force", *SQUASHFS["zstd"], str(sif), source]
         env = {**os.environ, "PATH": host_checks.search_path()}
         env["APPTAINER_CACHEDIR"] = str(self.folder / "apptainer")
         subprocess.run(command, check=True, env=env)
 
     def facts(self) -> str:
-        """What was compared with."""
+        """Return version and driver of the other side."""
         return f"{self._run('--version').strip()}, storage driver {self.driver}, isolation chroot"
 
     def close(self) -> None:

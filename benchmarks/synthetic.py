@@ -63,11 +63,11 @@ class Synthetic:
 
 
 def tree_script(folder: str, size: int) -> str:
-    """Shell that fills a folder with that many bytes."""
-    return "".join(_files(f"{folder}/{number}", size, *one) for number, one in enumerate(MIX))
+    """Return a shell script that fills a folder with that many bytes."""
+    return "".join(_files(f"{folder}/{number}", size, *kind) for number, kind in enumerate(MIX))
 
 
 def _files(folder: str, size: int, kind: str, share: float, each: int) -> str:
-    """Files of `each` bytes; split(1) makes thousands in one process."""
+    """Return shell for files of `each` bytes; split(1) makes thousands in one process."""
     source = SOURCES[kind].format(size=round(size * share))
     return f"mkdir -p {folder}\n{source} | split -a 6 -b {each} - {folder}/part-\n"

@@ -17,13 +17,13 @@ _STATES = {True: "[green]reached[/]", False: "[bold red]missed[/]", None: ""}
 
 
 def table(benchmarks: Mapping[str, Any]) -> Table:
-    made = Table("figure", "median", "goal", "", "of", "medians of the sides", "runs")
+    rows = Table("figure", "median", "goal", "", "of", "medians of the sides", "runs")
     for name, benchmark in benchmarks.items():
         if "skipped" in benchmark:
-            made.add_row(name, "skipped", "", "", benchmark["skipped"])
+            rows.add_row(name, "skipped", "", "", benchmark["skipped"])
         for document in benchmark["figures"]:
-            made.add_row(*_row(Figure.of(document)))
-    return made
+            rows.add_row(*_row(Figure.of(document)))
+    return rows
 
 
 def _row(figure: Figure) -> tuple[str, ...]:

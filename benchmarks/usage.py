@@ -1,4 +1,4 @@
-"""What a run took: time, memory, disk; and the figures of the limits on them."""  # noqa: INP001  # run.py's folder is on sys.path
+"""The usage of a run: time, memory, disk; and the figures of the limits on them."""  # noqa: INP001  # run.py's folder is on sys.path
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def measured(run: Callable[[], T], *folders: Path) -> tuple[T, Usage]:
 
 
 def resources(
-    name: str, ours: Mapping[str, Sequence[Usage]], theirs: Mapping[str, Sequence[Usage]]
+    name: str, ours: Mapping[str, Sequence[Usage]], others: Mapping[str, Sequence[Usage]]
 ) -> list[Figure]:
-    """Memory and disk: the highest peak of our runs; each side has its own peaks beside it."""
-    both = {**ours, **theirs}
+    """Return memory and disk: the highest peak of our runs, and each side's own peaks."""
+    both = {**ours, **others}
     return [
         _peak(f"{name}, memory of sifwright", "own", ours, ours, OWN_MEMORY),
         _peak(f"{name}, memory of all processes", "tree", ours, both, ALL_MEMORY),
@@ -74,6 +74,6 @@ def _peak(
     runs: Mapping[str, Sequence[Usage]],
     goal: float | None = None,
 ) -> Figure:
-    sides = {side: [getattr(one, field) for one in row] for side, row in runs.items()}
+    sides = {side: [getattr(run, field) for run in row] for side, row in runs.items()}
     highest = max(max(sides[side]) for side in ours)
     return Figure(name=name, what="peak", unit="MB", samples=(highest,), goal=goal, sides=sides)

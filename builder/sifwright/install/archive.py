@@ -29,7 +29,7 @@ def archive(files: Iterable[LayerFile], links: Mapping[str, str]) -> bytes:
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w", format=tarfile.GNU_FORMAT) as tar:
         entries: dict[str, LayerFile | str] = {file.path: file for file in files} | {**links}
-        for folder in sorted({one for path in entries for one in _above(path)}):
+        for folder in sorted({parent for path in entries for parent in _above(path)}):
             tar.addfile(_entry(folder, tarfile.DIRTYPE, 0o755))
         for path in sorted(entries):
             _add(tar, path, entries[path])

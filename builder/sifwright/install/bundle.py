@@ -76,21 +76,21 @@ def programs(catalog: Catalog) -> Iterator[LayerFile]:
             break
     package = resources.files("sifwright") / "install"
     for folder, target in (("bin", "bin"), ("share", SHARE)):
-        place = package / folder
-        for one in sorted(place.iterdir(), key=lambda found: found.name) if place.is_dir() else ():
-            if one.is_file():
-                yield _packaged(one, f"{target}/{one.name}", executable=folder == "bin")
+        source = package / folder
+        for path in sorted(source.iterdir(), key=lambda path: path.name) if source.is_dir() else ():
+            if path.is_file():
+                yield _packaged(path, f"{target}/{path.name}", executable=folder == "bin")
     yield _packaged(package / DIRECTORY, f"{SHARE}/{DIRECTORY}", executable=False)
 
 
 def notes(site: Site, share: Mapping[str, bytes]) -> Iterator[LayerFile]:
     """Yield what is known of the site and of the image; `share` says what that is made of."""
-    found = {
+    files = {
         **share,
         site_environment.FILE: site_environment.text(site).encode(),
         GPU: f"{ENGINE_GPU[site.vendor]}\n".encode(),
     }
-    for name, data in found.items():
+    for name, data in files.items():
         yield LayerFile(path=f"{SHARE}/{name}", data=data, executable=False)
 
 
@@ -140,16 +140,16 @@ def _sha256(bundle: Bundle, path: Path) -> str:
     return digest
 
 
-def give_sif(sif: Path, place: Path, seen_from: Path) -> None:
+def give_sif(sif: Path, link: Path, seen_from: Path) -> None:
     """Give the SIF a second name, or make a link that leads to it from the folder `seen_from`."""
     target = sif.resolve()
     fingerprint = known_fingerprint(target)
     try:
-        place.hardlink_to(target)
+        link.hardlink_to(target)
     except OSError as error:
         if error.errno not in files.NO_LINK_HERE:
             raise
-        place.symlink_to(os.path.relpath(target, seen_from.resolve()))
+        link.symlink_to(os.path.relpath(target, seen_from.resolve()))
     # The second name changed the time that digests are remembered for, and nothing else.
     file_digests.remember(target.stat(), fingerprint, file_digests.SIF)
 

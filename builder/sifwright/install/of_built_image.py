@@ -63,22 +63,22 @@ def of_planned(plan: Plan, date: str) -> tuple[InstalledImage, dict[str, bytes]]
 
 def of_other(site: Site, sif: Path) -> tuple[InstalledImage, dict[str, bytes]]:
     """Return the same for an image that sifwright did not build."""
-    found = of_foreign_image.inspect(sif)
-    made_for = _VENDORS.get(found.stack.partition("-")[0], site.vendor)
-    if made_for != site.vendor:
+    inspected = of_foreign_image.inspect(sif)
+    vendor = _VENDORS.get(inspected.stack.partition("-")[0], site.vendor)
+    if vendor != site.vendor:
         raise UsageError.of(
-            f"torch in it is for {found.stack}, and site '{site.name}' has vendor {site.vendor}",
+            f"its torch is for {inspected.stack}, and site '{site.name}' has vendor {site.vendor}",
             where=str(sif),
             fix="Give an image for the GPUs of the site.",
         )
     record = {
         "from": sif.name,
         "sif_fingerprint": sif_image.known_fingerprint(sif),
-        **asdict(found),
+        **asdict(inspected),
     }
     notes = {"record.json": as_json(record), "licences.txt": _licences(sif)}
     definition = _definition(sif)
-    return found, {**notes, **({f"{sif.stem}.def": definition} if definition else {})}
+    return inspected, {**notes, **({f"{sif.stem}.def": definition} if definition else {})}
 
 
 def _facts(plan: Plan, planned: PlanFacts, date: str) -> InstalledImage:
@@ -94,10 +94,10 @@ def _facts(plan: Plan, planned: PlanFacts, date: str) -> InstalledImage:
 
 def _definition(sif: Path) -> bytes:
     """Return the definition file that an image carries; the engine's of a build, most have one."""
-    found = sif_image.read(sif)
-    for one in found.descriptors:
-        if one.data_type == DataType.DEFINITION:
-            return sif_image.data(sif, one)
+    image = sif_image.read(sif)
+    for descriptor in image.descriptors:
+        if descriptor.data_type == DataType.DEFINITION:
+            return sif_image.data(sif, descriptor)
     return b""
 
 
@@ -105,8 +105,8 @@ def _licences(sif: Path) -> bytes:
     """Return the packages of an image and their licences, one on a line."""
     stack = LayerStack.of(sif)
     wanted = packages.sources(stack.tree, names_only=False)
-    found = packages.find(stack.texts(wanted), stack.tree)
-    rows = [(one.kind, one.name, one.version, one.licence) for one in found]
+    listed = packages.find(stack.texts(wanted), stack.tree)
+    rows = [(package.kind, package.name, package.version, package.licence) for package in listed]
     head = "Packages of the image: kind, name, version, licence as the package states it.\n\n"
     return (head + "".join("\t".join(map(escape_name, row)) + "\n" for row in rows)).encode()
 

@@ -42,27 +42,27 @@ def inspect(sif: Path) -> InstalledImage:
     """Read a SIF; raises `UsageError` if it is none, or has no PyTorch."""
     stack = LayerStack.of(sif)
     patterns = (_TORCH, _ENVIRONMENT, _ROCM)
-    wanted = {path for path in stack.tree if any(one.fullmatch(path) for one in patterns)}
+    wanted = {path for path in stack.tree if any(pattern.fullmatch(path) for pattern in patterns)}
     texts = stack.texts(wanted | {plan_file.IN_IMAGE, _LABELS})
     date = _date(sif, texts.get(_LABELS, b""))
-    found = _of_torch(stack, texts, date)
+    facts = _of_torch(stack, texts, date)
     try:
         ours = installed_image.of_plan(plan_file.parse(texts[plan_file.IN_IMAGE]), date)
     except (KeyError, ValueError):
-        return found
+        return facts
     # What was read counts; of its layers, only the plan knows.
-    return replace(found, image=ours.image, plan=ours.plan, layers=ours.layers, plugin=ours.plugin)
+    return replace(facts, image=ours.image, plan=ours.plan, layers=ours.layers, plugin=ours.plugin)
 
 
 def _of_torch(stack: LayerStack, texts: Mapping[bytes, bytes], date: str) -> InstalledImage:
     environment = b"\n".join(text for path, text in texts.items() if _ENVIRONMENT.fullmatch(path))
-    place = _place(stack, texts, environment)
-    match = _TORCH.fullmatch(place)
+    folder = _place(stack, texts, environment)
+    match = _TORCH.fullmatch(folder)
     assert match is not None  # noqa: S101  # for the type checker: it is one of those that match
-    values = dict(_VALUE.findall(texts[place].decode(errors="replace")))
+    values = dict(_VALUE.findall(texts[folder].decode(errors="replace")))
     release = _RELEASE.match(values.get("__version__", ""))
     if release is None:
-        raise _refused(stack.path, f"/{_shown(place)} names no version")
+        raise _refused(stack.path, f"/{_shown(folder)} names no version")
     return InstalledImage(
         torch=release[0],
         python=_python(stack, match),
@@ -78,9 +78,9 @@ def _place(stack: LayerStack, texts: Mapping[bytes, bytes], environment: bytes) 
     places = sorted(path for path in texts if _TORCH.fullmatch(path))
     if not places:
         raise _refused(stack.path, "there is no PyTorch in it")
-    named = [one for one in places if b"/" + one.split(b"/lib")[0] + b"/" in environment]
+    named = [folder for folder in places if b"/" + folder.split(b"/lib")[0] + b"/" in environment]
     if len(places) > 1 and len(named) != 1:
-        listed = ", ".join(f"/{_shown(one)}" for one in places)
+        listed = ", ".join(f"/{_shown(folder)}" for folder in places)
         raise _refused(stack.path, f"it has several, and PATH does not tell which: {listed}")
     return named[0] if len(places) > 1 else places[0]
 
@@ -91,10 +91,10 @@ def _python(stack: LayerStack, match: re.Match[bytes]) -> str:
     if "." in version:
         return version
     link = stack.tree.get(b"usr/bin/python3")
-    found = re.fullmatch(rb"(?:.*/)?python(3\.[0-9]+)", link.node.target if link else b"")
-    if found is None:
+    named = re.fullmatch(rb"(?:.*/)?python(3\.[0-9]+)", link.node.target if link else b"")
+    if named is None:
         raise _refused(stack.path, "/usr/bin/python3 does not say which Python it is")
-    return found[1].decode()
+    return named[1].decode()
 
 
 def _stack(values: Mapping[str, str], texts: Mapping[bytes, bytes]) -> str:
@@ -104,8 +104,8 @@ def _stack(values: Mapping[str, str], texts: Mapping[bytes, bytes]) -> str:
         return "cpu"
     whole = [text.decode(errors="replace") for path, text in texts.items() if _ROCM.fullmatch(path)]
     of_wheel = values.get("__version__", "").partition("+rocm")[2]
-    found = (_RELEASE.match(text) for text in (*sorted(whole), of_wheel))
-    release = next((one[0] for one in found if one), _short(values["hip"]))
+    matches = (_RELEASE.match(text) for text in (*sorted(whole), of_wheel))
+    release = next((match[0] for match in matches if match), _short(values["hip"]))
     return f"rocm-{release}"
 
 

@@ -23,16 +23,16 @@ def install(bundle: Bundle, root: Path) -> None:
     Jobs that run from what was there go on: folders and the image are replaced, not changed.
     """
     root.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=root) as work:
-        _fill(bundle, Path(work, "new"))
-        for new in sorted(Path(work, "new").iterdir()):
+    with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=root) as folder:
+        _fill(bundle, Path(folder, "new"))
+        for new in sorted(Path(folder, "new").iterdir()):
             if (root / new.name).exists():
-                (root / new.name).rename(Path(work, new.name))
+                (root / new.name).rename(Path(folder, new.name))
             new.rename(root / new.name)
         if bundle.sif is not None:
-            place = Path(work, bundle.module.sif)
-            give_sif(bundle.sif, place, root)
-            place.replace(root / bundle.module.sif)
+            target = Path(folder, bundle.module.sif)
+            give_sif(bundle.sif, target, root)
+            target.replace(root / bundle.module.sif)
     (root / PACKAGES).mkdir(exist_ok=True)
     if not os.path.lexists(root / CURRENT):
         (root / CURRENT).symlink_to(f"{SHARE}/{DIRECTORY}")

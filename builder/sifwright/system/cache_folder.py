@@ -78,21 +78,23 @@ def _refuse_others(folder: Path) -> None:
     status = folder.stat()
     if status.st_uid != os.geteuid():
         ids = f"id {status.st_uid}, ours is {os.geteuid()}"
-        what = f"the step cache belongs to another user ({ids})"
-        raise MachineError.of(what, where=str(folder), fix="Choose another with SIFWRIGHT_CACHE.")
+        message = f"the step cache belongs to another user ({ids})"
+        raise MachineError.of(
+            message, where=str(folder), fix="Choose another with SIFWRIGHT_CACHE."
+        )
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         mode = f"{stat.S_IMODE(status.st_mode):04o}"
-        what = f"other users can write to the step cache (mode {mode}), so into images, too"
+        message = f"other users can write to the step cache (mode {mode}), so into images, too"
         fix = f"Remove it (rm -r {folder}), since its results cannot be trusted, or choose another"
-        raise MachineError.of(what, where=str(folder), fix=f"{fix} with SIFWRIGHT_CACHE.")
+        raise MachineError.of(message, where=str(folder), fix=f"{fix} with SIFWRIGHT_CACHE.")
 
 
 def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError as error:
-        what = "there is no home folder for the step cache"
-        raise MachineError.of(what, fix="Choose a folder with SIFWRIGHT_CACHE.") from error
+        message = "there is no home folder for the step cache"
+        raise MachineError.of(message, fix="Choose a folder with SIFWRIGHT_CACHE.") from error
 
 
 @contextmanager
@@ -101,5 +103,5 @@ def translate_errors(root: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        what = f"the step cache cannot be used: {error.strerror or error}"
-        raise MachineError.of(what, where=str(error.filename or root), fix=FIX) from error
+        message = f"the step cache cannot be used: {error.strerror or error}"
+        raise MachineError.of(message, where=str(error.filename or root), fix=FIX) from error

@@ -63,8 +63,8 @@ def _known(key: str) -> str:
 
 def identity(status: os.stat_result) -> str:
     """Identify this state of a file: device, inode, size, mtime, ctime."""
-    place = f"{status.st_dev} {status.st_ino} {status.st_size}"
-    return f"{place} {status.st_mtime_ns} {status.st_ctime_ns}"
+    stored = f"{status.st_dev} {status.st_ino} {status.st_size}"
+    return f"{stored} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 def remember(status: os.stat_result, digest: str, kind: str = "") -> None:

@@ -41,13 +41,13 @@ def why_one() -> str:
     """Say why a build has one uid and one gid; nothing if it has subordinate ids, or is root's."""
     wanted = os.environ.get(VARIABLE, "")
     if wanted not in {"", "one", "many"}:
-        what = f"there is no such number of ids: '{wanted}'"
-        raise UsageError.of(what, where=VARIABLE, fix="Set it to one or many, or unset it.")
+        message = f"there is no such number of ids: '{wanted}'"
+        raise UsageError.of(message, where=VARIABLE, fix="Set it to one or many, or unset it.")
     if wanted == "one":
         return f"{VARIABLE} is one"
     if wanted == "many" or not needs_fakeroot():
         return ""
-    return next((f"{one.where}: {one.what}".lstrip(": ") for one in problems("")), "")
+    return next((f"{problem.where}: {problem.what}".lstrip(": ") for problem in problems("")), "")
 
 
 def problems(install: str) -> Iterator[Problem]:
@@ -79,8 +79,8 @@ def _ranges(file: Path) -> list[tuple[str, int, int]]:
         text = file.read_text()
     except OSError:
         return []
-    found = re.findall(r"^([^:\n]+):(\d+):(\d+)$", text, re.MULTILINE)
-    return [(owner, int(first), int(count)) for owner, first, count in found]
+    ranges = re.findall(r"^([^:\n]+):(\d+):(\d+)$", text, re.MULTILINE)
+    return [(owner, int(first), int(count)) for owner, first, count in ranges]
 
 
 def subordinate_ids() -> tuple[int, int, int] | None:

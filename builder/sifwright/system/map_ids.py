@@ -33,18 +33,18 @@ def main(arguments: Sequence[str]) -> NoReturn:
     """Become the command."""
     uid, gid, count, *command = arguments
     # Only from outside can the maps be written, and only once the namespace is there.
-    made, make = os.pipe()
+    ready, make = os.pipe()
     mapper = os.fork()
     if mapper == 0:
         os.close(make)
-        is_made = os.read(made, 1) != b""
+        is_made = os.read(ready, 1) != b""
         os._exit(_map(os.getppid(), (uid, gid), count) if is_made else 1)
     _unshare()
     os.write(make, b"!")
     _, status = os.waitpid(mapper, 0)
     if status != 0:
         sys.exit(1)  # the mapper has said why
-    os.close(made)
+    os.close(ready)
     os.close(make)
     _execute(command)
 

@@ -182,9 +182,9 @@ def run_or_fail(command: Sequence[str]) -> None:
     )
     print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201  # the log
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()[:3]
-        what = f"{command[0]} ended with status {done.returncode}: {'; '.join(said)}"
-        raise BuildError.of(what)
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[:3]
+        message = f"{command[0]} ended with status {done.returncode}: {'; '.join(lines)}"
+        raise BuildError.of(message)
 
 
 def search_path() -> str:

@@ -69,33 +69,33 @@ def problem() -> Problem | None:
         return _problem_of_one_id(environment()["PATH"])
     if not ids.needs_fakeroot():
         return None
-    _, said = _way(environment()["PATH"])
-    if not said:
+    _, reason = _way(environment()["PATH"])
+    if not reason:
         return None
     return Problem(
-        what=f"no user namespace with subordinate ids: {said}",
+        what=f"no user namespace with subordinate ids: {reason}",
         fix="sifwright check says what is missing.",
     )
 
 
 @cache
 def _problem_of_one_id(_path: str) -> Problem | None:
-    if not (said := _try((*_ONE_ID, str(NOWHERE), ""))):
+    if not (reason := _try((*_ONE_ID, str(NOWHERE), ""))):
         return None
-    what = f"no build with one uid and gid: {said}"
-    return Problem(what=what, fix="Build on another machine: docs/how-to/build-elsewhere.md")
+    message = f"no build with one uid and gid: {reason}"
+    return Problem(what=message, fix="Build on another machine: docs/how-to/build-elsewhere.md")
 
 
 @cache
 def _way(_path: str) -> tuple[tuple[str, ...], str]:
     """Return the words that lead there and their error text, tried once for each PATH."""
-    said = _try(_UNSHARE)
-    if "--map-auto" not in said:  # all that older ones have to say of it
-        return _UNSHARE, said
-    found = ids.subordinate_ids()
-    if found is None:
+    reason = _try(_UNSHARE)
+    if "--map-auto" not in reason:  # all that older ones have to say of it
+        return _UNSHARE, reason
+    ranges = ids.subordinate_ids()
+    if ranges is None:
         return _UNSHARE, "no subordinate ids"
-    words = (*_OWN, *map(str, found))
+    words = (*_OWN, *map(str, ranges))
     return words, _try(words)
 
 

@@ -100,7 +100,7 @@ def test_of_several_the_one_on_path(tmp_path: Path) -> None:
         ({"etc/hostname": "x"}, "there is no PyTorch in it"),
         ({VENV: "cuda = None\n"}, "names no version"),
         ({DEBIAN: CPU}, "does not say which Python it is"),
-        ({VENV: CUDA}, "torch in it is for cuda-12.1, and site 'local' has vendor cpu"),
+        ({VENV: CUDA}, "its torch is for cuda-12.1, and site 'local' has vendor cpu"),
     ],
 )
 def test_what_cannot_be_installed_is_refused(

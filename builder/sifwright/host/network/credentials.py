@@ -29,8 +29,8 @@ def known(registry: str) -> tuple[str, str]:
     """
     if user := os.environ.get("APPTAINER_DOCKER_USERNAME", ""):
         return user, os.environ.get("APPTAINER_DOCKER_PASSWORD", "")
-    found = (_kept(path, registry) for path in _files() if path.is_file())
-    return next((login for login in found if login[0]), ("", ""))
+    logins = (_kept(path, registry) for path in _files() if path.is_file())
+    return next((login for login in logins if login[0]), ("", ""))
 
 
 def _files() -> Iterator[Path]:

@@ -142,9 +142,9 @@ def _noted(url: str) -> Iterator[None]:
 
 def unreachable(url: str, headers: Mapping[str, str] | None = None) -> str:
     """Return the reason why an address gives no file, without fetching the file, or ''."""
-    place = local_path(url)
-    if place is not None:
-        return "" if place.exists() else "there is no such file"
+    path = local_path(url)
+    if path is not None:
+        return "" if path.exists() else "there is no such file"
     try:
         with open_response(url, method="HEAD", headers=headers) as answer:
             status, words = answer.status_code, answer.reason
@@ -166,7 +166,9 @@ def root_cause(error: BaseException) -> str:
 def _inner(error: BaseException) -> BaseException | None:
     wrapped = getattr(error, "reason", None)
     candidates = (wrapped, *error.args, error.__cause__)
-    return next((one for one in candidates if isinstance(one, BaseException)), None)
+    return next(
+        (candidate for candidate in candidates if isinstance(candidate, BaseException)), None
+    )
 
 
 def redact_url(url: str) -> str:

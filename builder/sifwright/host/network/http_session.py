@@ -71,12 +71,12 @@ class Pace:
     def refuse(self) -> OSError:
         """Return the error of a server that did not send in time."""
         if self.left > 0:
-            what = f"nothing came for {SLOWEST:.0f} s"
+            message = f"nothing came for {SLOWEST:.0f} s"
         elif self._at_least:
-            what = f"less than {self._at_least >> 10} KiB came within {self._seconds:.0f} s"
+            message = f"less than {self._at_least >> 10} KiB came within {self._seconds:.0f} s"
         else:
-            what = f"there was no whole answer within {self._seconds:.0f} s"
-        return TimeoutError(what)
+            message = f"there was no whole answer within {self._seconds:.0f} s"
+        return TimeoutError(message)
 
 
 class _Paced(io.RawIOBase):

@@ -47,21 +47,21 @@ class PinStatus:
 
 def entries(catalog: Catalog, words: Sequence[str] = ()) -> list[PinStatus]:
     """Return all versions of all sources, or of one layer, source or version."""
-    return [_entry(*one) for one in _chosen(catalog, words)]
+    return [_entry(*pin) for pin in _chosen(catalog, words)]
 
 
 def check(catalog: Catalog, words: Sequence[str] = ()) -> list[PinStatus]:
     """Return the entries, compared with the versions upstream."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(lambda one: _checked(*one), _chosen(catalog, words)))
+        return list(pool.map(lambda pin: _checked(*pin), _chosen(catalog, words)))
 
 
 def errors(entries: Iterable[PinStatus]) -> Iterator[CatalogError | MachineError]:
     """Yield the pins that no longer hold, else the sources that did not answer."""
-    found = list(entries)
-    if changed := [one for one in found if one.state in _CHANGED]:
+    listed = list(entries)
+    if changed := [entry for entry in listed if entry.state in _CHANGED]:
         yield CatalogError(*map(_changed_problem, changed))
-    if silent := [one for one in found if one.state == "no answer"]:
+    if silent := [entry for entry in listed if entry.state == "no answer"]:
         yield MachineError(*map(_silent_problem, silent))
 
 
@@ -148,16 +148,16 @@ def _checked(layer: Layer, source: Source, version: str) -> PinStatus:
         if source.branch and entry.pin:
             # The branch may move on, as long as the commit can be had.
             return replace(entry, state="good" if upstream.has_commit(source, version) else "gone")
-        found = upstream.digest(source, version)
+        actual = upstream.digest(source, version)
     except upstream.LookupFailedError as error:
         return replace(entry, state="no answer", reason=str(error))
-    return replace(entry, found=found, state=_state(source.versions[version], found, source))
+    return replace(entry, found=actual, state=_state(source.versions[version], actual, source))
 
 
-def _state(pin: Pin, found: str, source: Source) -> str:
+def _state(pin: Pin, actual: str, source: Source) -> str:
     if not pin.digest:
         return "can be pinned"
-    if pin.digest == found:
+    if pin.digest == actual:
         return "good"
     return "moved" if source.kind == "git" else "changed"
 
@@ -171,11 +171,11 @@ def _look_up(layer: Layer, source: Source, version: str) -> str:
 
 
 def _changed_problem(entry: PinStatus) -> Problem:
-    what = _CHANGED[entry.state].format(ref=entry.ref)
-    found = f"\n    found:  {entry.found}" if entry.found else ""
+    message = _CHANGED[entry.state].format(ref=entry.ref)
+    actual = f"\n    found:  {entry.found}" if entry.found else ""
     return Problem(
         where=f"{entry.layer} {entry.source} {entry.version}",
-        what=f"{what}\n    from:   {entry.url}\n    pinned: {entry.pin}{found}",
+        what=f"{message}\n    from:   {entry.url}\n    pinned: {entry.pin}{actual}",
         fix="Find out why before you change the pin by hand; builds take what was pinned, or fail.",
     )
 
@@ -188,5 +188,5 @@ def _silent_problem(entry: PinStatus) -> Problem:
     )
 
 
-def document(found: Iterable[PinStatus]) -> list[dict[str, str]]:
-    return [asdict(one) for one in found]
+def document(statuses: Iterable[PinStatus]) -> list[dict[str, str]]:
+    return [asdict(status) for status in statuses]

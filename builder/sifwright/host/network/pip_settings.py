@@ -65,15 +65,15 @@ def _pip_config() -> str:
 
 def settings() -> dict[str, str]:
     """Return this machine's pip settings, by pip's own rules, after those of the mirrors file."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     # Later wins: for all commands, for `install`, in the environment.
     for section in ("global", "install", ":env:"):
         for line in _pip_config().splitlines():
             name, _, text = line.partition("=")
             key = name.removeprefix(f"{section}.")
             if key != name and key in PIP_KEYS:
-                found[key] = " ".join(str(ast.literal_eval(text)).split())
-    return found | dict(mirrors.load().pip)
+                values[key] = " ".join(str(ast.literal_eval(text)).split())
+    return values | dict(mirrors.load().pip)
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
@@ -90,11 +90,11 @@ def ca_bundle() -> str:
 
 def bound(pip: Mapping[str, str], binds: Binds) -> dict[str, str]:
     """Return the settings with the folders that pip reads as the build sees them."""
-    found = dict(pip)
+    values = dict(pip)
     for key in PIP_PLACES & pip.keys():
         words = pip[key].split()
-        found[key] = " ".join(_bound(word, binds, links=key == "find-links") for word in words)
-    return found
+        values[key] = " ".join(_bound(word, binds, links=key == "find-links") for word in words)
+    return values
 
 
 def _bound(word: str, binds: Binds, *, links: bool) -> str:

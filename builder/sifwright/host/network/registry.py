@@ -63,8 +63,8 @@ _PLAIN = web.HttpOptions(netrc=False)
 class RegistryError(Exception):
     """The registry does not say which image it is; the message says why, `fix` what to do."""
 
-    def __init__(self, what: str, fix: str = ABSENT_FIX) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, fix: str = ABSENT_FIX) -> None:
+        super().__init__(message)
         self.fix = fix
 
 
@@ -75,8 +75,8 @@ class ImageNotFoundError(RegistryError):
 class RegistryUnreachableError(RegistryError):
     """It cannot be asked now; that says nothing about the image."""
 
-    def __init__(self, what: str, fix: str = mirrors.NETWORK_FIX) -> None:
-        super().__init__(what, fix)
+    def __init__(self, message: str, fix: str = mirrors.NETWORK_FIX) -> None:
+        super().__init__(message, fix)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -186,17 +186,17 @@ def digest(reference: Reference) -> str:
 
 def refuse(answer: Response, client: Client) -> None:
     """Raise `RegistryError` for an answer that is not what was asked for."""
-    what = f"HTTP {answer.status_code} {answer.reason}"
+    message = f"HTTP {answer.status_code} {answer.reason}"
     if answer.status_code == _TOO_MANY:
-        raise RegistryUnreachableError(f"{what}{_waiting(answer)}", BUSY_FIX)
+        raise RegistryUnreachableError(f"{message}{_waiting(answer)}", BUSY_FIX)
     if answer.status_code >= _SERVER_ERROR:
-        raise RegistryUnreachableError(f"{what}{_waiting(answer)}")
+        raise RegistryUnreachableError(f"{message}{_waiting(answer)}")
     if answer.status_code == _NOT_FOUND:
         raise ImageNotFoundError(_not_found(client))
     if answer.status_code in {_UNAUTHORIZED, _FORBIDDEN}:
-        raise RegistryError(what, login_fix(client.reference))
+        raise RegistryError(message, login_fix(client.reference))
     if answer.status_code not in {_OK, PARTIAL}:
-        raise RegistryError(what)
+        raise RegistryError(message)
 
 
 def digest_header(answer: Response) -> str:
@@ -247,7 +247,7 @@ def _authorization(challenge: str, reference: Reference) -> str:
     headers = {"Authorization": login} if login else {}
     answer = web.ask(f"{realm}?{query}", headers=headers, way=_PLAIN)
     try:
-        found = answer.json()
-        return f"Bearer {found.get('token') or found['access_token']}"
+        token = answer.json()
+        return f"Bearer {token.get('token') or token['access_token']}"
     except (ValueError, KeyError, AttributeError):
         return ""

@@ -35,14 +35,14 @@ def digest(source: Source, version: str) -> str:
     if source.kind == "git":
         return _commit(source, version, rules)
     if source.kind == "pip":
-        found = sdist_of(url, version)
-        if found.sha256:
-            return found.sha256
-        url = found.address
+        archive = sdist_of(url, version)
+        if archive.sha256:
+            return archive.sha256
+        url = archive.address
     address = rules.redirect(url, *mirrors.DOWNLOADS)
-    place = mirrors.local_path(address)
+    path = mirrors.local_path(address)
     try:
-        return _sha256_of_file(place) if place else _sha256_of_download(address)
+        return _sha256_of_file(path) if path else _sha256_of_download(address)
     except OSError as error:
         raise LookupFailedError(f"{http.redact_url(url)}: {http.root_cause(error)}") from None
 
@@ -63,10 +63,10 @@ def _commit(source: Source, version: str, rules: Mirrors) -> str:
     if source.branch:
         names = [f"refs/heads/{ref}"]
     answer = _git("ls-remote", url, *names, rules=rules)
-    found = {name: one for one, name in map(str.split, answer.splitlines())}
+    commits = {name: commit for commit, name in map(str.split, answer.splitlines())}
     for name in names:
-        if name in found:
-            return found[name]
+        if name in commits:
+            return commits[name]
     raise LookupFailedError(f"{url} has no {'branch' if source.branch else 'tag'} {ref}")
 
 
@@ -116,13 +116,13 @@ def _sha256_of_file(path: Path) -> str:
 
 def _sha256_of_download(address: str) -> str:
     """Return the sha256 of the stored bytes, without the transfer's compression."""
-    found, size = hashlib.sha256(), 0
+    sha256, size = hashlib.sha256(), 0
     with http.open_response(address, large=True) as answer:
         answer.raise_for_status()
         for piece in answer.iter_content(_PIECE):
-            found.update(piece)
+            sha256.update(piece)
             size += len(piece)
         promised = answer.headers.get("Content-Length", str(size))
     if promised != str(size):
         raise OSError(f"{size} of {promised} bytes came")
-    return found.hexdigest()
+    return sha256.hexdigest()

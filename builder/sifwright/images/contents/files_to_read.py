@@ -70,8 +70,8 @@ _NO_LINKS = ("usr/share/", "etc/ssl/", "proc/", "sys/")
 
 def want(path: str) -> ReadRule | None:
     """Return the rule for a path of the image (without a slash in front), or None."""
-    found = _ANY.fullmatch(path)
-    return _WANTS[(found.lastindex or 1) - 1] if found else None
+    match = _ANY.fullmatch(path)
+    return _WANTS[(match.lastindex or 1) - 1] if match else None
 
 
 def keeps_link(path: str) -> bool:
@@ -88,14 +88,14 @@ def keep(wanted: ReadRule, size: int, file: Readable) -> bytes:
 
 def _scan(patterns: Sequence[bytes], file: Readable) -> bytes:
     """Return the first match of each pattern, a line for each."""
-    found = [b""] * len(patterns)
+    matches = [b""] * len(patterns)
     tail = b""
     while piece := file.read(_PIECE):
         data = tail + piece
-        for place, pattern in enumerate(patterns):
-            if not found[place] and (match := re.search(pattern, data)):
-                found[place] = match[0].strip(b"\0")
-        if all(found):
+        for index, pattern in enumerate(patterns):
+            if not matches[index] and (match := re.search(pattern, data)):
+                matches[index] = match[0].strip(b"\0")
+        if all(matches):
             break
         tail = data[-_OVERLAP:]
-    return b"\n".join(found)
+    return b"\n".join(matches)

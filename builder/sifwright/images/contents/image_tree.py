@@ -128,8 +128,8 @@ class ImageTree:
 
     def text(self, path: str) -> str | None:
         """Return the kept part of the file that a path leads to, or None."""
-        found = self.files.get(self.real(path))
-        return None if found is None else found.decode("utf-8", "replace")
+        data = self.files.get(self.real(path))
+        return None if data is None else data.decode("utf-8", "replace")
 
     def lay(self, layer: LayerContents) -> None:
         """Put another layer on top."""
@@ -143,8 +143,8 @@ class ImageTree:
         for path, text in layer.files.items():
             self._add(self.files, path, text)
         for path, first in layer.hard.items():
-            if (found := self.files.get(self.real(first))) is not None:
-                self._add(self.files, path, found)
+            if (data := self.files.get(self.real(first))) is not None:
+                self._add(self.files, path, data)
 
     def _replace(self, layer: LayerContents) -> None:
         """Remove the nodes that a new path hides: a file hides a folder with all in it."""
@@ -187,9 +187,9 @@ class ImageTree:
     def _remove_below(self, path: str) -> None:
         folders = [path]
         while folders:
-            for one in self._inside.pop(folders.pop(), ()):
-                self._remove_one(one)
-                folders.append(one)
+            for name in self._inside.pop(folders.pop(), ()):
+                self._remove_one(name)
+                folders.append(name)
 
 
 def stacked(layers: Iterable[LayerContents]) -> ImageTree:

@@ -59,29 +59,29 @@ class LayerStack:
 
     def texts(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
         """Return the contents of small files of the tree, without missing files."""
-        found: dict[bytes, bytes] = {}
+        contents: dict[bytes, bytes] = {}
         for layer, some in self._by_layer(paths):
-            found.update(layer.texts(some))
-        return found
+            contents.update(layer.texts(some))
+        return contents
 
     def digests(self, paths: Collection[bytes]) -> dict[bytes, str]:
         """Return the sha256 of files of the tree."""
-        found: dict[bytes, str] = {}
+        digests: dict[bytes, str] = {}
         for layer, some in self._by_layer(paths):
-            found.update(layer.digests(some))
-        return found
+            digests.update(layer.digests(some))
+        return digests
 
     def digest(self, layer: int) -> str:
         """Return the sha256 of a whole layer, packed."""
         return sif_file.digest(self.path, sif_file.partitions(self.path)[layer])
 
     def _by_layer(self, paths: Collection[bytes]) -> Iterator[tuple[Squashed, set[bytes]]]:
-        found: dict[int, set[bytes]] = defaultdict(set)
+        by_layer: dict[int, set[bytes]] = defaultdict(set)
         for path in paths:
             placed = self.tree.get(path)
             if placed is not None and placed.node.kind == "file":
-                found[placed.layer].add(path)
-        for number, some in sorted(found.items()):
+                by_layer[placed.layer].add(path)
+        for number, some in sorted(by_layer.items()):
             yield self.layers[number], some
 
 
@@ -91,9 +91,9 @@ def topmost(path: Path, wanted: bytes) -> bytes | None:
     Only that file is read; raise `UsageError` if the path is no SIF.
     """
     for part in reversed(sif_file.partitions(path)):
-        found = Squashed(path=path, offset=part.offset).texts([wanted])
-        if wanted in found:
-            return found[wanted]
+        contents = Squashed(path=path, offset=part.offset).texts([wanted])
+        if wanted in contents:
+            return contents[wanted]
     return None
 
 
@@ -101,11 +101,11 @@ def stacked(listings: Sequence[Sequence[ListedPath]]) -> dict[bytes, LayeredNode
     """Return the nodes of these layers, the lowest first; only folders are merged."""
     tree: dict[bytes, LayeredNode] = {}
     for number, nodes in enumerate(listings):
-        hidden = {one.path for one in nodes if _hides(one, tree.get(one.path))}
+        hidden = {node.path for node in nodes if _hides(node, tree.get(node.path))}
         if hidden:
             tree = {path: placed for path, placed in tree.items() if not _below(path, hidden)}
-        new = (one for one in nodes if not one.is_whiteout)
-        tree.update((one.path, LayeredNode(node=one, layer=number)) for one in new)
+        new = (node for node in nodes if not node.is_whiteout)
+        tree.update((node.path, LayeredNode(node=node, layer=number)) for node in new)
     return tree
 
 

@@ -104,8 +104,8 @@ class ListedPath:
 
 def kind(status: os.stat_result) -> str:
     """Return the kind of a path; a character device 0:0 is overlayfs's whiteout."""
-    found = _KINDS[stat.S_IFMT(status.st_mode)]
-    return WHITEOUT if found == "character device" and status.st_rdev == 0 else found
+    name = _KINDS[stat.S_IFMT(status.st_mode)]
+    return WHITEOUT if name == "character device" and status.st_rdev == 0 else name
 
 
 def key(path: bytes) -> bytes:
@@ -138,11 +138,11 @@ class ListingWriter:
     def number(self, links: Mapping[int, int]) -> None:
         """Give the nodes other `links`; 0 to those whose `links` has none."""
         self._flush()
-        for place in self._linked:
-            found = rows(self._blocks[place])
-            for row in found:
+        for index in self._linked:
+            block_rows = rows(self._blocks[index])
+            for row in block_rows:
                 row[_LINKS] = links.get(row[_LINKS], 0)
-            self._blocks[place] = _packed(found)
+            self._blocks[index] = _packed(block_rows)
 
     def write(self, path: Path) -> None:
         """Write the file; the same nodes give the same bytes."""
@@ -152,16 +152,16 @@ class ListingWriter:
             file.writelines(self._blocks)
 
 
-def _packed(found: object) -> bytes:
-    line = json.dumps(found, separators=(",", ":")) + "\n"
+def _packed(data: object) -> bytes:
+    line = json.dumps(data, separators=(",", ":")) + "\n"
     return gzip.compress(line.encode("ascii"), compresslevel=3, mtime=0)
 
 
 def write(path: Path, nodes: Iterable[ListedPath]) -> None:
     """Write a listing; the same nodes in any order give the same bytes."""
     writer = ListingWriter()
-    for one in sorted(nodes, key=lambda node: key(node.path)):
-        writer.add(one)
+    for listed in sorted(nodes, key=lambda node: key(node.path)):
+        writer.add(listed)
     writer.write(path)
 
 
@@ -185,32 +185,32 @@ def blocks(path: Path) -> list[Block]:
     try:
         members = _members(path.read_bytes())
         head = json.loads(next(members, (b"", b""))[1])
-        found = [Block(_start(text.decode("ascii")), packed) for packed, text in members]
-        if head["format"] == FORMAT and len(found) == -(-head["nodes"] // BLOCK):
-            return found
-        what = "is no listing of this version's layers"
+        listed = [Block(_start(text.decode("ascii")), packed) for packed, text in members]
+        if head["format"] == FORMAT and len(listed) == -(-head["nodes"] // BLOCK):
+            return listed
+        message = "is no listing of this version's layers"
     except OSError as error:
-        what = f"is no listing that can be read: {error.strerror or error}"
+        message = f"is no listing that can be read: {error.strerror or error}"
     except (EOFError, zlib.error, ValueError, LookupError, TypeError):
-        what = "is no listing of this version's layers"
+        message = "is no listing of this version's layers"
     fix = "Remove it from the cache with its layer: sifwright cache verify"
-    raise BuildError.of(what, where=str(path), fix=fix)
+    raise BuildError.of(message, where=str(path), fix=fix)
 
 
 def _members(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield each member of a gzip file and what is in it, checked against its checksum."""
-    start = place = 0
-    while place < len(data):
+    start = end = 0
+    while end < len(data):
         member, texts = zlib.decompressobj(wbits=_GZIP), []
         while not member.eof:
             # Not all there is: what is left over is copied each time.
-            piece = data[place : place + _PIECE]
+            piece = data[end : end + _PIECE]
             if not piece:
                 raise EOFError
             texts.append(member.decompress(piece))
-            place += len(piece) - len(member.unused_data)
-        yield data[start:place], b"".join(texts)
-        start = place
+            end += len(piece) - len(member.unused_data)
+        yield data[start:end], b"".join(texts)
+        start = end
 
 
 def _start(text: str) -> bytes:
@@ -220,8 +220,8 @@ def _start(text: str) -> bytes:
 
 def rows(packed: bytes) -> list[Row]:
     """Return the rows of a block."""
-    found: list[Row] = json.loads(zlib.decompress(packed, wbits=_GZIP))
-    return found
+    values: list[Row] = json.loads(zlib.decompress(packed, wbits=_GZIP))
+    return values
 
 
 def path_of(row: Row) -> bytes:
@@ -246,10 +246,10 @@ def _row(node: ListedPath) -> Row:
 
 def node(row: Row) -> ListedPath:
     """Return the node of a row."""
-    path, found, mode, uid, gid, size, mtime, target, device, links, xattrs = row
+    path, type_code, mode, uid, gid, size, mtime, target, device, links, xattrs = row
     return ListedPath(
         path=_bytes(path),
-        kind=found,
+        kind=type_code,
         mode=mode,
         uid=uid,
         gid=gid,

@@ -59,8 +59,10 @@ def sources(paths: Iterable[bytes], *, names_only: bool) -> list[bytes]:
 
 def find(texts: Mapping[bytes, bytes], tree: Mapping[bytes, LayeredNode]) -> list[Package]:
     """Return the packages in these files (path -> content), sorted by name."""
-    found = [*_debian(texts, tree), *_python(texts)]
-    return sorted(found, key=lambda one: (one.kind, one.name.lower(), one.version))
+    packages = [*_debian(texts, tree), *_python(texts)]
+    return sorted(
+        packages, key=lambda package: (package.kind, package.name.lower(), package.version)
+    )
 
 
 def _debian(texts: Mapping[bytes, bytes], tree: Mapping[bytes, LayeredNode]) -> Iterator[Package]:
@@ -125,13 +127,13 @@ def _python(texts: Mapping[bytes, bytes]) -> Iterator[Package]:
 
 def _recorded(folder: bytes, record: bytes) -> Iterator[bytes]:
     """Yield the files of a RECORD, whose paths start where the distribution's folder is."""
-    place = posixpath.dirname(folder)
+    parent = posixpath.dirname(folder)
     lines = record.decode("utf-8", "surrogateescape").splitlines()
     try:
         for row in csv.reader(lines):
             if row:
                 name = row[0].encode("utf-8", "surrogateescape")
-                yield posixpath.normpath(posixpath.join(place, name)).lstrip(b"/")
+                yield posixpath.normpath(posixpath.join(parent, name)).lstrip(b"/")
     except csv.Error:
         return
 

@@ -36,13 +36,13 @@ _VERSION = re.compile(
 
 def pythons(tree: ImageTree, environment: Mapping[str, str]) -> tuple[Python, ...]:
     """Return the Pythons on PATH, the started one first, then the other environments."""
-    found: dict[str, Python] = {}
+    by_prefix: dict[str, Python] = {}
     inside = [_inside(tree, pattern) for pattern in (_CONDA, _LIBRARY)]
     for path in (*_on_path(tree, environment.get("PATH") or _PATH), *_environments(tree)):
-        one = _python(tree, path, environment, inside)
-        if one is not None:
-            found.setdefault(one.prefix, one)
-    return tuple(found.values())
+        python = _python(tree, path, environment, inside)
+        if python is not None:
+            by_prefix.setdefault(python.prefix, python)
+    return tuple(by_prefix.values())
 
 
 def _on_path(tree: ImageTree, path: str) -> Iterator[str]:
@@ -104,19 +104,19 @@ def _python_version(tree: ImageTree, path: str, prefix: str, inside: Sequence[_V
     ):
         return match[0]
     for versions in inside:
-        found = versions.get(prefix, set())
-        if len(found) == 1:
-            return next(iter(found))
+        candidates = versions.get(prefix, set())
+        if len(candidates) == 1:
+            return next(iter(candidates))
     return ""
 
 
 def _inside(tree: ImageTree, pattern: re.Pattern[str]) -> _Versions:
     """Return the versions that files in an environment are called after, by its folder."""
-    found: _Versions = defaultdict(set)
+    versions: _Versions = defaultdict(set)
     for path in tree.files:
         if match := pattern.fullmatch(path):
-            found[match[1] or ""].add(match[2])
-    return found
+            versions[match[1] or ""].add(match[2])
+    return versions
 
 
 def _settings(tree: ImageTree, prefix: str) -> dict[str, str]:
@@ -157,10 +157,10 @@ def _places(prefix: str, version: str) -> Iterator[str]:
 
 
 def _parsed(text: str) -> Torch:
-    found = dict(_VERSION.findall(text))
-    rocm = found.get("rocm") or found.get("hip", "")
+    parts = dict(_VERSION.findall(text))
+    rocm = parts.get("rocm") or parts.get("hip", "")
     return Torch(
-        version=found.get("__version__", ""),
-        cuda=found.get("cuda", ""),
+        version=parts.get("__version__", ""),
+        cuda=parts.get("cuda", ""),
         rocm=".".join(rocm.split(".")[:2]),
     )

@@ -34,14 +34,14 @@ _SET_BY = ("NCCL_NET_PLUGIN", "RCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN")
 def operating_system(tree: ImageTree) -> tuple[str, str]:
     """Return ID and VERSION_ID of os-release(5)."""
     text = tree.text("etc/os-release") or tree.text("usr/lib/os-release") or ""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.partition("=")
         try:
-            found[name.strip()] = "".join(shlex.split(value))
+            values[name.strip()] = "".join(shlex.split(value))
         except ValueError:
             continue
-    return found.get("ID", ""), found.get("VERSION_ID", "")
+    return values.get("ID", ""), values.get("VERSION_ID", "")
 
 
 def libc(tree: ImageTree) -> str:
@@ -59,13 +59,13 @@ def libc(tree: ImageTree) -> str:
 def cuda(tree: ImageTree, environment: Mapping[str, str]) -> str:
     """Return the version of the CUDA toolkit, else of the runtime library."""
     for path in ("usr/local/cuda/version.json", "usr/local/cuda/version.txt"):
-        if found := _cuda_version(tree.text(path) or ""):
-            return found
+        if version := _cuda_version(tree.text(path) or ""):
+            return version
     if match := _CUDA_FOLDER.fullmatch(tree.real("usr/local/cuda")):
         return match[1]
     for pattern in (_CUDA_FOLDER, _LIBCUDART, _CONDA_CUDA):
-        if found := _newest(pattern, tree):
-            return found
+        if version := _newest(pattern, tree):
+            return version
     return _two(environment.get("CUDA_VERSION", ""))
 
 
@@ -80,8 +80,8 @@ def _cuda_version(text: str) -> str:
 
 def rocm(tree: ImageTree, environment: Mapping[str, str]) -> str:
     for name in ("version", "version-dev"):
-        if found := _two(tree.text(f"opt/rocm/.info/{name}") or ""):
-            return found
+        if version := _two(tree.text(f"opt/rocm/.info/{name}") or ""):
+            return version
     return _newest(_ROCM_FOLDER, tree) or _two(environment.get("ROCM_VERSION", ""))
 
 
@@ -106,16 +106,16 @@ def _mpi(tree: ImageTree) -> Iterator[str]:
 
 def plugins(tree: ImageTree, environment: Mapping[str, str]) -> tuple[Plugin, ...]:
     """Return the libraries for NCCL and RCCL, each file once."""
-    found: dict[str, Plugin] = {}
+    by_file: dict[str, Plugin] = {}
     folders = frozenset(environment.get("LD_LIBRARY_PATH", "").split(":"))
     for path in sorted((*tree.files, *tree.links)):
         match = _PLUGIN.fullmatch(path)
         real = tree.real(path)
         if match and real in tree.files:
             by = next(_set_by(path, match["name"], environment, folders), "")
-            if real not in found or (by and not found[real].set_by):
-                found[real] = Plugin(path=f"/{path}", set_by=by)
-    return tuple(sorted(found.values(), key=lambda one: one.path))
+            if real not in by_file or (by and not by_file[real].set_by):
+                by_file[real] = Plugin(path=f"/{path}", set_by=by)
+    return tuple(sorted(by_file.values(), key=lambda plugin: plugin.path))
 
 
 def _set_by(
@@ -135,8 +135,8 @@ def _set_by(
 
 def _newest(pattern: re.Pattern[str], tree: ImageTree) -> str:
     matches = (pattern.fullmatch(path) for path in (*tree.files, *tree.links))
-    found = {match[1] for match in matches if match}
-    return max(found, key=lambda one: [*map(int, one.split("."))], default="")
+    versions = {match[1] for match in matches if match}
+    return max(versions, key=lambda version: [*map(int, version.split("."))], default="")
 
 
 def _two(version: str) -> str:

@@ -61,27 +61,27 @@ class Squashed:
 
     def texts(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
         """Return the contents of some files, without missing files and files that are no text."""
-        found, left = dict[bytes, bytes](), _MAXIMUM_TEXTS
+        contents, left = dict[bytes, bytes](), _MAXIMUM_TEXTS
         for path, data in self.contents(paths):
-            found[path] = data
+            contents[path] = data
             left -= len(data)
             if left < 0:
                 raise self._unreadable(f"its texts have more than {_MAXIMUM_TEXTS >> 20} MiB")
-        return found
+        return contents
 
     def digests(self, paths: Collection[bytes]) -> dict[bytes, str]:
         """Return the sha256 of some files."""
-        found: dict[bytes, str] = {}
+        digests: dict[bytes, str] = {}
         with self._opened(paths) as (stream, _, files):
             for file in files:
                 digest = hashlib.sha256()
                 for block in self._blocks(stream, file):
                     digest.update(block)
                 asked = [path for path in file.paths if path in paths]
-                found.update(dict.fromkeys(asked, digest.hexdigest()))
-                if len(found) == len(paths):
+                digests.update(dict.fromkeys(asked, digest.hexdigest()))
+                if len(digests) == len(paths):
                     break
-        return found
+        return digests
 
     def _inodes(self) -> int:
         """Return the number of inodes: the second number of 32 bits in the superblock."""
@@ -98,7 +98,7 @@ class Squashed:
             for file in files:
                 asked = wanted.intersection(file.paths)
                 keep = asked and file.size <= _MAXIMUM_TEXT
-                data = b"".join(bytes(one) for one in self._blocks(stream, file) if keep)
+                data = b"".join(bytes(block) for block in self._blocks(stream, file) if keep)
                 yield from ((path, data) for path in asked if keep)
 
     def _blocks(self, stream: IO[bytes], file: File) -> Iterator[memoryview]:
@@ -115,10 +115,10 @@ class Squashed:
         self, paths: Collection[bytes] | None
     ) -> Iterator[tuple[IO[bytes], list[ListedPath], list[File]]]:
         """Yield the bytes of the files, all paths and all files; asked for a few, only those."""
-        with tempfile.TemporaryFile() as said, tempfile.NamedTemporaryFile() as names:
+        with tempfile.TemporaryFile() as errors, tempfile.NamedTemporaryFile() as names:
             names.write(b"".join(path + b"\n" for path in paths or ()))
             names.flush()
-            process = self._start(said, names.name if paths and _simple(paths) else "")
+            process = self._start(errors, names.name if paths and _simple(paths) else "")
             with process:
                 assert process.stdout is not None  # noqa: S101  # for the type checker
                 try:
@@ -126,15 +126,15 @@ class Squashed:
                     first = next(lines, b"")
                     if not first:
                         process.wait()
-                        said.seek(0)
-                        raise self._refused(said.read(2000).decode(errors="replace"))
+                        errors.seek(0)
+                        raise self._refused(errors.read(2000).decode(errors="replace"))
                     nodes, files = self._parsed(chain([first], lines))
                     yield process.stdout, nodes, files
                 finally:
                     # Whoever asked may have seen enough.
                     process.kill()
 
-    def _start(self, said: IO[bytes], names: str) -> subprocess.Popen[bytes]:
+    def _start(self, errors: IO[bytes], names: str) -> subprocess.Popen[bytes]:
         command = ["unsquashfs", "-no-progress", "-quiet", "-offset", str(self.offset)]
         command += ["-no-wildcards", "-ef", names] if names else []
         try:
@@ -142,7 +142,7 @@ class Squashed:
                 [*command, "-pf", _OUTPUT, str(self.path.absolute())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=errors,
                 bufsize=_BLOCK,
                 pipesize=_BLOCK,
                 env=user_namespace.environment(),
@@ -156,10 +156,10 @@ class Squashed:
         except (ValueError, LookupError) as error:
             raise self._unreadable(f"it {error}") from error
 
-    def _refused(self, said: str) -> SifwrightError:
-        if "invalid option" in said or "SYNTAX" in said:
+    def _refused(self, message: str) -> SifwrightError:
+        if "invalid option" in message or "SYNTAX" in message:
             return _missing("unsquashfs is older than 4.5")
-        return self._unreadable(" ".join(said.split())[:200] or "unsquashfs finds nothing in it")
+        return self._unreadable(" ".join(message.split())[:200] or "unsquashfs finds nothing in it")
 
     def _unreadable(self, why: str) -> SifwrightError:
         return UsageError.of(f"its files cannot be read: {why}", where=str(self.path), fix=_FIX)
@@ -184,5 +184,5 @@ def _simple(paths: Collection[bytes]) -> bool:
     return len(paths) <= _MOST_NAMES and all(map(_SIMPLE.fullmatch, paths))
 
 
-def _missing(what: str) -> MachineError:
-    return MachineError.of(what, fix="Install squashfs-tools 4.5 or later.")
+def _missing(message: str) -> MachineError:
+    return MachineError.of(message, fix="Install squashfs-tools 4.5 or later.")

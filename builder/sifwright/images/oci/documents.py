@@ -79,10 +79,10 @@ class Manifest:
 def document(stream: Readable, digest: str = "") -> tuple[dict[str, Any], str]:
     """Return a JSON object and its digest; compare the digest if it is known."""
     data = whole(stream)
-    found = f"sha256:{hashlib.sha256(data).hexdigest()}"
-    if digest and found != digest:
-        raise BadImage(f"what came for {digest} has the digest {found}")
-    return parsed(data), found
+    actual = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    if digest and actual != digest:
+        raise BadImage(f"what came for {digest} has the digest {actual}")
+    return parsed(data), actual
 
 
 def whole(stream: Readable) -> bytes:
@@ -97,17 +97,19 @@ def whole(stream: Readable) -> bytes:
 
 def parsed(data: bytes) -> dict[str, Any]:
     """Return a JSON object."""
-    found: dict[str, Any] = _typed(_json(data), dict, "its description")
-    return found
+    value: dict[str, Any] = _typed(_json(data), dict, "its description")
+    return value
 
 
 def parsed_list(data: bytes) -> list[dict[str, Any]]:
     """Return a list of JSON objects."""
-    return [_typed(one, dict, "an image") for one in _typed(_json(data), list, "a list of images")]
+    return [
+        _typed(item, dict, "an image") for item in _typed(_json(data), list, "a list of images")
+    ]
 
 
 def strings(value: object, name: str) -> list[str]:
-    return [_typed(one, str, name) for one in _typed(value or [], list, name)]
+    return [_typed(item, str, name) for item in _typed(value or [], list, name)]
 
 
 def _json(data: bytes) -> object:
@@ -126,17 +128,17 @@ def is_index(value: dict[str, Any]) -> bool:
 
 def entries(index: dict[str, Any]) -> list[Blob]:
     """Return the images that an index lists."""
-    return [_blob(one) for one in _typed(index.get("manifests"), list, "manifests")]
+    return [_blob(item) for item in _typed(index.get("manifests"), list, "manifests")]
 
 
-def choose(found: Sequence[Blob], processor: str) -> Blob:
+def choose(blobs: Sequence[Blob], processor: str) -> Blob:
     """Return the image for a processor; the error names the processors that have one."""
     wanted = f"linux/{ARCHITECTURES.get(processor, processor)}"
-    fitting = [one for one in found if one.platform == wanted]
-    fitting += [one for one in found if one.platform.startswith(f"{wanted}/")]
-    if fitting or [one.platform for one in found] == [""]:
-        return (*fitting, *found)[0]
-    some = ", ".join(sorted({one.platform for one in found if "unknown" not in one.platform}))
+    fitting = [blob for blob in blobs if blob.platform == wanted]
+    fitting += [blob for blob in blobs if blob.platform.startswith(f"{wanted}/")]
+    if fitting or [blob.platform for blob in blobs] == [""]:
+        return (*fitting, *blobs)[0]
+    some = ", ".join(sorted({blob.platform for blob in blobs if "unknown" not in blob.platform}))
     raise OtherProcessor(
         f"there is none for {processor} ({wanted}); there is {some or 'nothing'}",
         "Name an image for this processor, or give the other one with --processor.",
@@ -154,10 +156,10 @@ def manifest(value: dict[str, Any], digest: str) -> Manifest:
 
 
 def _layer(value: object) -> Blob:
-    found = _blob(value)
-    if found.media and not _LAYER.fullmatch(found.media):
-        raise BadImage(f"has a layer of a kind that is not known: {quoted(found.media)}")
-    return found
+    blob = _blob(value)
+    if blob.media and not _LAYER.fullmatch(blob.media):
+        raise BadImage(f"has a layer of a kind that is not known: {quoted(blob.media)}")
+    return blob
 
 
 def config(value: dict[str, Any], processor: str) -> Config:
@@ -183,10 +185,10 @@ def config(value: dict[str, Any], processor: str) -> Config:
 
 def start(value: dict[str, Any], processor: str) -> Start:
     """Return the settings that a Dockerfile continues with; refuse as `config` does."""
-    found = config(value, processor)
+    checked = config(value, processor)
     settings = value.get("config") or {}
     return Start(
-        user=found.user,
+        user=checked.user,
         folder=_typed(settings.get("WorkingDir") or "", str, "WorkingDir"),
         shell=_program(settings.get("Shell"), "Shell"),
         triggers=tuple(strings(settings.get("OnBuild"), "OnBuild")),
@@ -207,32 +209,32 @@ def environment(value: object) -> dict[str, str]:
 
 
 def texts(value: object, name: str) -> dict[str, str]:
-    found = _typed(value or {}, dict, name)
-    return {str(key): _typed(text, str, name) for key, text in found.items()}
+    items = _typed(value or {}, dict, name)
+    return {str(key): _typed(text, str, name) for key, text in items.items()}
 
 
 def _blob(value: object) -> Blob:
-    found = _typed(value, dict, "a descriptor")
-    digest, size = found.get("digest"), found.get("size")
+    descriptor = _typed(value, dict, "a descriptor")
+    digest, size = descriptor.get("digest"), descriptor.get("size")
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         raise BadImage(f"has {quoted(digest)} in place of a sha256")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 50:
         raise BadImage(f"has {quoted(size)} in place of a size")
-    media = _typed(found.get("mediaType") or "", str, "mediaType")
-    notes = _typed(found.get("annotations") or {}, dict, "annotations")
+    media = _typed(descriptor.get("mediaType") or "", str, "mediaType")
+    notes = _typed(descriptor.get("annotations") or {}, dict, "annotations")
     return Blob(
         digest=digest,
         size=size,
         media=media,
-        platform=_platform(_typed(found.get("platform") or {}, dict, "platform")),
+        platform=_platform(_typed(descriptor.get("platform") or {}, dict, "platform")),
         name=str(notes.get("org.opencontainers.image.ref.name", "")),
         foreign="foreign" in media or "nondistributable" in media,
     )
 
 
-def _platform(found: dict[str, Any]) -> str:
-    names = (found.get("os"), found.get("architecture"), found.get("variant"))
-    return "/".join(str(one)[:40] for one in names if one)
+def _platform(platform: dict[str, Any]) -> str:
+    names = (platform.get("os"), platform.get("architecture"), platform.get("variant"))
+    return "/".join(str(name)[:40] for name in names if name)
 
 
 def _typed(value: Any, kind: type, name: str) -> Any:  # noqa: ANN401  # it is JSON

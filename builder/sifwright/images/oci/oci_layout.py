@@ -56,18 +56,18 @@ def opened(folder: Path, name: str) -> IO[bytes]:
 
 def _tagged(index: dict[str, Any], tag: str, processor: str) -> Blob:
     """Return the image of a layout with this tag, or its only image without a tag."""
-    found = documents.entries(index)
-    fitting = [one for one in found if tag in {"", one.name}]
-    if len({one.name for one in fitting}) == 1:
+    blobs = documents.entries(index)
+    fitting = [blob for blob in blobs if tag in {"", blob.name}]
+    if len({blob.name for blob in fitting}) == 1:
         return fitting[0] if len(fitting) == 1 else documents.choose(fitting, processor)
-    raise no_such(tag, [one.name for one in found])
+    raise no_such(tag, [blob.name for blob in blobs])
 
 
 def no_such(tag: str, names: Sequence[str]) -> BadImage:
     """Return the error for a name that fits none of several images."""
     known = ", ".join(sorted(filter(None, names))[:20]) or "one without a name"
-    what = f"has no image '{tag}'" if tag else f"has {len(names)} images"
-    return BadImage(what, f"Name one of them behind the file and a colon: {known}.")
+    message = f"has no image '{tag}'" if tag else f"has {len(names)} images"
+    return BadImage(message, f"Name one of them behind the file and a colon: {known}.")
 
 
 def find(source: Source, processor: str) -> FoundImage:
@@ -75,13 +75,13 @@ def find(source: Source, processor: str) -> FoundImage:
     folder = Path(source.name)
     with _named(folder):
         index, _ = _document(folder, "index.json")
-        found = chosen(index, source.tag, processor, lambda name: _blob(folder, name))
+        manifest = chosen(index, source.tag, processor, lambda name: _blob(folder, name))
 
     def read(timer: Timer) -> ImageContents:
         with _named(folder):
-            return _read(folder, found, processor, timer)
+            return _read(folder, manifest, processor, timer)
 
-    return FoundImage(key=f"{found.digest} {processor}", read=read)
+    return FoundImage(key=f"{manifest.digest} {processor}", read=read)
 
 
 def _read(folder: Path, manifest: Manifest, processor: str, timer: Timer) -> ImageContents:
@@ -111,6 +111,6 @@ def _named(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        what = f"is no folder of an OCI image: {error.filename}: {error.strerror}"
+        message = f"is no folder of an OCI image: {error.filename}: {error.strerror}"
         fix = "Name the folder with index.json and blobs/, as 'skopeo copy … oci:FOLDER' makes it."
-        raise SourceError.of(what, where=str(folder), fix=fix) from None
+        raise SourceError.of(message, where=str(folder), fix=fix) from None

@@ -61,7 +61,7 @@ class UnpackedStream:
         self._stream = stream
         self._packed = self._unpacked = 0
         self._input = self._more()
-        self._kind = next((one for one in (_GZIP, _ZSTD) if self._input.startswith(one)), b"")
+        self._kind = next((magic for magic in (_GZIP, _ZSTD) if self._input.startswith(magic)), b"")
         self._gzip, self._zstd = _gunzip(), zstd.ZstdDecompressor()
         self._ended = False
 

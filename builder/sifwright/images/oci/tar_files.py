@@ -108,20 +108,20 @@ def members(stream: Readable) -> Iterator[tuple[Member, Body]]:
 
 def _next(source: IO[bytes]) -> Member | None:
     """Return the next member, with its extension headers applied; None at the end."""
-    said: dict[str, str] = {}
+    extra: dict[str, str] = {}
     for _ in range(_MOST_HEADERS):
-        found = _header(source)
-        if found is None:
+        header = _header(source)
+        if header is None:
             return None
-        if found.type in _LONG_NAMES:
-            said[_LONG_NAMES[found.type]] = _text(_extra(source, found).partition(b"\0")[0])
-        elif found.type in _PAX:
-            said |= _records(_extra(source, found))
-        elif found.type == tarfile.XGLTYPE:
+        if header.type in _LONG_NAMES:
+            extra[_LONG_NAMES[header.type]] = _text(_extra(source, header).partition(b"\0")[0])
+        elif header.type in _PAX:
+            extra |= _records(_extra(source, header))
+        elif header.type == tarfile.XGLTYPE:
             # It speaks of the archive, as engines have it.
-            _extra(source, found)
+            _extra(source, header)
         else:
-            return _member(found, said)
+            return _member(header, extra)
     raise TarError(f"it has more than {_MOST_HEADERS} headers of one file")
 
 
@@ -146,7 +146,7 @@ def _extra(source: IO[bytes], header: tarfile.TarInfo) -> bytes:
 
 def _records(data: bytes) -> dict[str, str]:
     """Return the records of a pax header that matter: each has a length, a name and a value."""
-    found: dict[str, str] = {}
+    records: dict[str, str] = {}
     at = count = 0
     while at < len(data) and data[at]:
         digits = data[at : at + _MOST_DIGITS].partition(b" ")[0]
@@ -159,26 +159,26 @@ def _records(data: bytes) -> dict[str, str]:
         if name.startswith(b"GNU.sparse."):
             raise TarError(_SPARSE)
         if name in {b"path", b"linkpath", b"size"}:
-            found[name.decode()] = _text(value[:-1])
+            records[name.decode()] = _text(value[:-1])
         at = end
-    return found
+    return records
 
 
 _SPARSE = "it has sparse files of GNU tar, which engines do not write"
 
 
-def _member(header: tarfile.TarInfo, said: dict[str, str]) -> Member:
+def _member(header: tarfile.TarInfo, extra: dict[str, str]) -> Member:
     if header.type == tarfile.GNUTYPE_SPARSE:
         raise TarError(_SPARSE)
     kinds = {tarfile.DIRTYPE: "folder", tarfile.SYMTYPE: "symlink", tarfile.LNKTYPE: "link"}
     kind = "file" if header.isreg() else kinds.get(header.type, "")
     has_bytes = kind == "file" or header.type not in tarfile.SUPPORTED_TYPES
-    size = _number(said["size"].encode()) if "size" in said else header.size
+    size = _number(extra["size"].encode()) if "size" in extra else header.size
     if size < 0:
         raise TarError(f"it has a file of {size} bytes")
     return Member(
-        path=said.get("path", header.name),
-        target=said.get("linkpath", header.linkname),
+        path=extra.get("path", header.name),
+        target=extra.get("linkpath", header.linkname),
         kind=kind,
         size=size if has_bytes else 0,
     )

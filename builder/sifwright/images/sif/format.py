@@ -190,10 +190,10 @@ class Descriptor:
 
     def packed(self) -> bytes:
         head = (self.data_type, True, self.id, self.group | GROUP_MASK, self.link)
-        place = (self.offset, self.size, self.padded_size)
+        extent = (self.offset, self.size, self.padded_size)
         times = (self.created, self.modified, self.uid, self.gid)
         name = self.name.encode(errors="surrogateescape")
-        return DESCRIPTOR.pack(*head, *place, *times, name, self.extra)
+        return DESCRIPTOR.pack(*head, *extent, *times, name, self.extra)
 
 
 def partition_metadata(kind: PartitionType, arch: bytes) -> bytes:
@@ -204,13 +204,12 @@ def partition_metadata(kind: PartitionType, arch: bytes) -> bytes:
 def descriptors(table: bytes, file_size: int) -> tuple[Descriptor, ...]:
     """Return the objects of a SIF in their order; raise `ValueError` if one is cut off."""
     places = range(0, len(table) - DESCRIPTOR.size + 1, DESCRIPTOR.size)
-    found = [Descriptor.parse(table[at : at + DESCRIPTOR.size]) for at in places]
-    objects = tuple(one for one in found if one is not None)
-    for one in objects:
-        if one.offset < HEADER.size or one.size < 0:
-            raise ValueError(f"has object {one.id} where it cannot be")
-        if one.end > file_size:
-            raise ValueError(
-                f"is cut off: object {one.id} ends at byte {one.end}, the file at {file_size}"
-            )
+    slots = [Descriptor.parse(table[at : at + DESCRIPTOR.size]) for at in places]
+    objects = tuple(descriptor for descriptor in slots if descriptor is not None)
+    for descriptor in objects:
+        if descriptor.offset < HEADER.size or descriptor.size < 0:
+            raise ValueError(f"has object {descriptor.id} where it cannot be")
+        if descriptor.end > file_size:
+            end = f"object {descriptor.id} ends at byte {descriptor.end}"
+            raise ValueError(f"is cut off: {end}, the file at {file_size}")
     return objects

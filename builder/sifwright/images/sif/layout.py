@@ -87,7 +87,7 @@ def layout(objects: Sequence[Object], arch: str) -> Layout:
 
     Raises `PlanError` for more overlays than Apptainer can mount.
     """
-    overlays = sum(one.data_type is DataType.PARTITION for one in objects) - 1
+    overlays = sum(item.data_type is DataType.PARTITION for item in objects) - 1
     if overlays > MAXIMUM_OVERLAYS:
         raise PlanError.of(
             f"{overlays + 1} layers; a layered SIF can have {MAXIMUM_OVERLAYS + 1}",
@@ -105,26 +105,26 @@ def layout(objects: Sequence[Object], arch: str) -> Layout:
         data_offset=data_offset,
         data_size=descriptors[-1].end - data_offset,
     )
-    table = b"".join(one.packed() for one in descriptors)
+    table = b"".join(item.packed() for item in descriptors)
     head = header.packed().ljust(_TABLE_OFFSET, b"\0") + table
     return Layout(head=head.ljust(data_offset, b"\0"), descriptors=descriptors)
 
 
 def _placed(objects: Sequence[Object], start: int) -> tuple[Descriptor, ...]:
-    found = []
-    for number, one in enumerate(objects, start=1):
-        offset = start + -start % one.alignment
-        found.append(
+    descriptors = []
+    for number, item in enumerate(objects, start=1):
+        offset = start + -start % item.alignment
+        descriptors.append(
             Descriptor(
-                data_type=one.data_type,
+                data_type=item.data_type,
                 id=number,
                 group=_GROUP,
                 offset=offset,
-                size=one.size,
-                padded_size=offset - start + one.size,
-                name=one.name,
-                extra=one.extra,
+                size=item.size,
+                padded_size=offset - start + item.size,
+                name=item.name,
+                extra=item.extra,
             )
         )
-        start = found[-1].end
-    return tuple(found)
+        start = descriptors[-1].end
+    return tuple(descriptors)

@@ -58,10 +58,14 @@ class SifImage:
     @property
     def partitions(self) -> tuple[Descriptor, ...]:
         """The squashfs partitions of the tree, lowest first, as Apptainer stacks them."""
-        found = [one for one in self.descriptors if one.is_squashfs]
-        system = [one for one in found if one.is_system][:1]
-        groups = {one.group for one in system}
-        overlays = [one for one in found if one.is_overlay and one.group in groups]
+        squashfs = [partition for partition in self.descriptors if partition.is_squashfs]
+        system = [partition for partition in squashfs if partition.is_system][:1]
+        groups = {partition.group for partition in system}
+        overlays = [
+            partition
+            for partition in squashfs
+            if partition.is_overlay and partition.group in groups
+        ]
         return (*system, *overlays)
 
 
@@ -78,10 +82,10 @@ def fingerprint(path: Path) -> str:
     """
     rest, parts, end = hashlib.sha256(), [], 0
     size = path.stat().st_size
-    for one in sorted(read(path).partitions, key=lambda part: part.offset):
-        _update(rest, Range(path=path, offset=end, size=max(one.offset - end, 0)))
-        parts.append(digest(path, one))
-        end = max(end, one.end)
+    for partition in sorted(read(path).partitions, key=lambda part: part.offset):
+        _update(rest, Range(path=path, offset=end, size=max(partition.offset - end, 0)))
+        parts.append(digest(path, partition))
+        end = max(end, partition.end)
     _update(rest, Range(path=path, offset=end, size=size - end))
     return combined(rest.hexdigest(), parts)
 
@@ -119,10 +123,10 @@ def _parsed(path: Path, file: int) -> SifImage:
 
 def partitions(path: Path) -> tuple[Descriptor, ...]:
     """Return the partitions of the tree, lowest first; raise `SifError` without a system."""
-    found = read(path).partitions
-    if not found:
+    parts = read(path).partitions
+    if not parts:
         raise _no_sif(path, ValueError("has no squashfs system partition"))
-    return found
+    return parts
 
 
 def extract(path: Path, descriptor: Descriptor, target: Path) -> str:
@@ -141,9 +145,9 @@ def extract(path: Path, descriptor: Descriptor, target: Path) -> str:
 
 def digest(path: Path, descriptor: Descriptor) -> str:
     """Return the sha256 of one object; raise `SifError`."""
-    found = hashlib.sha256()
-    _update(found, place(path, descriptor))
-    return found.hexdigest()
+    sha256 = hashlib.sha256()
+    _update(sha256, place(path, descriptor))
+    return sha256.hexdigest()
 
 
 def data(path: Path, descriptor: Descriptor) -> bytes:
@@ -153,9 +157,9 @@ def data(path: Path, descriptor: Descriptor) -> bytes:
     return b"".join(map(bytes, _blocks(place(path, descriptor))))
 
 
-def _update(found: Digest, where: Range) -> None:
+def _update(hashed: Digest, where: Range) -> None:
     for block in _blocks(where):
-        found.update(block)
+        hashed.update(block)
 
 
 def _blocks(where: Range) -> Iterator[memoryview]:

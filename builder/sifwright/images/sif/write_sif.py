@@ -22,9 +22,9 @@ __all__ = ["Composed", "Contents", "Partition", "PartitionError", "write"]
 class PartitionError(BuildError):
     """A file that is to become a partition is not the one it should be."""
 
-    def __init__(self, path: Path, what: str) -> None:
+    def __init__(self, path: Path, message: str) -> None:
         fix = "The disk or another program has damaged it: remove it and build again."
-        super().__init__(Problem(what=what, where=str(path), fix=fix))
+        super().__init__(Problem(what=message, where=str(path), fix=fix))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,8 +56,8 @@ class Partition:
         except UnreadableError as error:
             raise PartitionError(self.path, str(error)) from error
         if digest and digest.hexdigest() != self.sha256:
-            what = f"has sha256 {digest.hexdigest()}, not {self.sha256}"
-            raise PartitionError(self.path, what)
+            message = f"has sha256 {digest.hexdigest()}, not {self.sha256}"
+            raise PartitionError(self.path, message)
         return self.sha256
 
 
@@ -72,7 +72,7 @@ class Composed:
     @property
     def size(self) -> int:
         """The size in bytes."""
-        return sum(one.size if isinstance(one, Range) else len(one) for one in self.pieces)
+        return sum(piece.size if isinstance(piece, Range) else len(piece) for piece in self.pieces)
 
     def add(self, writer: Writer, _size: int) -> str:
         """Copy the bytes and return their sha256; raise `PartitionError` if a file is too short."""
@@ -120,23 +120,25 @@ def write(target: Path, contents: Contents[Partition | Composed]) -> str:
     with created(target) as writer:
         writer.write(plan.head + b"".join(text for text in texts if text is not None))
         first = len(plan.descriptors) - len(contents.partitions)
-        for number, one in enumerate(contents.partitions):
-            place = plan.descriptors[first + number]
-            writer.pad(place.offset)
-            parts.append(one.add(writer, place.size))
+        for number, partition in enumerate(contents.partitions):
+            descriptor = plan.descriptors[first + number]
+            writer.pad(descriptor.offset)
+            parts.append(partition.add(writer, descriptor.size))
         writer.sync()
         return sif_file.combined(writer.written, parts)
 
 
 def _texts(contents: Contents[Partition | Composed]) -> list[layout.Object]:
-    found = [layout.definition(len(contents.definition))]
+    objects = [layout.definition(len(contents.definition))]
     if contents.metadata is not None:
-        found.append(layout.metadata(len(contents.metadata)))
-    return found
+        objects.append(layout.metadata(len(contents.metadata)))
+    return objects
 
 
 def _places(contents: Contents[Partition | Composed]) -> list[layout.Object]:
     return [
-        layout.partition(one.size, one.name, contents.arch, is_system=one.is_system)
-        for one in contents.partitions
+        layout.partition(
+            partition.size, partition.name, contents.arch, is_system=partition.is_system
+        )
+        for partition in contents.partitions
     ]

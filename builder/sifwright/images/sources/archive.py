@@ -39,8 +39,8 @@ def find(source: Source, processor: str) -> FoundImage:
         identity = _identity(path)
     except OSError as error:
         fix = f"Name a file, as 'skopeo copy … {source.kind}:FILE' makes it."
-        what = error.strerror or str(error)
-        raise SourceError.of(what, where=str(path), fix=fix) from None
+        message = error.strerror or str(error)
+        raise SourceError.of(message, where=str(path), fix=fix) from None
 
     def read(timer: Timer) -> ImageContents:
         timer.start(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
@@ -80,10 +80,10 @@ class _Parts:
     def layer(self, name: str) -> _Read:
         """Return the layer of that name; an archive may have one layer and links to it."""
         name = posixpath.normpath(name)
-        found = self.layers.get(self.links.get(name, name))
-        if found is None:
+        stored = self.layers.get(self.links.get(name, name))
+        if stored is None:
             raise BadImage(f"has no layer {name[:100]!r}, which it names")
-        return found
+        return stored
 
     def document(self, name: str) -> bytes:
         if name not in self.documents:
@@ -105,16 +105,16 @@ def read_docker(stream: Readable, tag: str, processor: str) -> ImageContents:
     name = str(entry.get("Config"))
     value, digest = documents.document(BytesIO(parts.document(name)))
     config = documents.config(value, processor)
-    found = [parts.layer(one) for one in documents.strings(entry.get("Layers"), "Layers")]
-    _compare(found, config)
-    tree = stacked(one.layer for one in found)
-    size = sum(one.size for one in found)
+    read = [parts.layer(item) for item in documents.strings(entry.get("Layers"), "Layers")]
+    _compare(read, config)
+    tree = stacked(item.layer for item in read)
+    size = sum(item.size for item in read)
     return ImageContents(digest=digest, config=config, tree=tree, bytes=size)
 
 
 def _entry(entries: list[dict[str, Any]], tag: str) -> dict[str, Any]:
     names = {
-        name: one for one in entries for name in documents.strings(one.get("RepoTags"), "tags")
+        name: item for item in entries for name in documents.strings(item.get("RepoTags"), "tags")
     }
     if not tag and len(entries) == 1:
         return entries[0]
@@ -125,10 +125,10 @@ def _entry(entries: list[dict[str, Any]], tag: str) -> dict[str, Any]:
     raise oci_layout.no_such(tag, list(names))
 
 
-def _compare(found: list[_Read], config: Config) -> None:
+def _compare(read: list[_Read], config: Config) -> None:
     """Refuse layers that differ from the configuration, whose digest is the image's."""
-    expected = [one for one in config.layers if one]
-    if expected and expected != [one.digest for one in found]:
+    expected = [item for item in config.layers if item]
+    if expected and expected != [item.digest for item in read]:
         raise BadImage("has other layers than its configuration says")
 
 
@@ -137,11 +137,11 @@ def _read_oci(stream: Readable, tag: str, processor: str) -> ImageContents:
     index = documents.parsed(parts.document("index.json"))
     manifest = oci_layout.chosen(index, tag, processor, parts.blob)
     config = documents.config(parts.blob(manifest.config.digest)[0], processor)
-    found = [parts.layer(oci_layout.blob_name(blob.digest)) for blob in manifest.layers]
-    for blob, one in zip(manifest.layers, found, strict=True):
-        if blob.digest != one.digest:
-            raise BadImage(f"what it has for {blob.digest} has the digest {one.digest}")
-    tree = stacked(one.layer for one in found)
+    read = [parts.layer(oci_layout.blob_name(blob.digest)) for blob in manifest.layers]
+    for blob, item in zip(manifest.layers, read, strict=True):
+        if blob.digest != item.digest:
+            raise BadImage(f"what it has for {blob.digest} has the digest {item.digest}")
+    tree = stacked(item.layer for item in read)
     return ImageContents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
 
 

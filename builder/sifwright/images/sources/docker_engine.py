@@ -29,7 +29,7 @@ _FIX = (
 
 def find(source: Source, processor: str) -> FoundImage:
     """Ask the engine. Raises `SifwrightError`."""
-    found = identity(source.name)
+    image_id = identity(source.name)
 
     def read(timer: Timer) -> ImageContents:
         timer.start(f"{source.name} from the engine")
@@ -37,14 +37,14 @@ def find(source: Source, processor: str) -> FoundImage:
             stream = _Stream(client.get_image(source.name, chunk_size=_PIECE))
             return archive.read_docker(stream, "", processor)
 
-    return FoundImage(key=f"{found} {processor}", read=read)
+    return FoundImage(key=f"{image_id} {processor}", read=read)
 
 
 def identity(name: str) -> str:
     """Return the id (sha256:…) of the engine's image. Raise `SifwrightError`."""
     with connected(name) as client:
-        found = str(client.inspect_image(name)["Id"])
-    return found if found.startswith("sha256:") else f"sha256:{found}"
+        image_id = str(client.inspect_image(name)["Id"])
+    return image_id if image_id.startswith("sha256:") else f"sha256:{image_id}"
 
 
 class _Stream:

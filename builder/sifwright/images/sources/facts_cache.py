@@ -22,29 +22,29 @@ _KEPT = 200
 
 def facts(key: str) -> ImageFacts | None:
     """Return the cached facts of the image with this key, or None."""
-    found = fact_cache.read(_FILE).get(key) if key else None
+    values = fact_cache.read(_FILE).get(key) if key else None
     try:
-        return _facts(found) if isinstance(found, dict) else None
+        return _facts(values) if isinstance(values, dict) else None
     except (TypeError, KeyError, AttributeError):
         return None
 
 
-def remember(found: ImageFacts, *keys: str) -> None:
+def remember(image_facts: ImageFacts, *keys: str) -> None:
     """Store the facts, if a cache exists or can be made."""
     with suppress(OSError, MachineError):
         cache_folder.make(cache_folder.root())
     known = fact_cache.read(_FILE)
     for key in filter(None, keys):
         known.pop(key, None)
-        known[key] = asdict(found)
+        known[key] = asdict(image_facts)
     fact_cache.write(_FILE, dict(list(known.items())[-_KEPT:]))
 
 
-def _facts(found: Mapping[str, Any]) -> ImageFacts:
+def _facts(values: Mapping[str, Any]) -> ImageFacts:
     pythons = tuple(
-        Python(**{**one, "torch": Torch(**one["torch"]) if one["torch"] else None})
-        for one in found["pythons"]
+        Python(**{**item, "torch": Torch(**item["torch"]) if item["torch"] else None})
+        for item in values["pythons"]
     )
-    plugins = tuple(Plugin(**one) for one in found["plugins"])
-    mpi = tuple(found["mpi"])
-    return ImageFacts(**{**found, "pythons": pythons, "plugins": plugins, "mpi": mpi})
+    plugins = tuple(Plugin(**item) for item in values["plugins"])
+    mpi = tuple(values["mpi"])
+    return ImageFacts(**{**values, "pythons": pythons, "plugins": plugins, "mpi": mpi})

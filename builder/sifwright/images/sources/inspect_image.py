@@ -26,10 +26,10 @@ def facts_of(source: str, *, processor: str, progress: Progress) -> ImageFacts:
     A known image is not read again, and if it is named by its digest, the registry is not asked.
     Raise `SifwrightError` for no such image, no answer, or contents that cannot be trusted.
     """
-    found = parse_name.parse(source)
+    parsed = parse_name.parse(source)
     try:
         with Timer(progress) as timer:
-            facts = _facts(found, processor, timer)
+            facts = _facts(parsed, processor, timer)
     except BadImage as error:
         raise SourceError.of(str(error), where=source, fix=error.fix or _FIX) from error
     return replace(facts, source=source)
@@ -41,11 +41,11 @@ def _facts(source: Source, processor: str, timer: Timer) -> ImageFacts:
     asked = registry_image.key(source, processor) if source.kind == "docker" else ""
     if known := facts_cache.facts(asked):
         return known
-    found = _found(source, processor)
-    if known := facts_cache.facts(found.key):
+    image = _found(source, processor)
+    if known := facts_cache.facts(image.key):
         return known
-    facts = _told(source, found.read(timer))
-    facts_cache.remember(facts, asked, found.key)
+    facts = _told(source, image.read(timer))
+    facts_cache.remember(facts, asked, image.key)
     return facts
 
 

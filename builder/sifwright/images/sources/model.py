@@ -47,8 +47,8 @@ class NoSuchImage(SourceError):
 class BadImage(Exception):
     """The same, said where it is not known which image it is; `fix` says what to do."""
 
-    def __init__(self, what: str, fix: str = "") -> None:
-        super().__init__(what)
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
         self.fix = fix
 
 

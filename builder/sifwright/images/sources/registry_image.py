@@ -52,21 +52,21 @@ def key(source: Source, processor: str) -> str:
 def located(name: str) -> Reference:
     """Return the reference that the mirrors file leads to."""
     plain = registry.parse(name)
-    found = mirrors.redirect(mirrors.load().of("oci"), str(plain))
-    return plain if found == str(plain) else registry.parse(found)
+    redirected = mirrors.redirect(mirrors.load().of("oci"), str(plain))
+    return plain if redirected == str(plain) else registry.parse(redirected)
 
 
 def find(source: Source, processor: str) -> FoundImage:
     """Ask what the name stands for. Raises `SifwrightError` or `BadImage`."""
     remote = Remote(located(source.name))
     with _named(remote.reference):
-        found = remote.resolved(processor)
+        manifest = remote.resolved(processor)
 
     def read(timer: Timer) -> ImageContents:
         with _named(remote.reference):
-            return remote.read(found, processor, timer)
+            return remote.read(manifest, processor, timer)
 
-    return FoundImage(key=f"{found.digest} {processor}", read=read)
+    return FoundImage(key=f"{manifest.digest} {processor}", read=read)
 
 
 def start(source: Source, processor: str) -> Start:
@@ -210,5 +210,5 @@ def _named(reference: Reference) -> Iterator[None]:
     except registry.RegistryError as error:
         raise SourceError.of(str(error), where=str(reference), fix=error.fix) from None
     except OSError as error:
-        what = http.root_cause(error)
-        raise MachineError.of(what, where=str(reference), fix=mirrors.NETWORK_FIX) from None
+        message = http.root_cause(error)
+        raise MachineError.of(message, where=str(reference), fix=mirrors.NETWORK_FIX) from None

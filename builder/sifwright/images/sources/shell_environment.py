@@ -27,19 +27,19 @@ def after(scripts: Iterable[str], before: Mapping[str, str]) -> dict[str, str]:
 
     Raises `BadImage` for more than a program can be started with.
     """
-    found, left = dict(before), _MOST
+    variables, left = dict(before), _MOST
     lines = (line for script in scripts for line in script.splitlines())
     for match in filter(None, map(_LINE.fullmatch, lines)):
         if _RUNS.search(match[2]):
             continue
-        text = _filled(match[2], found)
+        text = _filled(match[2], variables)
         left -= len(text)
         if left < 0:
             raise BadImage("its scripts set more variables than a program can start with")
         value = _word(text)
         if value is not None:
-            found[match[1]] = value
-    return found
+            variables[match[1]] = value
+    return variables
 
 
 def _filled(text: str, known: Mapping[str, str]) -> str:

@@ -79,11 +79,11 @@ def _refuse_other(path: Path, processor: str) -> None:
 
 
 def _tree(path: Path) -> ImageTree:
-    parts = [sif_file.place(path, one) for one in sif_file.partitions(path)]
+    parts = [sif_file.place(path, partition) for partition in sif_file.partitions(path)]
     with ExitStack() as stack:
         try:
-            found = [stack.enter_context(closing(Squashfs(part))) for part in parts]
-            layer, places = _walked(stacked_squashfs(found))
+            opened = [stack.enter_context(closing(Squashfs(part))) for part in parts]
+            layer, places = _walked(stacked_squashfs(opened))
         except ForeignSquashfs:
             # Packed by what only unsquashfs knows, or with an overlay driver's notes.
             layer, places = _listed(path)
@@ -96,7 +96,7 @@ def _tree(path: Path) -> ImageTree:
 
 def _read(squashed: Squashed, names: Sequence[str], layer: LayerContents) -> None:
     """Keep what is wanted of these files, one after the other."""
-    for path, data in squashed.contents([one.encode(errors="surrogateescape") for one in names]):
+    for path, data in squashed.contents([item.encode(errors="surrogateescape") for item in names]):
         name = path.decode(errors="surrogateescape")
         if (wanted := want(name)) is not None:
             layer.keep(name, keep(wanted, len(data), BytesIO(data)))
@@ -160,7 +160,7 @@ def _environment(tree: ImageTree) -> dict[str, str]:
 
 def _labels(tree: ImageTree) -> dict[str, str]:
     try:
-        found = json.loads(tree.text(_LABELS) or "{}")
+        labels = json.loads(tree.text(_LABELS) or "{}")
     except (ValueError, RecursionError):
         return {}
-    return {str(key): str(text) for key, text in found.items()} if isinstance(found, dict) else {}
+    return {str(key): str(text) for key, text in labels.items()} if isinstance(labels, dict) else {}

@@ -72,5 +72,5 @@ _ALL = (
         decompress=_unzstd,
     ),
 )
-_BY_NUMBER = {one.number: one for one in _ALL}
-_BY_NAME = {one.name: one for one in _ALL}
+_BY_NUMBER = {each.number: each for each in _ALL}
+_BY_NAME = {each.name: each for each in _ALL}

@@ -81,13 +81,15 @@ def move(
     used = sorted(wanted.fragments)
     if used and used[-1] >= len(table):
         raise BadSquashfs("is damaged: a fragment that is not there")
-    blocks = (Extent(table[one][0], table[one][1] & BLOCK_BYTES) for one in used)
+    blocks = (Extent(table[fragment][0], table[fragment][1] & BLOCK_BYTES) for fragment in used)
     extents = tuple(_placed(_united([*wanted.extents, *blocks]), target))
     # In a SIF, what follows belongs to somebody else.
     if extents and extents[-1].start + extents[-1].size > squashfs.superblock.bytes_used:
         raise BadSquashfs("is damaged: a file that is not all there")
-    fragments = tuple((_place(extents, table[one][0]), table[one][1]) for one in used)
-    numbers = {one: first_fragment + place for place, one in enumerate(used)}
+    fragments = tuple(
+        (_place(extents, table[fragment][0]), table[fragment][1]) for fragment in used
+    )
+    numbers = {fragment: first_fragment + index for index, fragment in enumerate(used)}
     return RelocatedLayer(extents, fragments, numbers)
 
 
@@ -112,5 +114,5 @@ def _placed(extents: Iterable[Extent], target: int) -> Iterator[Extent]:
 
 def _place(extents: tuple[Extent, ...], start: int) -> int:
     """Return the new offset of a byte of the layer."""
-    extent = extents[bisect_right(extents, start, key=lambda one: one.start) - 1]
+    extent = extents[bisect_right(extents, start, key=lambda known: known.start) - 1]
     return extent.target + start - extent.start

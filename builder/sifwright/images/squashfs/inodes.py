@@ -137,8 +137,8 @@ def _file(
 ) -> Inode:
     sparse, links, xattrs = 0, 1, NO_XATTRS
     if is_long:
-        found = _LONG_FILE.unpack(read(_LONG_FILE.size))
-        start, size, sparse, links, fragment, offset, xattrs = found
+        fields = _LONG_FILE.unpack(read(_LONG_FILE.size))
+        start, size, sparse, links, fragment, offset, xattrs = fields
     else:
         start, fragment, offset, size = _SHORT_FILE.unpack(read(_SHORT_FILE.size))
     count = size // block_size if fragment != NO_FRAGMENT else -(-size // block_size)

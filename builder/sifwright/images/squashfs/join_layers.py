@@ -38,10 +38,10 @@ def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
     (other compressors than gzip and zstd, or different ones), and `OSError`.
     """
     with ExitStack() as stack:
-        found = [stack.enter_context(closing(Squashfs(one))) for one in layers]
-        _refuse_different(found)
+        opened = [stack.enter_context(closing(Squashfs(layer))) for layer in layers]
+        _refuse_different(opened)
         try:
-            return _joined(found)
+            return _joined(opened)
         except RecursionError as error:
             raise BadSquashfs("has directories too deep in each other") from error
         except (struct.error, OverflowError) as error:
@@ -51,12 +51,12 @@ def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
 
 def compression(layer: Range) -> str:
     """Return the name of its compressor; raises as `join` does."""
-    with closing(Squashfs(layer)) as found:
-        return codec(found.superblock.compressor).name
+    with closing(Squashfs(layer)) as squashfs:
+        return codec(squashfs.superblock.compressor).name
 
 
 def _refuse_different(layers: Sequence[Squashfs]) -> None:
-    kinds = {(one.superblock.compressor, one.superblock.block_size) for one in layers}
+    kinds = {(layer.superblock.compressor, layer.superblock.block_size) for layer in layers}
     if len(kinds) != 1:
         raise BadSquashfs("is compressed in another way than the others")
 
@@ -66,11 +66,11 @@ def _joined(layers: Sequence[Squashfs]) -> tuple[bytes | Range, ...]:
     options = layers[0].options()
     wanted, links = _needed(len(layers), stacked(layers))
     moved = list(_moved(layers, wanted, SUPERBLOCK_BYTES + len(options)))
-    end = SUPERBLOCK_BYTES + len(options) + sum(one.size for one in moved)
+    end = SUPERBLOCK_BYTES + len(options) + sum(layer.size for layer in moved)
     superblock, tables = finished(first, stacked(layers), moved, end, links)
     data = (
-        Range(path=one.path, offset=one.offset + extent.start, size=extent.size)
-        for one, taken in zip(layers, moved, strict=True)
+        Range(path=layer.path, offset=layer.offset + extent.start, size=extent.size)
+        for layer, taken in zip(layers, moved, strict=True)
         for extent in taken.extents
     )
     return superblock.packed() + options, *data, tables
@@ -93,8 +93,8 @@ def _moved(
 ) -> Iterator[RelocatedLayer]:
     """Yield the new position of each layer's data."""
     fragments = 0
-    for squashfs, one in zip(layers, wanted, strict=True):
-        moved = move(squashfs, one, target, fragments)
+    for squashfs, needed in zip(layers, wanted, strict=True):
+        moved = move(squashfs, needed, target, fragments)
         target += moved.size
         fragments += len(moved.fragments)
         yield moved

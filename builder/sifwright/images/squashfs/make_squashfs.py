@@ -48,15 +48,15 @@ def squashfs_of(
 @dataclass(eq=False, slots=True)
 class _Node:
     layer: LayerTables
-    made: Inode
+    stored: Inode
     inside: dict[bytes, _Node] = field(default_factory=dict)
 
     @property
     def is_directory(self) -> bool:
-        return self.made.is_directory
+        return self.stored.is_directory
 
     def inode(self) -> Inode:
-        return self.made
+        return self.stored
 
     def names(self) -> dict[bytes, _Node]:
         return self.inside
@@ -73,11 +73,11 @@ class _SquashfsMaker:
     def add(self, file: LayerFile) -> None:
         *folders, name = file.path.strip("/").split("/")
         at, path = self._root, ""
-        for one in map(str.encode, folders):
-            path = f"{path}/{one.decode()}".lstrip("/")
-            if one not in at.inside:
-                at.inside[one] = self._folder(path)
-            at = at.inside[one]
+        for folder in map(str.encode, folders):
+            path = f"{path}/{folder.decode()}".lstrip("/")
+            if folder not in at.inside:
+                at.inside[folder] = self._folder(path)
+            at = at.inside[folder]
         mode = 0o755 if file.executable else 0o644
         at.inside[name.encode()] = self._node(FILE, mode, span=self._span(file.data))
 

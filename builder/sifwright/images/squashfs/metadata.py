@@ -44,14 +44,14 @@ class MetadataReader:
         block, following = self._block(start)
         if size <= len(block) - offset:
             return block[offset : offset + size], start, offset + size
-        found = bytearray()
+        data = bytearray()
         while True:
             if offset > len(block):
                 raise BadSquashfs("is damaged: it refers to what is not there")
-            part = block[offset : offset + size - len(found)]
-            found += part
-            if len(found) == size:
-                return bytes(found), start, offset + len(part)
+            part = block[offset : offset + size - len(data)]
+            data += part
+            if len(data) == size:
+                return bytes(data), start, offset + len(part)
             start, offset = following, 0
             block, following = self._block(start)
 
@@ -125,5 +125,5 @@ def table(data: bytes, start: int, codec: Codec, head: bytes = b"") -> tuple[byt
     writer = MetadataWriter(codec)
     writer.write(data)
     blocks = writer.finished()
-    pointers = b"".join(POINTER.pack(start + one) for one in writer.starts)
+    pointers = b"".join(POINTER.pack(start + offset) for offset in writer.starts)
     return blocks + head + pointers, start + len(blocks)

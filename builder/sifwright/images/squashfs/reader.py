@@ -53,9 +53,9 @@ class Squashfs:
     Every method raises `BadSquashfs` for what cannot be, and `OSError`.
     """
 
-    def __init__(self, place: Range) -> None:
-        self.path, self.offset, self._size = place.path, place.offset, place.size
-        self._file = os.open(place.path, os.O_RDONLY | os.O_CLOEXEC)
+    def __init__(self, source: Range) -> None:
+        self.path, self.offset, self._size = source.path, source.offset, source.size
+        self._file = os.open(source.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self.superblock = Superblock.parse(self.read_at(0, SUPERBLOCK_BYTES))
             self._metadata = MetadataReader(self.read_at, codec(self.superblock.compressor))
@@ -113,8 +113,8 @@ class Squashfs:
         if number >= len(table) // XATTR_ENTRY.size:
             raise BadSquashfs("is damaged: extended attributes that are not there")
 
-        def at(place: int) -> Callable[[int], bytes]:
-            return _Cursor(self._metadata, first + (place >> 16), place & 0xFFFF).read
+        def at(offset: int) -> Callable[[int], bytes]:
+            return _Cursor(self._metadata, first + (offset >> 16), offset & 0xFFFF).read
 
         reference, count, _ = XATTR_ENTRY.unpack_from(table, number * XATTR_ENTRY.size)
         return xattrs.parse(at(reference), count, at)

@@ -34,11 +34,11 @@ class LayerTables:
     owners: Sequence[int]
     attributes: Callable[[int], Attributes] | None = None
 
-    def owner(self, place: int) -> int:
+    def owner(self, index: int) -> int:
         """Return a user or a group."""
-        if place >= len(self.owners):
+        if index >= len(self.owners):
             raise BadSquashfs("is damaged: an owner that is not there")
-        return self.owners[place]
+        return self.owners[index]
 
     def attributes_of(self, inode: Inode) -> Attributes:
         if inode.xattrs == NO_XATTRS or self.attributes is None:

@@ -94,12 +94,17 @@ class Superblock:
         """Parse the superblock; raise `BadSquashfs` if it is no squashfs 4.0."""
         if len(data) < SUPERBLOCK_BYTES:
             raise BadSquashfs("is too short")
-        found = cls(**dict(zip(cls.__dataclass_fields__, _SUPERBLOCK.unpack(data), strict=True)))
-        if (found.magic, found.major, found.minor) != (_MAGIC, 4, 0):
+        superblock = cls(
+            **dict(zip(cls.__dataclass_fields__, _SUPERBLOCK.unpack(data), strict=True))
+        )
+        if (superblock.magic, superblock.major, superblock.minor) != (_MAGIC, 4, 0):
             raise BadSquashfs("is no squashfs 4.0")
-        if found.block_size != 1 << found.block_log or found.block_size > MAXIMUM_BLOCK:
+        if (
+            superblock.block_size != 1 << superblock.block_log
+            or superblock.block_size > MAXIMUM_BLOCK
+        ):
             raise BadSquashfs("has a block size that squashfs does not know")
-        return found
+        return superblock
 
     def packed(self) -> bytes:
         return _SUPERBLOCK.pack(*astuple(self))

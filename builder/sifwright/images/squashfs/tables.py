@@ -38,7 +38,7 @@ def finished(
     """
     tree = TreeWriter(codec(like.compressor), moved, links)
     reference = tree.write(root)
-    fragments = [one for layer in moved for one in layer.fragments]
+    fragments = [fragment for layer in moved for fragment in layer.fragments]
     writer = _Writer(codec(like.compressor), start)
     superblock = replace(
         like,
@@ -49,7 +49,9 @@ def finished(
         root=reference,
         inode_table=writer.stream(tree.inodes.finished()),
         directory_table=writer.stream(tree.directories.finished()),
-        fragment_table=writer.table(b"".join(FRAGMENT.pack(*one, 0) for one in fragments)),
+        fragment_table=writer.table(
+            b"".join(FRAGMENT.pack(*fragment, 0) for fragment in fragments)
+        ),
         export_table=writer.table(little_endian(tree.references)),
         id_table=writer.table(b"".join(map(OWNER.pack, tree.owners))),
         xattr_table=writer.xattrs(tree),
@@ -72,16 +74,16 @@ class _Writer:
         return self._start + len(self.written)
 
     def stream(self, data: bytes) -> int:
-        place = self.end
+        start = self.end
         self.written += data
-        return place
+        return start
 
     def table(self, entries: bytes) -> int:
-        data, place = table(entries, self.end, self._codec)
+        data, position = table(entries, self.end, self._codec)
         self.written += data
-        return place
+        return position
 
     def xattrs(self, tree: TreeWriter) -> int:
-        data, place = tree.xattrs.packed(self.end, self._codec)
+        data, position = tree.xattrs.packed(self.end, self._codec)
         self.written += data
-        return place
+        return position

@@ -77,9 +77,9 @@ class TreeWriter:
         number = self._numbered()
         names = node.names()
         order = sorted(names)
-        inside = [one for one in order if names[one].is_directory]
-        written = {one: self._directory(one, names[one], number) for one in inside}
-        entries = (written.get(one) or self._file(one, names[one]) for one in order)
+        inside = [entry for entry in order if names[entry].is_directory]
+        written = {entry: self._directory(entry, names[entry], number) for entry in inside}
+        entries = (written.get(entry) or self._file(entry, names[entry]) for entry in order)
         listed, index = self._names(entries)
         inode = self._changed(node, node.inode(), number)
         # As mksquashfs does: the root is in a directory that is not there.
@@ -125,8 +125,8 @@ class TreeWriter:
             span=span,
         )
 
-    def _owner(self, node: TreeNode, place: int) -> int:
-        return self._owners.setdefault(node.layer.owner(place), len(self._owners))
+    def _owner(self, node: TreeNode, index: int) -> int:
+        return self._owners.setdefault(node.layer.owner(index), len(self._owners))
 
     def _names(self, entries: Iterable[_Written]) -> tuple[Directory, list[bytes]]:
         """Write the names in a directory, and an index if there are many."""
@@ -162,7 +162,12 @@ def _goes_on(run: Sequence[_Written], entry: _Written) -> bool:
 def _packed(run: Sequence[_Written]) -> bytes:
     first = run[0]
     parts = [_RUN.pack(len(run) - 1, first.reference >> 16, first.number)]
-    for one in run:
-        numbers = (one.reference & 0xFFFF, one.number - first.number, one.kind, len(one.name) - 1)
-        parts.append(_NAME.pack(*numbers) + one.name)
+    for entry in run:
+        numbers = (
+            entry.reference & 0xFFFF,
+            entry.number - first.number,
+            entry.kind,
+            len(entry.name) - 1,
+        )
+        parts.append(_NAME.pack(*numbers) + entry.name)
     return b"".join(parts)

@@ -37,14 +37,14 @@ def parse(
     read: Callable[[int], bytes], count: int, at: Callable[[int], Callable[[int], bytes]]
 ) -> Attributes:
     """Read so many attributes, as (name, value); `at` reads from a reference on."""
-    found, left = [], _MAXIMUM_BYTES
+    pairs, left = [], _MAXIMUM_BYTES
     for _ in range(count):
         name, value = _attribute(read, at)
-        found.append((name, value))
+        pairs.append((name, value))
         left -= len(name) + len(value)
         if left < 0:
             raise BadSquashfs("is damaged: a file has too many extended attributes")
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _attribute(
@@ -91,8 +91,8 @@ class XattrTable:
                 values.write(_packed(name, value))
         written = values.finished()
         head = XATTR_TABLE.pack(start, len(self._numbers), 0)
-        ids, place = table(bytes(entries), start + len(written), codec, head)
-        return written + ids, place
+        ids, position = table(bytes(entries), start + len(written), codec, head)
+        return written + ids, position
 
 
 def _packed(name: bytes, value: bytes) -> bytes:

@@ -60,22 +60,22 @@ class Native:
         )
 
 
-def modulefile(made: Native, syntax: str) -> str:
+def modulefile(native: Native, syntax: str) -> str:
     """Return the text in that syntax: lua or tcl."""
     return template(f"install/native/templates/module.{syntax}.j2", ("text", long_text)).render(
-        native=made
+        native=native
     )
 
 
-def _help(made: Native) -> Iterator[str]:
-    site = made.site
-    yield f"PyTorch in {made.prefix}, for {site.description}."
+def _help(native: Native) -> Iterator[str]:
+    site = native.site
+    yield f"PyTorch in {native.prefix}, for {site.description}."
     yield "A virtual environment of your own on top:"
     yield "  python -m venv --system-site-packages DIR && extend-venv-activate DIR"
     if ready := list(jobscript.ready_for_modules(site.modules)):
         yield f"A job of site {site.name} begins with this, which no module can do for it:"
         yield from (f"  {line}" for line in ready)
-        yield f"  module load {made.module}"
+        yield f"  module load {native.module}"
     if site.environment.one_node or site.environment.several_nodes:
         yield "Variables that depend on the number of nodes are in the job script:"
         yield f"  sifwright jobscript --site {site.name} --nodes N --environment DIR -- SCRIPT"

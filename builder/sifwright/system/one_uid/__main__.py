@@ -47,8 +47,8 @@ def main(file: Path, tree: str, command: list[str]) -> int:
     return status
 
 
-def _refuse(what: str) -> int:
-    sys.stderr.write(f"{what}\n")
+def _refuse(message: str) -> int:
+    sys.stderr.write(f"{message}\n")
     return 1
 
 

@@ -121,7 +121,9 @@ def lacks() -> str:
 
 def call(number: int, *arguments: object) -> int:
     """Make a system call. Raises `OSError`."""
-    words = (ctypes.c_long(one) if isinstance(one, int) else one for one in arguments)
+    words = (
+        ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments
+    )
     return _checked(_LIBC.syscall(ctypes.c_long(number), *words))
 
 
@@ -159,14 +161,14 @@ def listener(numbers: list[int]) -> int:
 
 def _filter(numbers: list[int]) -> bytes:
     """Return the program of the filter."""
-    others = [one for one in numbers if one != CALLS["statx"]]
+    others = [number for number in numbers if number != CALLS["statx"]]
     count = len(others)
     lines = [
         (_LOAD, 0, 0, _AT_ARCHITECTURE),
         (_JUMP, 0, count + 2, _ARCHITECTURE),
         (_LOAD, 0, 0, _AT_NUMBER),
         (_JUMP, count + 1, 0, CALLS["statx"]),
-        *((_JUMP, count + 3 - at, 0, one) for at, one in enumerate(others)),
+        *((_JUMP, count + 3 - at, 0, number) for at, number in enumerate(others)),
         (_RETURN, 0, 0, _ALLOW),
         (_LOAD, 0, 0, _AT_MASK),
         (_JUMP_SET, 1, 0, _STATX_OWNER),

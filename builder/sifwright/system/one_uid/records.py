@@ -46,14 +46,14 @@ class Records:
     def write(self, path: Path) -> None:
         """Write what somebody else than root owns, and what is in folders that pass on a group."""
         with path.open("w") as file:
-            for place, (handle, owner) in self._owners.items():
-                if owner != _ROOT or place in self._inheriting:
-                    file.write(json.dumps([*place, handle.hex(), *owner]) + "\n")
+            for key, (handle, owner) in self._owners.items():
+                if owner != _ROOT or key in self._inheriting:
+                    file.write(json.dumps([*key, handle.hex(), *owner]) + "\n")
 
     def get(self, status: os.stat_result, handle: Callable[[], bytes]) -> Owner | None:
         """Return the owner that was recorded for a file; its handle is asked for if it decides."""
-        found = self._owners.get((status.st_dev, status.st_ino))
-        return found[1] if found and found[0] == handle() else None
+        record = self._owners.get((status.st_dev, status.st_ino))
+        return record[1] if record and record[0] == handle() else None
 
     def set(self, status: os.stat_result, handle: bytes, owner: Owner) -> None:
         """Record the owner of a file."""

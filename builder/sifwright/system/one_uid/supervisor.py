@@ -135,9 +135,9 @@ class Supervisor:
 
     def _become(self, pid: int, arguments: tuple[int, ...]) -> None:
         """Remember which other id a program wants to have; the kernel refuses it."""
-        for one in arguments[:3]:
-            if 0 < one & _UNCHANGED < _UNCHANGED:
-                self.wanted[_name(pid), one & _UNCHANGED] = None
+        for argument in arguments[:3]:
+            if 0 < argument & _UNCHANGED < _UNCHANGED:
+                self.wanted[_name(pid), argument & _UNCHANGED] = None
                 return
 
 
