@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sifwright import __version__
 from sifwright.build.request import first_use
-from sifwright.plan.plan_json import plan_document, plan_json
+from sifwright.plan.plan_file import plan_document, plan_json
 from sifwright.system import file_digests, files
 from sifwright.system.tempdirs import name_folder_in_errors
 

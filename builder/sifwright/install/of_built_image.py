@@ -13,8 +13,9 @@ from sifwright.images.sif import sif_file as sif_image
 from sifwright.images.sif.format import DataType
 from sifwright.install import installed_image, of_foreign_image
 from sifwright.install.bundle import as_json
-from sifwright.plan import built_by, plan_file
-from sifwright.plan.plan_json import plan_json
+from sifwright.plan import plan_file
+from sifwright.plan.model import never_built
+from sifwright.plan.plan_file import plan_json
 from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _facts(plan: Plan, planned: PlanFacts, date: str) -> InstalledImage:
             fix="Name an image with torch: sifwright list images. This one needs no module:"
             " singularity exec IMAGE.sif COMMAND",
         )
-    return replace(installed_image.of_plan(planned, date), never_built=tuple(built_by.never(plan)))
+    return replace(installed_image.of_plan(planned, date), never_built=tuple(never_built(plan)))
 
 
 def _definition(sif: Path) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field types
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sifwright.catalog.model import (  # noqa: TC001  # as above
     Image,
@@ -14,7 +14,12 @@ from sifwright.catalog.model import (  # noqa: TC001  # as above
     Value,
 )
 
-__all__ = ["Plan", "SkippedLayer", "Step", "StepSource"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sifwright.catalog.model import Layer
+
+__all__ = ["Plan", "SkippedLayer", "Step", "StepSource", "building_target", "never_built"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,3 +77,15 @@ class Plan:
     @property
     def has_run_scripts(self) -> bool:
         return any("run-scripts" in step.layer.provides for step in self.steps)
+
+
+def building_target(layer: Layer) -> str:
+    """Return the make target that builds the layer, never, or - where its header does not say."""
+    if layer.built is None:
+        return "-"
+    return next((how.removeprefix("make ") for how in sorted(layer.built)), "never")
+
+
+def never_built(plan: Plan) -> Iterator[str]:
+    """Yield the layers of a plan that no test builds."""
+    return (step.layer.name for step in plan.steps if step.layer.built == {})

@@ -1,7 +1,8 @@
-"""Read a plan back from plan.json, from a record, or from inside an image."""
+"""The plan as plan.json: written for the image, and read from a file, a record or an image."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["IN_IMAGE", "Choice", "PlanFacts", "SourceFacts", "StepFacts", "parse"]
+    from sifwright.plan.model import Plan
+
+__all__ = [
+    "IN_IMAGE",
+    "Choice",
+    "PlanFacts",
+    "SourceFacts",
+    "StepFacts",
+    "parse",
+    "plan_document",
+    "plan_json",
+]
 
 # Where every image of ours keeps its plan.
 IN_IMAGE = b"opt/sifwright/plan.json"
@@ -99,3 +111,31 @@ def _source(document: Mapping[str, Any]) -> SourceFacts:
 
 def _texts(document: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in document.items()}
+
+
+def plan_document(plan: Plan) -> dict[str, object]:
+    """Return the plan as plain data, for `plan --json`, plan.json and the image."""
+    return {
+        "site": plan.site.name,
+        "image": plan.image.name,
+        "id": plan.id,
+        "facts": dict(plan.facts),
+        "steps": [
+            {
+                "layer": step.layer.name,
+                "id": step.id,
+                "options": {
+                    name: {"value": value.value, "origin": value.origin}
+                    for name, value in step.options.items()
+                },
+                "sources": [dataclasses.asdict(source) for source in step.sources],
+            }
+            for step in plan.steps
+        ],
+        "left_out": {item.layer: item.reason for item in plan.left_out},
+    }
+
+
+def plan_json(plan: Plan) -> str:
+    """Return the text of plan.json, in the image and beside it."""
+    return json.dumps(plan_document(plan), indent=1) + "\n"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import ImageStart
 from sifwright.images.sources.model import SourceError, Start
-from sifwright.recipes.dockerfile import copies, spython_metadata, targets
+from sifwright.recipes.dockerfile import copies, spython_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,5 +73,5 @@ def _check_place(line: int, places: Sequence[str], findings: Findings) -> None:
     """Refuse what starts the image where it would not be there then."""
     for path in places:
         if copies.own_places(path) and path not in copies.MACHINE_PLACES:
-            message = f"the image would start in, or with, {path}, which {targets.GONE}"
+            message = f"the image would start in, or with, {path}, which {copies.GONE}"
             findings.refuse(line, message, "Put it into another folder, such as /opt.")

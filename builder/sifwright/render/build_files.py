@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import LayerFile
-from sifwright.plan.plan_json import plan_json
+from sifwright.plan.plan_file import plan_json
 from sifwright.render import runscript, shell
 
 if TYPE_CHECKING:

@@ -179,7 +179,7 @@ def test_layers(layered: Sequence[Path], old: Path) -> None:
 def test_equal_layers_are_not_read(
     layered: Sequence[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sifwright.report.diff import contents  # noqa: PLC0415
+    from sifwright.report.diff import trees  # noqa: PLC0415
 
     asked: list[Collection[bytes]] = []
     real = LayerStack.digests
@@ -190,9 +190,12 @@ def test_equal_layers_are_not_read(
 
     monkeypatch.setattr(LayerStack, "digests", digests)
     stacks = [LayerStack.of(path) for path in layered]
-    assert contents.different(stacks[0], stacks[1]) == {b"opt/thing", b"opt/sifwright/plan.json"}
+    assert trees.files_that_differ(stacks[0], stacks[1]) == {
+        b"opt/thing",
+        b"opt/sifwright/plan.json",
+    }
     assert asked == [{b"opt/thing", b"opt/sifwright/plan.json"}] * 2
-    assert contents.different(stacks[0], stacks[0]) == set()
+    assert trees.files_that_differ(stacks[0], stacks[0]) == set()
     assert len(asked) == 2
 
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from sifwright.launch.comm import plot
+from sifwright.launch.comm import results
 from sifwright.launch.comm.nccl_log import Process
 from tests.system.comm.conftest import Site, log, measured, ranks, row
 
@@ -283,7 +283,7 @@ def test_without_matplotlib_there_is_no_picture(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    assert not plot.can_plot()
+    assert not results.can_plot()
     site.leaves(measured(EFA), GOOD)
     (site.folder / "shadow" / "sitecustomize.py").parent.mkdir()
     (site.folder / "shadow" / "sitecustomize.py").write_text(
@@ -301,4 +301,4 @@ def test_without_matplotlib_there_is_no_picture(
     [(1, "1 B"), (1020, "1020 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (1 << 29, "512 MiB")],
 )
 def test_sizes_are_readable(size: int, text: str) -> None:
-    assert plot.readable(size) == text
+    assert results.readable(size) == text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.plan import built_by
+from sifwright.plan.model import building_target, never_built
 from sifwright.plan.resolve import resolve
 from tests.unit.conftest import CHECKOUT, Cli
 
@@ -46,7 +46,7 @@ def test_every_layer_says_it(real: Catalog) -> None:
 def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
     listed = run_cli("--project", CHECKOUT, "list", "layers").out.splitlines()
     words = {line.split()[0]: line.split()[1] for line in listed[1:]}
-    assert words == {name: built_by.word(layer) for name, layer in real.layers.items()}
+    assert words == {name: building_target(layer) for name, layer in real.layers.items()}
     assert {"test", "test-rest", "test-slow", "never"} == set(words.values())
     shown = run_cli("--project", CHECKOUT, "show", "layer", "mpich").out
     assert f"make test-slow: {(real.layers['mpich'].built or {})['make test-slow']}" in shown
@@ -56,7 +56,7 @@ def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
 def test_a_plan_and_its_module_name_layers_that_no_test_builds(
     run_cli: Cli, real: Catalog, tmp_path: Path
 ) -> None:
-    never = list(built_by.never(resolve(real, "lumi", "pytorch", ())))
+    never = list(never_built(resolve(real, "lumi", "pytorch", ())))
     assert never, "take another image for this test"
     planned = run_cli("--project", CHECKOUT, "plan", "lumi", "pytorch").out
     assert f"never built   by a test of sifwright: {', '.join(never)}" in planned

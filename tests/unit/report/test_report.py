@@ -18,8 +18,7 @@ from sifwright.report.page import report_data as gathering
 from sifwright.report.page import sizes
 from sifwright.report.page.html import render
 from sifwright.report.page.report_data import Facts
-from sifwright.report.page.sizes import LayerSize, Part
-from sifwright.report.page.treemap import Box, layout, squares
+from sifwright.report.page.sizes import Box, LayerSize, Part, layout, squares
 from sifwright.system.progress import QuietProgress, Timer
 
 EVIL = "<script>alert(1)</script>\"'&{{ 7*7 }}\x1b[2J\x00\u202e</pre></title><img src=//x>"

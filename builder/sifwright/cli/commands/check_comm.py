@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import built, resolve_plan
 from sifwright.errors import TestError
-from sifwright.launch.comm import check, plot, start, table
+from sifwright.launch.comm import check, results, start
 from sifwright.system.terminal import console, print_json, say, say_at_once
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def run(arguments: Namespace) -> None:
 
 
 def _print(result: check.BenchmarkResult) -> None:
-    console().print(table.summary(result.document))
+    console().print(results.summary(result.document))
     say(f"network: {result.verdict.state}: {result.verdict.text}")
     say(f"results: {' '.join(map(str, result.files))}")
-    if not plot.can_plot():
+    if not results.can_plot():
         say("no picture: matplotlib is not installed (pip install 'sifwright[plot]')")
 
 

@@ -10,7 +10,7 @@ from sifwright.cli.context import with_extension, with_image
 from sifwright.errors import UsageError
 from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.images.contents.packages import installed
-from sifwright.report.diff import contents, packages, plans, trees
+from sifwright.report.diff import packages, plans, trees
 from sifwright.report.diff.comparison import Comparison
 from sifwright.report.diff.lines import lines
 from sifwright.report.diff.sides import opened
@@ -73,7 +73,7 @@ def compare(old: Side, new: Side) -> Comparison:
         sides=sides,
         plan=plan,
         packages=packages.compare(installed(before), installed(after)),
-        files=trees.compare(before, after, contents.different(before, after)),
+        files=trees.compare(before, after, trees.files_that_differ(before, after)),
         stacks=(before, after),
         notes=notes,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
-from sifwright.plan import built_by
+from sifwright.plan.model import building_target
 from sifwright.report import show_site
 from sifwright.system.terminal import print_json, print_table, say
 
@@ -42,5 +42,5 @@ def run(arguments: Namespace) -> None:
     for kind in kinds:
         say("layers, and which tests build them" if kind == "layers" else kind)
         for name, text in texts[kind].items():
-            state = f"{built_by.word(catalog.layers[name]):<9}  " if kind == "layers" else ""
+            state = f"{building_target(catalog.layers[name]):<9}  " if kind == "layers" else ""
             say(f"  {name:<18}  {state}{text}")

@@ -12,8 +12,8 @@ from sifwright.build import forecast
 from sifwright.build.checks import disk_space
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, resolve_plan
-from sifwright.plan import built_by
-from sifwright.plan.plan_json import plan_document
+from sifwright.plan.model import never_built
+from sifwright.plan.plan_file import plan_document
 from sifwright.system.terminal import print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -128,5 +128,5 @@ def _lines(plan: Plan, *, explain: bool) -> Iterator[str]:
             yield f"{'':14}{setting:<44}  {value.origin}"
     for item in plan.left_out:
         yield f"{'left out':<12}  {item.layer:<16}  {item.reason}"
-    if never := list(built_by.never(plan)):
+    if never := list(never_built(plan)):
         yield f"{'never built':<12}  by a test of sifwright: {', '.join(never)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sifwright.build.checks import preflight
 from sifwright.errors import MachineError, Problem, TestError, UsageError, quoted
 from sifwright.launch import job_image
-from sifwright.launch.comm import nccl_log, plot, start
+from sifwright.launch.comm import nccl_log, results, start
 from sifwright.launch.comm import verdict as comm_verdict
 from sifwright.launch.comm.nccl_log import Process
 from sifwright.launch.comm.verdict import Verdict
@@ -212,12 +212,12 @@ def _verdict(site: Site, measured: Mapping[str, Any], log: str) -> Verdict:
 def _publish(output: ImageFolder, work_dir: Path, document: Mapping[str, Any]) -> tuple[Path, ...]:
     """Put results and, with matplotlib, the picture into the image's folder."""
     (work_dir / _JSON).write_text(json.dumps(document, indent=1) + "\n")
-    results = [work_dir / _JSON]
-    if plot.can_plot():
-        results += plot.plot(document, _title(document), work_dir)
-    for path in results:
+    paths = [work_dir / _JSON]
+    if results.can_plot():
+        paths += results.plot(document, _title(document), work_dir)
+    for path in paths:
         files.publish(path, output.folder / path.name)
-    return tuple(output.folder / name for name in (*(path.name for path in results), _LOG))
+    return tuple(output.folder / name for name in (*(path.name for path in paths), _LOG))
 
 
 def _title(document: Mapping[str, Any]) -> str:

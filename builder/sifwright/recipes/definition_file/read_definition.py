@@ -12,8 +12,7 @@ from sifwright.catalog.model import ImageStart, LayerFile
 from sifwright.catalog.schema import did_you_mean
 from sifwright.recipes import env_rules, program, shell_words
 from sifwright.recipes.context import ContextError
-from sifwright.recipes.definition_file import header
-from sifwright.recipes.definition_file.sections import sections
+from sifwright.recipes.definition_file.sections import second_stage, sections, start_draft
 from sifwright.recipes.dockerfile import copies, starting_image
 from sifwright.recipes.draft import Piece
 
@@ -74,7 +73,7 @@ def read(
     _refuse_lines(text, findings)
     listed = sections(text)
     reader = _DefinitionReader(
-        context=context, findings=findings, draft=header.read(text, findings)
+        context=context, findings=findings, draft=start_draft(text, findings)
     )
     _refuse_twice(listed, findings)
     for name in ("files", "post"):
@@ -158,7 +157,7 @@ class _DefinitionReader:
     def _refuse_stage(self, section: Section) -> None:
         for number, line in section.lines():
             if re.match(r"bootstrap\s*:", line, re.IGNORECASE):
-                header.second_stage(number, "Bootstrap", self.findings)
+                second_stage(number, "Bootstrap", self.findings)
 
     def _post(self, section: Section) -> None:
         for number, line in section.lines():

@@ -6,10 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sifwright.catalog.schema import did_you_mean
+from sifwright.recipes.dockerfile import docker_base
+from sifwright.recipes.draft import Draft
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Section", "header", "sections"]
+    from sifwright.recipes.findings import Findings
+
+__all__ = ["Section", "header_lines", "second_stage", "sections", "start_draft"]
 
 _SECTION = re.compile(r"\s*%(\w*)(.*)")
 
@@ -30,7 +36,7 @@ class Section:
                 yield number, line.strip()
 
 
-def header(text: str) -> Iterator[tuple[int, str]]:
+def header_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines before the first section, without comments."""
     for number, line in enumerate(text.split("\n"), start=1):
         if _SECTION.fullmatch(line):
@@ -56,3 +62,65 @@ def sections(text: str) -> list[Section]:
         )
         for (number, match), end in zip(starts, ends, strict=True)
     ]
+
+
+# Bootstrap -> the further lines it may have, and whether it needs one of them.
+_BOOTSTRAPS = {
+    "docker": ("From",),
+    "library": ("From",),
+    "oras": ("From",),
+    "localimage": ("From",),
+    "debootstrap": ("OSVersion", "MirrorURL", "Include"),
+    "yum": ("OSVersion", "MirrorURL", "Include", "UpdateURL"),
+}
+_WITH_IMAGE = ("docker", "library", "oras", "localimage")
+
+
+def start_draft(text: str, findings: Findings) -> Draft:
+    """Start a draft from the header; what cannot be carried is among the findings."""
+    values: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for number, line in header_lines(text):
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        name = {"osversion": "OSVersion", "mirrorurl": "MirrorURL", "updateurl": "UpdateURL"}.get(
+            name.lower(), name.capitalize()
+        )
+        if not colon or not value:
+            findings.refuse(number, f"{line!a} is no line of a header", "Write 'Name: value'.")
+        elif name in values:
+            second_stage(number, name, findings)
+        values[name], lines[name] = value, number
+    kind = values.get("Bootstrap", "").lower()
+    first = lines.get("Bootstrap", 1)
+    if kind not in _BOOTSTRAPS:
+        fix = did_you_mean(kind, _BOOTSTRAPS)
+        findings.refuse(first, f"Bootstrap: {kind or 'missing'} cannot be carried", fix)
+        return Draft(bootstrap={}, base_line=first, is_live=False)
+    _check_header(kind, values, lines, findings)
+    return Draft(bootstrap=values | {"Bootstrap": kind}, base_line=first, is_live=False)
+
+
+def second_stage(line: int, name: str, findings: Findings) -> None:
+    """Refuse a line that opens another stage."""
+    message = f"a second {name}: only one stage can be carried"
+    findings.refuse(line, message, "Build what the other stages make in layers.")
+
+
+def _check_header(
+    kind: str, values: dict[str, str], lines: dict[str, int], findings: Findings
+) -> None:
+    for name in values.keys() - {"Bootstrap", *_BOOTSTRAPS[kind]}:
+        message = f"{name}: is not carried for Bootstrap: {kind}"
+        findings.refuse(lines[name], message, "Take the line out.")
+    image = values.get("From", "")
+    if kind in _WITH_IMAGE and not image:
+        findings.refuse(lines["Bootstrap"], f"Bootstrap: {kind} without From", "Name the image.")
+    elif " " in image or "\t" in image:
+        findings.refuse(lines["From"], f"From: {image}: a blank in a name", "Name one image.")
+    elif kind == "docker":
+        docker_base.check_image(lines["From"], image, findings)
+    elif kind in {"library", "oras"}:
+        docker_base.check_bash(lines["From"], image, findings)
+    elif kind == "localimage" and not image.startswith("/"):
+        fix = "Name the file from the root folder on, such as /images/base.sif."
+        findings.refuse(lines["From"], f"From: {image} depends on the current folder", fix)

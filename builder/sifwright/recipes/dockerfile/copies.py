@@ -1,7 +1,8 @@
-"""COPY, ADD and %files as files of a layer and lines of its install.sh."""
+"""COPY, ADD and %files: files of a layer, downloads, and lines of its install.sh."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import stat
 from dataclasses import dataclass
@@ -10,12 +11,29 @@ from typing import TYPE_CHECKING
 from sifwright.catalog.model import LayerFile
 from sifwright.recipes.context import Context, ContextError, CopiedPath
 from sifwright.recipes.dockerfile import archives
+from sifwright.recipes.draft import DraftDownload
+from sifwright.recipes.shell_words import WordError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["StagedFiles", "archive", "borrowed", "copied", "is_kept", "own_places", "staged_files"]
+    from sifwright.recipes.dockerfile.instructions import Instruction
+
+__all__ = [
+    "GONE",
+    "StagedFiles",
+    "archive",
+    "borrowed",
+    "copied",
+    "download",
+    "is_address",
+    "is_kept",
+    "lost_folders",
+    "own_places",
+    "staged_files",
+    "whole_path",
+]
 
 # Folders that a step sees of the building machine, or that are gone after it.
 MACHINE_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # looked for, not written to
@@ -163,3 +181,56 @@ def _carried_mode(entry: CopiedPath) -> int:
 def _file(path_in_layer: str, entry: CopiedPath) -> LayerFile:
     executable = bool(entry.mode & 0o111)
     return LayerFile(path=path_in_layer, data=entry.data, executable=executable)
+
+
+GONE = "is gone when its layer ends: /tmp is no part of an image here"
+
+
+def whole_path(path: str, folder: str) -> str:
+    """Return the whole path of a target; WORKDIR is '' if it is not known."""
+    if not path.startswith("/") and not folder:
+        raise WordError(f"'{path}' starts in the base image's WORKDIR, which is not known")
+    joined = path if path.startswith("/") else f"{folder.rstrip('/')}/{path}"
+    if ".." in joined.split("/") or not joined.isprintable():
+        raise WordError(f"{joined!a}: '..' and what cannot be printed are not for targets")
+    ends = joined.endswith(("/", "/."))
+    parts = [part for part in joined.split("/") if part not in {"", "."}]
+    whole = "/" + "/".join(parts)
+    if is_kept(whole):
+        raise WordError(f"'{whole}' is in a folder of the build's or the engine's own")
+    return f"{whole}/" if ends and parts else whole
+
+
+def lost_folders(target: str) -> frozenset[str]:
+    """Return the temporary folder that a target is in; no step keeps it."""
+    return frozenset({"tmp"} if own_places(target) else ())
+
+
+_URL = re.compile(r"https?://[^\s@'\"{}]+/([A-Za-z0-9][A-Za-z0-9._+-]*)")
+_UNPACKED = re.compile(r"\.(tar(\.[a-z0-9]+)?|tgz|tbz2?|txz)$")
+_FIX = "Use RUN with curl, and compare the sum of what it got."
+
+
+def is_address(source: str) -> bool:
+    return re.match(r"[a-z]+://|git@", source) is not None
+
+
+def download(
+    item: Instruction, number: int, url: str, target: str
+) -> tuple[DraftDownload, tuple[str, ...]]:
+    """Return the source, and the lines of install.sh that put the file in place."""
+    match = _URL.fullmatch(url)
+    if match is None or match[1].endswith(".git"):
+        raise ContextError(f"'{url}' is not the address of a file", _FIX)
+    if _UNPACKED.search(match[1]):
+        # ADD leaves it packed, fetch-source does not.
+        raise ContextError(f"'{url}' is an archive, which ADD leaves packed", _FIX)
+    sums = [value for name, value in item.flags if name == "checksum"]
+    if sums and not re.fullmatch(r"sha256:[0-9a-f]{64}", sums[0]):
+        raise ContextError(f"--checksum={sums[0]}", "Give a sha256 of 64 digits.")
+    name = f"add-{item.line}-{number}"
+    sha256 = sums[0].removeprefix("sha256:") if sums else ""
+    code = [f"download {name} {shlex.quote(match[1])} {shlex.quote(target)}"]
+    if mode := dict(item.flags).get("chmod"):
+        code.append(f'chmod {mode} -- "$copied"')
+    return DraftDownload(name=name, url=url, sha256=sha256, line=item.line), tuple(code)

@@ -13,12 +13,10 @@ from sifwright.images.sources.model import Start
 from sifwright.recipes import env_rules, program, shell_words
 from sifwright.recipes.context import ContextError
 from sifwright.recipes.dockerfile import (
-    addresses,
     copies,
     docker_base,
     hints,
     starting_image,
-    targets,
 )
 from sifwright.recipes.dockerfile.instructions import (
     Instruction,
@@ -141,7 +139,7 @@ class _DockerfileReader:
             self.findings.refuse(item.line, message, fix)
             return
         code, files = run_code(item, self.folder or "/")
-        uses = hints.temporary_paths_used(self._told(item.text)) | targets.uses(self.folder)
+        uses = hints.temporary_paths_used(self._told(item.text)) | copies.lost_folders(self.folder)
         recreates = hints.temporary_paths_recreated(item.text)
         self._add_piece(item, code, files=files, uses=uses, recreates=recreates, is_run=True)
 
@@ -227,9 +225,9 @@ class _DockerfileReader:
     def _add(self, item: Instruction) -> None:
         *sources, target = self._words(item)
         for number, source in enumerate(sources):
-            if addresses.is_address(source):
-                download, code = addresses.download(item, number, source, target)
-                self._add_piece(item, *code, download=download, uses=targets.uses(target))
+            if copies.is_address(source):
+                download, code = copies.download(item, number, source, target)
+                self._add_piece(item, *code, download=download, uses=copies.lost_folders(target))
             else:
                 if len(sources) > 1 and not target.endswith("/"):
                     raise ContextError(f"several files to '{target}'", "End the target with '/'.")
@@ -253,9 +251,11 @@ class _DockerfileReader:
         return f"copy-{item.line}-{before + 1}" if before else f"copy-{item.line}"
 
     def _stage(self, item: Instruction, staged: copies.StagedFiles, target: str) -> None:
-        if targets.uses(target):
-            self.findings.note(item.line, f"what {item.name} puts into {target} {targets.GONE}")
-        self._add_piece(item, *staged.code, files=tuple(staged.files), uses=targets.uses(target))
+        if copies.lost_folders(target):
+            self.findings.note(item.line, f"what {item.name} puts into {target} {copies.GONE}")
+        self._add_piece(
+            item, *staged.code, files=tuple(staged.files), uses=copies.lost_folders(target)
+        )
 
     def _words(self, item: Instruction) -> list[str]:
         """Return the words of COPY and ADD; the last one, the target, as a whole path."""
@@ -268,7 +268,7 @@ class _DockerfileReader:
         return [*words[:-1], self._absolute(words[-1])]
 
     def _absolute(self, path: str) -> str:
-        return targets.absolute(path, self.folder or self.top)
+        return copies.whole_path(path, self.folder or self.top)
 
     def _workdir(self, item: Instruction) -> None:
         self._enter(item, shell_words.expand(item.text.strip(), self._lookup))
@@ -276,10 +276,10 @@ class _DockerfileReader:
     def _enter(self, item: Instruction, given: str) -> None:
         path = self._absolute(given).rstrip("/") or "/"
         self.folder = path
-        if targets.uses(path):
-            self.findings.note(item.line, f"what RUN puts into its WORKDIR {path} {targets.GONE}")
+        if copies.lost_folders(path):
+            self.findings.note(item.line, f"what RUN puts into its WORKDIR {path} {copies.GONE}")
         code = [*copies.borrowed(path, []), f"folder {shlex.quote(path)}"]
-        self._add_piece(item, *code, uses=targets.uses(path))
+        self._add_piece(item, *code, uses=copies.lost_folders(path))
 
     def _shell(self, item: Instruction) -> None:
         if tuple(shell_words.json_words(item.text) or ()) != starting_image.DEFAULT_SHELL:

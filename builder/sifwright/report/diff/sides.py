@@ -11,7 +11,7 @@ from sifwright.build.steps import cached_steps
 from sifwright.errors import MachineError, UsageError, quoted
 from sifwright.images.contents.layer_stack import topmost
 from sifwright.plan import plan_file
-from sifwright.plan.plan_json import plan_json
+from sifwright.plan.plan_file import plan_json
 from sifwright.plan.resolve import resolve
 from sifwright.system.terminal import escape_name
 

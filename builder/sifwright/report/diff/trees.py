@@ -1,9 +1,11 @@
-"""Compare two trees: paths, and the contents of files of equal size."""
+"""Compare two trees: paths, and the contents of files of equal size, reading little."""
 
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from sifwright.system.terminal import escape_name
@@ -11,10 +13,10 @@ from sifwright.system.terminal import escape_name
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from sifwright.images.contents.layer_stack import LayeredNode
+    from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
     from sifwright.images.contents.listing import ListedPath
 
-__all__ = ["Difference", "TreeChanges", "candidates", "compare", "largest"]
+__all__ = ["Difference", "TreeChanges", "candidates", "compare", "files_that_differ", "largest"]
 
 State = Literal["added", "removed", "changed"]
 STATES: tuple[State, ...] = ("added", "removed", "changed")
@@ -139,3 +141,28 @@ def _what(old: ListedPath, new: ListedPath, *, same: bool) -> Iterator[str]:
 def largest(differences: Sequence[Difference], number: int) -> list[dict[str, object]]:
     """Return the first differences as plain data."""
     return [difference.document() for difference in differences[:number]]
+
+
+def files_that_differ(old: LayerStack, new: LayerStack) -> set[bytes]:
+    """Return the files of the same size whose contents differ; raises `UsageError`.
+
+    A layer that both have byte for byte is not unpacked. Both sides are read at once.
+    """
+    wanted = set(_doubtful(old, new))
+    if not wanted:
+        return set()
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(lambda stack: stack.digests(wanted), (old, new))
+    return {path for path in wanted if first[path] != second[path]}
+
+
+def _doubtful(old: LayerStack, new: LayerStack) -> Iterator[bytes]:
+    @cache
+    def same(before: int, after: int) -> bool:
+        """Return whether two layers are the same bytes; only layers of one size can be."""
+        sizes = old.sizes[before], new.sizes[after]
+        return sizes[0] == sizes[1] and old.digest(before) == new.digest(after)
+
+    for path in candidates(old, new):
+        if not same(old.tree[path].layer, new.tree[path].layer):
+            yield path

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 import jinja2
 from rich.filesize import decimal
 
-from sifwright.report.page.treemap import layout
+from sifwright.report.page.sizes import layout
 from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sifwright.report.page.report_data import Event, Facts
-    from sifwright.report.page.sizes import LayerSize
-    from sifwright.report.page.treemap import Cell
+    from sifwright.report.page.sizes import Cell, LayerSize
 
 __all__ = ["render"]
 
