@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.build.cache.store import Store
-from sifwright.build.downloads.download_cache import open_store
+from sifwright.build.downloads.fetch import open_store
 from sifwright.host.network import pip_settings
 from tests.conftest import ROOT
 from tests.system.apptainer.toys import Toy

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.build.docker.containers import container
+from sifwright.build.docker.docker_build import open_container
 from sifwright.host.engines import docker
 from sifwright.host.engines.docker import Container
 from tests.spread import spread
@@ -130,7 +130,7 @@ def test_podman_checks_no_health(podman_toy: DockerToy, tiny_image: str) -> None
     assert "touch" in check("image", "localhost/health:1", ".HealthCheck")
     engine, name = docker.find(), "sifwright-test-health"
     wanted = Container(image="localhost/health:1", name=name, entrypoint=(), command=("true",))
-    with container(engine, wanted) as made:
+    with open_container(engine, wanted) as made:
         assert json.loads(check("container", made, ".Config.Healthcheck"))["Test"] == ["NONE"]
     toy.start_from("docker-daemon", "localhost/health:1")
     toy.layer("second", "true\n", test="true\n")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.build.downloads import prefetch, resolve_wheels
-from sifwright.build.downloads.download_cache import CONTENT, open_store
+from sifwright.build.downloads.fetch import CONTENT, open_store
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Download
 from sifwright.host.network import pip_requirements, pip_settings

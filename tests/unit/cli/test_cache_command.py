@@ -13,7 +13,7 @@ import pytest
 
 from sifwright.build.cache import leases
 from sifwright.build.cache.store import Store
-from sifwright.build.downloads.download_cache import CONTENT, open_store
+from sifwright.build.downloads.fetch import CONTENT, open_store
 from sifwright.cli.commands.cache import size
 from sifwright.errors import UsageError
 from tests.conftest import run

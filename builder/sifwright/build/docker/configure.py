@@ -1,22 +1,37 @@
-"""Give an image its configuration: environment, labels, user and command."""
+"""Give an image its configuration: environment, labels, user and command.
+
+Podman 4.3 commits files that it makes in a container to bind to, variables of its own, and an
+entry point that cannot be removed. So its images are made of the container's whole tree.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import tarfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from sifwright.build.docker import containers, podman_commit
-from sifwright.build.docker.containers import container
+from sifwright.build.docker.docker_build import container_name, open_container
+from sifwright.build.docker.image_archives import load_tree
 from sifwright.host.engines.docker import Container
 from sifwright.render import oci_config
 from sifwright.render.oci_config import OciConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+
     from sifwright.build.docker.docker_build import DockerBuild
 
 __all__ = ["configure_image", "configure_like_base"]
+
+# Of a base that has none of these, an image has none.
+_MADE = ("etc/hostname", "etc/hosts", "etc/mtab", "etc/resolv.conf", "run")
+_ALWAYS = ("run/.containerenv",)
+_CHUNK = 1 << 20
 
 
 def configure_image(build: DockerBuild, tree: str, base: str) -> str:
@@ -27,9 +42,9 @@ def configure_image(build: DockerBuild, tree: str, base: str) -> str:
     key = _key(build, tree, config)
     if found := build.known(key):
         return found
-    with container(build.engine, _configured(tree, config)) as made:
+    with open_container(build.engine, _configured(tree, config)) as made:
         if build.engine.is_podman:
-            return podman_commit.imported(build, made, base, config, key)
+            return _import_tree(build, made, base, config, key)
         return build.commit(made, key, f"configuration of plan {build.context.plan.id}")
 
 
@@ -42,8 +57,8 @@ def configure_like_base(build: DockerBuild, tree: str, base: str) -> str:
     key = _key(build, tree, config)
     if found := build.known(key):
         return found
-    with container(build.engine, _configured(tree, config)) as made:
-        return podman_commit.imported(build, made, base, config, key)
+    with open_container(build.engine, _configured(tree, config)) as made:
+        return _import_tree(build, made, base, config, key)
 
 
 def _key(build: DockerBuild, tree: str, config: OciConfig) -> str:
@@ -55,7 +70,7 @@ def _configured(image: str, config: OciConfig) -> Container:
     """One that is never started: an image made of it is configured as it is."""
     return Container(
         image=image,
-        name=containers.name(),
+        name=container_name(),
         entrypoint=config.entrypoint,
         command=config.cmd,
         user=config.user,
@@ -63,3 +78,55 @@ def _configured(image: str, config: OciConfig) -> Container:
         env=config.env,
         labels=config.labels,
     )
+
+
+def _import_tree(build: DockerBuild, made: str, base: str, config: OciConfig, key: str) -> str:
+    """Make an image of a container's tree, with this configuration."""
+    left_out = {*_ALWAYS, *_missing(build, base)}
+    with closing(_filtered(build.engine.export(made), left_out)) as stream:
+        return build.keep(load_tree(build, stream, config), key)
+
+
+def _missing(build: DockerBuild, base: str) -> Iterator[str]:
+    wanted = Container(image=base, name=container_name(), entrypoint=(), command=("true",))
+    with open_container(build.engine, wanted) as made:
+        for path in _MADE:
+            if not build.engine.has(made, f"/{path}"):
+                yield path
+
+
+def _filtered(stream: Iterable[bytes], left_out: set[str]) -> Generator[bytes]:
+    """A tar archive without these entries; what is read is passed on at once."""
+    given, taken = _Pipe(), _Pipe()
+    with ThreadPoolExecutor(2, "podman") as pool:
+        feeding = pool.submit(given.feed, stream)
+        copying = pool.submit(_copy, given, taken, left_out)
+        with os.fdopen(taken.reader, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+        copying.result()
+        feeding.result()
+
+
+class _Pipe:
+    def __init__(self) -> None:
+        self.reader, self.writer = os.pipe()
+
+    def feed(self, stream: Iterable[bytes]) -> None:
+        with os.fdopen(self.writer, "wb") as file:
+            for chunk in stream:
+                file.write(chunk)
+
+
+def _copy(given: _Pipe, taken: _Pipe, left_out: set[str]) -> None:
+    with os.fdopen(given.reader, "rb") as old, os.fdopen(taken.writer, "wb") as new:
+        with (
+            tarfile.open(fileobj=old, mode="r|") as source,
+            tarfile.open(fileobj=new, mode="w|", format=tarfile.PAX_FORMAT) as target,
+        ):
+            for entry in source:
+                if os.path.normpath(entry.name) not in left_out:
+                    target.addfile(entry, source.extractfile(entry) if entry.isreg() else None)
+        while old.read(_CHUNK):
+            # To its end, or whoever writes it waits for us.
+            pass

@@ -1,4 +1,4 @@
-"""An engine of Docker's kind in one build: its containers, and the images that the build made."""
+"""A build in Docker Engine or podman: its containers, and the images that it made."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import codecs
 import re
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.build.docker import containers
 from sifwright.build.docker.archives import ENTER
 from sifwright.build.steps import build_folder
 from sifwright.errors import BuildError
 from sifwright.host.engines.docker import Container
 from sifwright.render import build_files
+from sifwright.system.liveness import Holder
 from sifwright.system.tempdirs import name_folder_in_errors, workspace
 
 if TYPE_CHECKING:
@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from sifwright.build.request.build_context import BuildContext
     from sifwright.host.engines.docker import Docker
 
-__all__ = ["REPOSITORY", "DockerBuild", "StepOutput", "StepRun"]
+__all__ = [
+    "REPOSITORY",
+    "DockerBuild",
+    "StepOutput",
+    "StepRun",
+    "container_name",
+    "open_container",
+    "reclaim",
+]
 
 # Each result of a step is an image of this name, tagged with the step's key.
 REPOSITORY = "sifwright/step"
@@ -36,6 +44,7 @@ REPOSITORY = "sifwright/step"
 _KEPT = re.compile(r"sifwright: kept ([A-Za-z0-9_-][A-Za-z0-9._-]{0,99}) ([A-Za-z0-9+/=]*)")
 # Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
 _ANY = "surrogateescape"
+PREFIX = "sifwright-build-"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,13 +88,13 @@ class DockerBuild:
         """One that runs what it is given in /.sifwright, and sees what is bound of the machine."""
         mounts = [_mount(bind) for bind in self.context.settings.binds]
         return Container(
-            image=image, name=containers.name(), entrypoint=ENTER, command=words, mounts=mounts
+            image=image, name=container_name(), entrypoint=ENTER, command=words, mounts=mounts
         )
 
     @contextmanager
     def ran(self, image: str, words: Sequence[str], archive: bytes) -> Iterator[StepRun]:
         """Run what an archive brings; raises `BuildError` if that fails."""
-        with containers.container(self.engine, self.container(image, words)) as made:
+        with open_container(self.engine, self.container(image, words)) as made:
             self.engine.put(made, archive)
             said, status = self.follow(made)
             if status != 0:
@@ -188,3 +197,43 @@ def _decoded(text: str) -> str | None:
         return base64.b64decode(text, validate=True).decode(errors=_ANY)
     except ValueError:
         return None
+
+
+def container_name() -> str:
+    """A container's name says whose it is: labels would be those of the image as well."""
+    own = Holder.here()
+    return f"{_neighbours(own)}{own.pid}-{own.started}-{secrets.token_hex(4)}"
+
+
+def _neighbours(own: Holder) -> str:
+    """How the names begin of whose processes our process table would show."""
+    return f"{PREFIX}{own.boot[:8]}-{own.namespace}-"
+
+
+@contextmanager
+def open_container(engine: Docker, wanted: Container) -> Iterator[str]:
+    """Yield the id of a container; it is gone afterwards, whatever runs in it."""
+    identity = engine.create(wanted)
+    try:
+        yield identity
+    finally:
+        engine.remove(identity)
+
+
+def reclaim(engine: Docker) -> None:
+    """Remove the containers of builds that were killed on this machine."""
+    for one in engine.containers(PREFIX):
+        if _is_left(one):
+            engine.remove(one)
+
+
+def _is_left(found: str) -> bool:
+    """Whether the build has ended; of one in another container, we do not know."""
+    own = Holder.here()
+    match = re.match(rf"{PREFIX}(\w+)-(\d+)-(\d+)-(\d+)-", found)
+    if match is None:
+        return False
+    boot, namespace, pid, started = match[1], *map(int, match.groups()[1:])
+    if boot != own.boot[:8]:
+        return True
+    return namespace == own.namespace and not replace(own, pid=pid, started=started).runs()

@@ -5,30 +5,41 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from sifwright.build.docker import archives, containers, step_facts
+from sifwright.build.docker import archives
 from sifwright.build.docker.configure import configure_image
 from sifwright.build.docker.docker_base import prepare_base
-from sifwright.build.docker.docker_build import DockerBuild
-from sifwright.build.docker.step_facts import StepRecord
+from sifwright.build.docker.docker_build import DockerBuild, container_name, open_container
 from sifwright.build.engine import Artifact
 from sifwright.build.request import base_image
-from sifwright.build.steps import cached_steps
+from sifwright.build.request.first_use import SourceDigest
+from sifwright.build.steps import build_folder, cached_steps
 from sifwright.host.engines.docker import Container
 from sifwright.render import build_files, dockerfile, oci_config, singularity_metadata
+from sifwright.system import cache_folder, files
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from sifwright.build.request.build_context import BuildContext
-    from sifwright.build.request.first_use import SourceDigest
     from sifwright.host.engines.docker import Docker
     from sifwright.plan.model import Plan
 
-__all__ = ["DockerSteps", "StepImage", "open_build", "open_engine"]
+__all__ = [
+    "DockerSteps",
+    "StepImage",
+    "StepRecord",
+    "open_build",
+    "open_engine",
+    "read_record",
+    "write_record",
+]
+
+_FORMAT = "docker-1"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +73,7 @@ class DockerSteps:
         key = cached_steps.step_key(step, build.surroundings, lower)
         build.context.watcher.timer.start(step.layer.name)
         image = build.known(key)
-        record = step_facts.read(image) if image else None
+        record = read_record(image) if image else None
         if record and record.fits(build.context.inputs.record):
             build.context.watcher.timer.finish("cached")
             return StepImage(image=image, record=record)
@@ -80,7 +91,7 @@ class DockerSteps:
                 image = build.commit(ran.container, key, message)
         used = tuple(watcher.used[first:])
         record = StepRecord(kept=ran.kept, used=used, mirrors=build.mirrors)
-        step_facts.write(image, record)
+        write_record(image, record)
         return StepImage(image=image, record=record)
 
     def finish(self, results: Sequence[StepImage]) -> Artifact:
@@ -128,7 +139,7 @@ class DockerSteps:
         config = oci_config.image_config(self.plan, {})
         container = Container(
             image=str(artifact.facts["image_id"]),
-            name=containers.name(),
+            name=container_name(),
             entrypoint=("/bin/sh", "-c"),
             command=(script,),
             user=config.user,
@@ -136,7 +147,7 @@ class DockerSteps:
             env={} if layers is None else {"SIFWRIGHT_TESTS": " ".join(layers)},
             read_only=True,
         )
-        with containers.container(self.build.engine, container) as identity:
+        with open_container(self.build.engine, container) as identity:
             _, status = self.build.follow(identity)
         return status
 
@@ -160,3 +171,44 @@ def open_build(context: BuildContext, engine: Docker) -> Iterator[DockerBuild]:
     finally:
         if not context.options.cached:
             build.forget()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepRecord:
+    """`kept` is what the step left for later ones, `mirrors` are Debian's that are named in it."""
+
+    kept: Mapping[str, str]
+    used: Sequence[SourceDigest]
+    mirrors: Mapping[str, str]
+
+    def fits(self, record: Mapping[str, str]) -> bool:
+        """Whether its sources were what they were when they were first used here."""
+        return all(record.get(one.key, one.digest) == one.digest for one in self.used)
+
+    def kept_here(self, mirrors: Mapping[str, str]) -> dict[str, str]:
+        """Return the files with this machine's mirrors in place of those they had."""
+        return build_folder.moved(self.kept, self.mirrors, mirrors)
+
+
+def _folder() -> Path:
+    return cache_folder.root().with_name(_FORMAT)
+
+
+def _file(image: str) -> Path:
+    return _folder() / f"{image.removeprefix('sha256:')}.json"
+
+
+def read_record(image: str) -> StepRecord | None:
+    """What is known of an image; None where that is nothing."""
+    try:
+        found = json.loads(_file(image).read_text())
+        used = [SourceDigest(**one) for one in found["used"]]
+        return StepRecord(kept=dict(found["kept"]), used=used, mirrors=dict(found["mirrors"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_record(image: str, facts: StepRecord) -> None:
+    _folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    data = json.dumps(asdict(facts)).encode()
+    files.write(_file(image), data, mode=0o600)

@@ -8,8 +8,7 @@ import tarfile
 from typing import TYPE_CHECKING, Any
 
 from sifwright.build.checks.host_checks import TEMPORARY_FIX
-from sifwright.build.docker import containers
-from sifwright.build.docker.docker_build import REPOSITORY
+from sifwright.build.docker.docker_build import REPOSITORY, container_name, open_container
 from sifwright.build.docker.image_archives import text, unnamed
 from sifwright.errors import BuildError, PlanError
 from sifwright.host.engines.docker import Container
@@ -70,8 +69,8 @@ def _can_commit(build: DockerBuild, image: str) -> bool:
     if not build.engine.has_history(image):
         return False
     tag = f"trial-{build.salt}"
-    wanted = Container(image=image, name=containers.name(), entrypoint=(), command=("true",))
-    with containers.container(build.engine, wanted) as made:
+    wanted = Container(image=image, name=container_name(), entrypoint=(), command=("true",))
+    with open_container(build.engine, wanted) as made:
         try:
             build.engine.commit(made, REPOSITORY, tag, "sifwright: a trial")
         except BuildError:

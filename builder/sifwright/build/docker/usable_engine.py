@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright.build.docker import containers
+from sifwright.build.docker.docker_build import reclaim
 from sifwright.errors import MachineError
 from sifwright.host.engines import docker
 from sifwright.render import oci_config
@@ -26,7 +26,7 @@ def find_usable(plan: Plan, progress: Progress) -> Docker:
     engine = docker.find()
     _require_processor(engine, plan)
     progress.note(f"with {engine} at {engine.address}")
-    containers.reclaim(engine)
+    reclaim(engine)
     return engine
 
 

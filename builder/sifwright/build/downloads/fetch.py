@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sifwright.build.cache.claims import claim
-from sifwright.build.downloads.download_cache import CONTENT
+from sifwright.build.cache.store import Store, silent
 from sifwright.errors import SifwrightError
 from sifwright.host.network import http, pip_settings, sdist, upstream
+from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
     from threading import Event
 
-    from sifwright.build.cache.store import CacheEntry, Store
+    from sifwright.build.cache.store import CacheEntry
 
-__all__ = ["File", "NotFetched", "fetch"]
+__all__ = ["CONTENT", "File", "NotFetched", "fetch", "look_store", "open_store"]
 
 _PIECE = 1 << 20
 _ERRORS = 400
+# The file of an entry. Not under its own name, which somebody else chose; that is in the manifest.
+CONTENT = "content"
 
 
 class NotFetched(Exception):
@@ -101,3 +104,16 @@ def _with_login(address: str, settings: Mapping[str, str]) -> str:
 
 
 def _ignore(_owner: str) -> None: ...
+
+
+def look_store() -> Store:
+    """Open it for reading, as `Store.look` does."""
+    cache_folder.look(cache_folder.downloads())
+    return Store(root=cache_folder.downloads(), what="download")
+
+
+def open_store(note: Callable[[str], None] = silent) -> Store:
+    """The user's; its folders are made if they are not there. Raises `MachineError`."""
+    root = cache_folder.downloads()
+    cache_folder.make(root)
+    return Store(root=root, note=note, what="download")

@@ -14,8 +14,7 @@ from urllib.parse import quote
 
 from sifwright.build.cache.leases import lease
 from sifwright.build.downloads import resolve_wheels, wheels
-from sifwright.build.downloads.download_cache import CONTENT, open_store
-from sifwright.build.downloads.fetch import File, NotFetched, fetch
+from sifwright.build.downloads.fetch import CONTENT, File, NotFetched, fetch, open_store
 from sifwright.catalog import mirrors
 from sifwright.errors import MachineError
 from sifwright.host.network import http, pip_settings, upstream

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sifwright.build.cache import pruning
 from sifwright.build.cache.store import Store
-from sifwright.build.downloads.download_cache import look_store, open_store
+from sifwright.build.downloads.fetch import look_store, open_store
 from sifwright.cli import arguments as shared
 from sifwright.errors import Problem, SifwrightError, TestError, UsageError, quoted
 from sifwright.system import cache_folder
