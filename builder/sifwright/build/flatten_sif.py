@@ -64,7 +64,7 @@ def _is_there(target: Path) -> UsageError:
 def _partition(
     source: Path, parts: Sequence[Descriptor], compression: str, made: Path, work: Path
 ) -> Partition | Composed:
-    """What the parts come to; there is room in `made` for it."""
+    """Return the partition that the parts come to; check that `made` has space for it."""
     partition = _joined(source, parts, compression)
     if partition is None:
         # How many bytes it will be, nobody knows yet.
@@ -91,7 +91,7 @@ def _compression(source: Path, part: Descriptor) -> list[str]:
 def _joined(
     source: Path, parts: Sequence[Descriptor], compression: str
 ) -> Partition | Composed | None:
-    """Of the compressed blocks as they are, if they can stay so."""
+    """Join the compressed blocks unchanged, if that is possible."""
     ranges = [Range(path=source, offset=one.offset, size=one.size) for one in parts]
     try:
         if compression in {"", join_layers.compression(ranges[0])}:
@@ -132,7 +132,7 @@ def _arch(found: SifImage) -> str:
 
 
 def _refuse_other_overlays(found: SifImage) -> None:
-    """What is written to an image with `apptainer overlay create` would be missing."""
+    """Raise `UsageError` for writable overlays (`apptainer overlay create`): they would be lost."""
     for one in found.descriptors:
         if one.is_overlay and not one.is_squashfs:
             raise UsageError.of(

@@ -95,7 +95,7 @@ def forecast(plan: Plan, cached: CachedSteps) -> Iterator[StepForecast]:
 
 
 def document(found: Sequence[StepForecast]) -> dict[str, object]:
-    """The forecast as plain data; the totals are of the steps that will run, as far as known."""
+    """Return the forecast as plain data; totals are of the steps that will run, if known."""
     ahead = [one for one in found if one.why]
     steps = [
         {
@@ -165,7 +165,7 @@ def aged(found: Sequence[StepForecast], now: datetime) -> str:
 
 
 def _options(entry: CacheEntry) -> dict[str, str]:
-    """The options that a result was made with, as `step_inputs` names them."""
+    """Return the options of a result, as `step_inputs` names them."""
     inputs = entry.manifest["inputs"]
     return {name: value for name, value in inputs.items() if name.startswith(cached_steps.OPTION)}
 
@@ -175,13 +175,13 @@ def _chosen(step: Step) -> dict[str, str]:
 
 
 def _declared(plan: Plan, step: Step) -> int:
-    """The bytes that the layer and its facts say it takes unpacked: see schemas/layer.json."""
+    """Return the unpacked bytes that the layer and its facts name; see schemas/layer.json."""
     facts = (plan.facts.get(name, "") for name in step.layer.facts if name.endswith("-mb"))
     return (step.layer.disk_mb + sum(int(text) for text in facts if text.isdecimal())) * 10**6
 
 
 def _last(plan: Plan, step: Step, entries: Sequence[CacheEntry]) -> CacheEntry | None:
-    """The layer's result that was used last: of this image, else of another one."""
+    """Return the layer's result that was used last, of this image or else of another."""
     same = [entry for entry in entries if entry.manifest["layer"] == step.layer.name]
     place = (plan.site.name, plan.image.name)
     own = [one for one in same if (one.manifest["site"], one.manifest["image"]) == place]
@@ -191,7 +191,7 @@ def _last(plan: Plan, step: Step, entries: Sequence[CacheEntry]) -> CacheEntry |
 def _why(
     step: Step, surroundings: Mapping[str, str], last: CacheEntry | None
 ) -> CacheMissReason | None:
-    """The first input that is not what it was; None if all are."""
+    """Return the first input that has changed; None if none has."""
     if last is None:
         return CacheMissReason(text="it was never built here")
     old, new = last.manifest["inputs"], cached_steps.step_inputs(step, surroundings)
@@ -214,7 +214,7 @@ def _after(plan: Plan, number: int, cached: int) -> CacheMissReason:
 
 
 def _shown(value: str | None) -> str:
-    """A value, the beginning of a digest, or a word for one that is not there."""
+    """Return a value, the beginning of a digest, or a word for a missing one."""
     if value is None:
         return "(none)"
     return value[:_SHOWN] if len(value) >= _DIGEST else value or "(empty)"
@@ -234,7 +234,7 @@ class BuildEstimate:
 
 
 def forecast_steps(plan: Plan, output: Path) -> list[StepForecast]:
-    """What a build into this folder would find in the cache; nothing is asked, run or changed."""
+    """Return the forecast of a build into this folder, without asking, running or changing."""
     inputs, store = Inputs.recorded(plan, output), Store(root=cache_folder.root())
     return list(forecast(plan, apptainer_steps.cached_steps(plan, inputs, store)))
 
@@ -242,7 +242,7 @@ def forecast_steps(plan: Plan, output: Path) -> list[StepForecast]:
 def estimate_build(
     plan: Plan, output: Path, engine: Apptainer | None, options: BuildOptions
 ) -> BuildEstimate:
-    """What a build will do with this engine."""
+    """Estimate a build with this engine."""
     found = list(takewhile(lambda one: one.layer != options.before, forecast_steps(plan, output)))
     way: Way = "cached" if options.cached else "uncached"
     if engine is None or apptainer_steps.why_not_stepwise(engine, plan):
@@ -258,7 +258,7 @@ def estimate_build(
 
 
 def estimate_cold_build(plan: Plan, output: Path) -> BuildEstimate:
-    """What a build would do that finds none of the steps."""
+    """Estimate a build that finds no step in the cache."""
     return BuildEstimate(
         first=0,
         needs=disk_space.estimate_disk_needs(forecast_steps(plan, output), 0),

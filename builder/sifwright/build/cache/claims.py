@@ -73,7 +73,7 @@ def try_claim(root: Path, key: str, *, prunes: bool = False) -> Iterator[bool]:
 
 
 def is_claimed(root: Path, key: str) -> bool:
-    """Whether somebody makes the entry, or removes it."""
+    """Return whether a build makes the entry, or a prune removes it."""
     return not _is_free(root, root / CLAIMS / key)
 
 
@@ -97,7 +97,7 @@ def _is_pruned(root: Path, path: Path) -> bool:
 
 
 def _is_free(root: Path, path: Path) -> bool:
-    """Whether nobody holds the claim; a stale one is taken away."""
+    """Return whether the claim is free; remove a stale one."""
     seen = liveness.read_holder(path)
     if seen is None:
         return True
@@ -142,7 +142,7 @@ def _take_away(path: Path, content: bytes) -> None:
 
 
 def _pause(waited: float) -> float:
-    """In proportion, so that waiting adds a tenth to a short step and asks little in a long one."""
+    """Pause in proportion: a short step gets a tenth longer, a long one is seldom asked for."""
     return min(max(waited / 10, _SHORTEST), _LONGEST)
 
 

@@ -41,7 +41,7 @@ def lease(store: Store, keys: Iterable[str]) -> Iterator[str]:
 
 
 def is_leased(root: Path, key: str) -> bool:
-    """Whether a running build uses the entry; also if a lease cannot be read."""
+    """Return whether a running build uses the entry; True if a lease cannot be read."""
     live = (seen for seen in _all(root) if not seen.is_stale(root, LIFETIME))
     return any(seen.holder is None or key in seen.holder.keys for seen in live)
 

@@ -56,7 +56,7 @@ class CacheEntry:
         return self.folder / name
 
     def digest(self, name: str) -> str:
-        """The sha256 that the file has if the entry is whole."""
+        """Return the sha256 that the file has if the entry is whole."""
         return str(self.manifest["files"][name]["sha256"])
 
 
@@ -141,7 +141,7 @@ def _read(path: Path) -> tuple[dict[str, Any], float]:
 
 
 def _is_sound(found: object) -> bool:
-    """Whether these are names of files in a folder, with their sizes and digests."""
+    """Return whether these are names of files in a folder, with their sizes and digests."""
     return isinstance(found, dict) and all(
         _NAME.fullmatch(name)
         and isinstance(facts, dict)
@@ -152,7 +152,7 @@ def _is_sound(found: object) -> bool:
 
 
 def _size(path: Path) -> int:
-    """The size in bytes; less than none if it is not a regular file."""
+    """Return the size in bytes, or -1 for anything but a regular file."""
     try:
         status = path.lstat()
     except OSError as error:
@@ -162,7 +162,7 @@ def _size(path: Path) -> int:
 
 
 def _blame(name: str, error: OSError) -> NoReturn:
-    """It is the entry that is damaged, or the machine, which is no reason to drop an entry."""
+    """Raise `EntryDamagedError` if the entry is damaged; a fault of the machine drops no entry."""
     if error.errno in _BROKEN:
         raise EntryDamagedError(f"{name}: {error.strerror}") from error
     raise error

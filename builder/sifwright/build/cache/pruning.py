@@ -64,7 +64,7 @@ def reclaim(root: Path) -> None:
 
 
 def _is_abandoned(root: Path, folder: Path) -> bool:
-    """By the lease that was made before the folder; what was moved away has none, only an age."""
+    """Judge by the lease that is older than the folder; folders moved away have only an age."""
     if (seen := leases.find(root, folder.name.removeprefix("."))) is not None:
         return seen.is_stale(root, leases.LIFETIME)
     try:

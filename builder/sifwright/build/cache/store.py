@@ -55,7 +55,7 @@ class Store:
 
     @classmethod
     def open(cls, note: Callable[[str], None] = silent) -> Self:
-        """The user's cache; its folders are made if they are not there."""
+        """Open the user's cache, and make its folders."""
         root = cache_folder.root()
         cache_folder.make(root)
         return cls(root=root, note=note)
@@ -67,7 +67,7 @@ class Store:
         return cls(root=cache_folder.root())
 
     def get(self, key: str) -> CacheEntry | None:
-        """The entry, every byte of it checked; None if it is not there or had to be dropped."""
+        """Return the entry with every byte checked; None if it is missing or had to be dropped."""
         with cache_folder.translate_errors(self.root):
             before = _identity(self._path(key))
             try:
@@ -81,7 +81,7 @@ class Store:
         return entry
 
     def peek(self, key: str) -> CacheEntry | None:
-        """The entry if it looks whole; no file of it is read, nothing is dropped."""
+        """Return the entry if it looks whole; read none of its files, drop nothing."""
         with cache_folder.translate_errors(self.root):
             try:
                 return manifest.load(key, self._path(key))
@@ -118,12 +118,12 @@ class Store:
             return manifest.load(key, self._path(key))
 
     def entries(self) -> list[CacheEntry]:
-        """All entries that look whole, the one that was used last first."""
+        """Return all entries that look whole, the last used first."""
         found = (self.peek(key) for key in self.all_keys())
         return sorted((entry for entry in found if entry), key=lambda entry: -entry.used)
 
     def all_keys(self) -> list[str]:
-        """The keys of all entries, whole or not."""
+        """Return the keys of all entries, whole or not."""
         folder = self.root / ENTRIES
         with cache_folder.translate_errors(self.root):
             names = [path.name for path in folder.iterdir()] if folder.exists() else []

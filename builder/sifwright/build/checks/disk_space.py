@@ -60,7 +60,7 @@ class _Volume:
 def estimate_disk_needs(
     found: Sequence[StepForecast], first: int, way: Way = "cached", *, entered: bool = False
 ) -> DiskNeeds:
-    """What the steps from the one with number `first` on take, and the image of all of them.
+    """Return the space that the steps from number `first` on take, and the image of all steps.
 
     With nothing cached all steps run in one tree below the temporary folder; on cached steps each
     leaves its changes there only until they are packed, unless it has to run in a tree, which all
@@ -84,7 +84,7 @@ def estimate_disk_needs(
 
 
 def _in_tree(found: Sequence[StepForecast], first: int, *, entered: bool) -> bool:
-    """Whether something runs in a tree of what is cached.
+    """Return whether a step runs in a tree of cached results.
 
     It does on files with capabilities, and with one id. The last step does at the latest.
     """
@@ -105,7 +105,7 @@ def require_free_space(
 
 
 def summary_line(wanted: DiskNeeds, output: Path) -> str:
-    """What is needed, in a line; empty if that is nothing."""
+    """Return a line with the space that is needed; empty if that is none."""
     places = ", ".join(f"{_size(one.bytes)} {one.name}" for one in _places(wanted, output))
     return f"needs {places}" if places else ""
 
@@ -129,7 +129,7 @@ def problems(wanted: DiskNeeds, output: Path) -> Iterator[Problem]:
 
 
 def _advice(folder: Path) -> str:
-    """How to free room on the file system of a folder; pruning helps only where the cache is."""
+    """Return how to free space for a folder; pruning helps only on the cache's file system."""
     cache = host_checks.nearest_existing_parent(cache_folder.root().parent)
     is_here = cache.stat().st_dev == folder.stat().st_dev
     return "Free some (sifwright cache prune --keep-size 50G)" if is_here else "Free some"
@@ -166,10 +166,10 @@ def _device(place: _Volume) -> int:
 
 
 def _size(size: int) -> str:
-    """In GB, or MB where that says more; rounded up."""
+    """Return a size in GB or MB, rounded up."""
     return f"{-(-size // 10**8) / 10:.1f} GB" if size >= 10**8 else f"{-(-size // 10**6)} MB"
 
 
 def _rest(size: int) -> str:
-    """The same of what is free, rounded down: what is too little looks like it."""
+    """Return free space in GB or MB, rounded down, so that it never looks sufficient."""
     return f"{size // 10**8 / 10:.1f} GB" if size >= 10**8 else f"{size // 10**6} MB"

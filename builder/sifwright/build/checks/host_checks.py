@@ -49,12 +49,12 @@ def problems(plan: Plan) -> Iterator[Problem]:
 
 
 def temporary_root() -> Path:
-    """Where Apptainer unpacks: its own variable, then the system's rule."""
+    """Return the folder that Apptainer unpacks in: its own variable, then the system's rule."""
     return Path(os.environ.get("APPTAINER_TMPDIR") or tempfile.gettempdir()).absolute()
 
 
 def _processor_problems(site: Site) -> Iterator[Problem]:
-    """The programs of an image run while it is built; emulated ones would take days for PyTorch."""
+    """Yield a problem for another processor: emulated programs would take days for PyTorch."""
     if (found := os.uname().machine) != site.processor:
         what = f"site '{site.name}' has {site.processor} processors, this machine {found}"
         yield Problem(what=what, fix=f"Build on a machine with {site.processor} processors.")
@@ -75,7 +75,7 @@ def _program_problems(plan: Plan) -> Iterator[Problem]:
 
 
 def _id_problems() -> Iterator[Problem]:
-    """What a user namespace maps the ids of an image to; with one id, why there is none."""
+    """Yield problems of subordinate ids; with one id, the reason for having no user namespace."""
     problem = user_namespace.problem() if ids.are_one() else None
     if problem or not ids.are_one():
         yield from ids.problems(INSTALL)
@@ -84,7 +84,7 @@ def _id_problems() -> Iterator[Problem]:
 
 
 def _namespace_problems() -> Iterator[Problem]:
-    """What making a user namespace and mounting in it needs (user_namespaces(7), fuse(4))."""
+    """Yield problems of user namespaces and mounts in them (user_namespaces(7), fuse(4))."""
     if not os.access(FUSE, os.R_OK | os.W_OK):
         what = "cannot be opened" if FUSE.exists() else "does not exist"
         yield Problem(
@@ -113,12 +113,12 @@ def _file_system_problems() -> Iterator[Problem]:
 
 
 def nearest_existing_parent(folder: Path) -> Path:
-    """The folder, or the next one above it that is there."""
+    """Return the folder, or the nearest parent that exists."""
     return next(path for path in (folder, *folder.absolute().parents) if path.exists())
 
 
 def _file_system(folder: Path) -> str:
-    """The type of the file system a folder is on, from the longest mount point above it."""
+    """Return the type of a folder's file system, from the longest mount point above it."""
     best = ("", "")
     resolved = str(nearest_existing_parent(folder).resolve())
     for line in Path("/proc/self/mounts").read_text().splitlines():

@@ -55,7 +55,7 @@ def problems(plan: Plan, machine: Mapping[str, str], first: int = 0) -> Iterator
 def _checks(
     plan: Plan, machine: Mapping[str, str], first: int
 ) -> Iterator[Callable[[], Problem | None]]:
-    """One question each, to be asked at the same time."""
+    """Yield one check for each download; they run at the same time."""
     rules = mirrors.load()
     if first == 0 and (image := base_image.base_image_of(plan)):
         yield partial(_image_problem, image)
@@ -81,7 +81,7 @@ def _image_problem(image: base_image.BaseImage) -> Problem | None:
 
 
 def _source_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | None:
-    """A repository must answer, a file must be there; what is in them is checked in the build."""
+    """Ask whether a repository answers or a file exists; the build checks their content."""
     if source.kind == "pip":
         return _sdist_problem(step, source, rules)
     git = source.kind == "git"
@@ -133,7 +133,7 @@ def _is_needed(step: Step, download: Download) -> bool:
 
 
 def _without(step: Step, download: Download) -> str:
-    """How to do without it, where an option says so."""
+    """Return how to do without the download, where an option says so."""
     return f", or --set {step.layer.name}.{download.when}=false" if download.when else ""
 
 
@@ -155,7 +155,7 @@ def _pip_problems(step: Step, download: Download, plan: Plan) -> Iterator[Proble
 
 
 def _unanswered(requirement: str, index: str) -> str:
-    """A line about indexes that gave no page: pip says the same of these as of a missing wheel."""
+    """Return a line on indexes without a page, which pip reports like a missing wheel."""
     name, _, version = requirement.partition("==")
     said = []
     for first in dict.fromkeys(("", index)):

@@ -40,7 +40,7 @@ def check_network(plan: Plan, machine: Mapping[str, str]) -> None:
 
 
 def engine() -> Apptainer:
-    """The engine alone, for running an image that is there; raises `MachineError`."""
+    """Return Apptainer, for running an image; raises `MachineError`."""
     found = apptainer.find()
     if found is None:
         raise MachineError(*_engine_problems(found))

@@ -25,14 +25,14 @@ ENTER = ("/bin/sh", f"{build_files.BUILD}/enter")
 
 
 def step(work: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> bytes:
-    """What runs a step; `work` is an empty folder."""
+    """Return the archive that runs a step; `work` is an empty folder."""
     build = work / "build"
     build_folder.prepare(build, plan, number, machine, kept)
     return _archive(build)
 
 
 def closing(work: Path, files: Iterable[LayerFile]) -> bytes:
-    """What writes the files that the image keeps of its plan."""
+    """Return the archive that writes the files of the plan into the image."""
     build, carried, lines = work / "build", f"{build_files.BUILD}/files", ["set -e", "umask 022"]
     build.mkdir()
     for number, file in enumerate(files):
@@ -50,7 +50,7 @@ def _numbered(file: LayerFile, path: str) -> LayerFile:
 
 
 def program(work: Path, files: Iterable[LayerFile], machine: Path, command: str) -> bytes:
-    """What runs a command with this machine's settings, and these files beside them."""
+    """Return the archive that runs a command with the machine's settings and these files."""
     build = work / "build"
     build_folder.settings(build, machine)
     build_folder.write_files(build, files, build_files.BUILD)
@@ -59,7 +59,7 @@ def program(work: Path, files: Iterable[LayerFile], machine: Path, command: str)
 
 
 def _archive(build: Path) -> bytes:
-    """The folder as /.sifwright, all of it root's."""
+    """Return the folder as an archive of /.sifwright, all of it root's."""
     (build / "enter").write_text(build_files.package_text("render/templates/enter.sh"))
     build_folder.write_files(build, [oci_config.surround()], build_files.BUILD)
     with io.BytesIO() as file:

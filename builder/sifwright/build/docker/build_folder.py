@@ -42,7 +42,7 @@ class WrittenFolder:
 
 
 def text(plan: Plan) -> str:
-    """The Dockerfile as planned: no registry is asked."""
+    """Return the Dockerfile as planned, without asking a registry."""
     return dockerfile.dockerfile(plan, _local(plan) or str(_located(plan)))
 
 
@@ -67,14 +67,14 @@ def _located(plan: Plan) -> Reference:
 
 
 def _pinned(plan: Plan, record: Path, note: Callable[[str], None]) -> Reference:
-    """With the digest of an image that the plan names itself."""
+    """Return the base image, with its digest if the plan names it."""
     if isinstance(oci_config.start(plan), oci_config.Registry):
         return _located(plan).at(Inputs.of(plan, record, note).digest)
     return _located(plan)
 
 
 def _local(plan: Plan) -> str:
-    """The id of an image of this machine's engine; empty if the plan starts from another.
+    """Return the id of the engine's image that the plan starts from; empty for other bases.
 
     Raises `PlanError` for a file, which a Dockerfile cannot name.
     """
@@ -96,7 +96,7 @@ def _local(plan: Plan) -> str:
 
 
 def _of_engine() -> str:
-    """What tells skopeo which engine: by itself it knows Docker's usual socket only (1.9)."""
+    """Return skopeo's option for the engine; skopeo 1.9 itself knows Docker's usual socket only."""
     with suppress(MachineError):
         if (address := base_image.engine_address()).startswith("unix://"):
             return f" --dest-daemon-host {shlex.quote(address)}"
@@ -104,7 +104,7 @@ def _of_engine() -> str:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """What is replaced must be an earlier render, or nothing."""
+    """Raise `UsageError` for a folder that no earlier render wrote."""
     if not os.path.lexists(folder):
         return
     mine = folder / "Dockerfile"
@@ -148,7 +148,7 @@ def _put(new: Path, folder: Path) -> None:
 
 
 def _fill(folder: Path, files: Iterable[LayerFile]) -> None:
-    """With the modes that the files have in the image, whatever umask this is."""
+    """Write the files with their modes in the image, whatever the umask."""
     for file in files:
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)

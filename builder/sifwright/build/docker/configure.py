@@ -35,7 +35,7 @@ _CHUNK = 1 << 20
 
 
 def configure_image(build: DockerBuild, tree: str, base: str) -> str:
-    """The image of a tree with its configuration; it has no name but that of a step."""
+    """Return the image of a tree with the plan's configuration; its only name is that of a step."""
     env, labels = build.engine.environment(base), build.engine.labels(base)
     config = oci_config.image_config(build.context.plan, env)
     config = replace(config, labels={**labels, **config.labels})
@@ -49,7 +49,7 @@ def configure_image(build: DockerBuild, tree: str, base: str) -> str:
 
 
 def configure_like_base(build: DockerBuild, tree: str, base: str) -> str:
-    """The image of a tree with no configuration but its base's, as Apptainer builds from it."""
+    """Return the image of a tree with its base's configuration, for Apptainer to build from."""
     if not build.engine.is_podman:
         return tree
     env, labels = build.engine.environment(base), build.engine.labels(base)
@@ -67,7 +67,7 @@ def _key(build: DockerBuild, tree: str, config: OciConfig) -> str:
 
 
 def _configured(image: str, config: OciConfig) -> Container:
-    """One that is never started: an image made of it is configured as it is."""
+    """Return a container that never starts: its image gets its configuration."""
     return Container(
         image=image,
         name=container_name(),
@@ -96,7 +96,7 @@ def _missing(build: DockerBuild, base: str) -> Iterator[str]:
 
 
 def _filtered(stream: Iterable[bytes], left_out: set[str]) -> Generator[bytes]:
-    """A tar archive without these entries; what is read is passed on at once."""
+    """Yield a tar archive without these entries, while it is read."""
     given, taken = _Pipe(), _Pipe()
     with ThreadPoolExecutor(2, "podman") as pool:
         feeding = pool.submit(given.feed, stream)

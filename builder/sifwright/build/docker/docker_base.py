@@ -31,7 +31,7 @@ _PARTS = 10
 
 
 def prepare_base(build: DockerBuild) -> str:
-    """The id of the image that the first step runs in, which is made or pulled if it is not there.
+    """Return the id of the image that the first step runs in; pull or make it if need be.
 
     Raises `PlanError` for what an engine cannot start from.
     """
@@ -53,7 +53,7 @@ def _pulled(build: DockerBuild) -> str:
 
 
 def _local(build: DockerBuild, start: oci_config.Local) -> str:
-    """An image that the engine has, or that it loads of an archive."""
+    """Return an image that the engine has, or that it loads from an archive."""
     if start.kind == image_name.DAEMON:
         return build.engine.identity(start.name) or _refuse(build, start.name)
     name = f"{start.kind}:{start.name}"
@@ -71,7 +71,7 @@ def _refuse(build: DockerBuild, name: str) -> NoReturn:
 
 
 def _debootstrapped(build: DockerBuild, start: oci_config.Debootstrap) -> str:
-    """A Debian system, made in a container of a Debian image and taken out of it."""
+    """Return an image of a Debian system that debootstrap makes in a container."""
     programs = list(oci_config.programs(build.context.plan))
     facts = {**asdict(start), "mirror": "", "around": build.surroundings}
     texts = [f"{file.path} {hashlib.sha256(file.data).hexdigest()}" for file in programs]
@@ -116,7 +116,7 @@ def _tell(build: DockerBuild, write: Callable[[str], int], line: str) -> None:
 
 
 def login(reference: Reference) -> dict[str, Any] | None:
-    """What the engine gets for the registry: name and password that we asked with, else a token.
+    """Return the engine's login at the registry: our name and password, else a token.
 
     None: nothing is said of logins, and podman looks for its own.
     """
@@ -142,7 +142,7 @@ class _Pull:
 
 
 def _share(event: dict[str, Any]) -> str:
-    """How much of a layer is there, in tenths."""
+    """Return how much of a layer has arrived, in tenths."""
     detail = event.get("progressDetail") or {}
     total, current = detail.get("total") or 0, detail.get("current") or 0
     if total <= 0:

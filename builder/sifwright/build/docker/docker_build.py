@@ -75,7 +75,7 @@ class DockerBuild:
 
     @property
     def surroundings(self) -> dict[str, str]:
-        """What decides a step's result beside the plan; see `step_key`."""
+        """Return what decides a step's result beside the plan; see `step_key`."""
         around = {
             "processor": self.engine.processor,
             "engine": self.engine.product,
@@ -85,7 +85,7 @@ class DockerBuild:
         return around if self.context.options.cached else {**around, "salt": self.salt}
 
     def container(self, image: str, words: Sequence[str]) -> Container:
-        """One that runs what it is given in /.sifwright, and sees what is bound of the machine."""
+        """Return a container that runs the program in /.sifwright, with the machine's binds."""
         mounts = [_mount(bind) for bind in self.context.settings.binds]
         return Container(
             image=image, name=container_name(), entrypoint=ENTER, command=words, mounts=mounts
@@ -126,7 +126,7 @@ class DockerBuild:
             self.engine.untag(f"{REPOSITORY}:{tag}")
 
     def saved(self, image: str, place: Path, fix: str) -> AbstractContextManager[Path]:
-        """An image as a docker-archive; see `spooled`."""
+        """Save an image as a docker-archive; see `spooled`."""
         return self.spooled(self.engine.save(image), place, fix)
 
     def load(self, archive: Iterable[bytes]) -> str:
@@ -140,7 +140,7 @@ class DockerBuild:
 
     @contextmanager
     def spooled(self, archive: Iterable[bytes], place: Path, fix: str) -> Iterator[Path]:
-        """A tar archive as a private file for a while; `fix` is said without room for it."""
+        """Yield a tar archive as a private file; `fix` is advice for a full disk."""
         with workspace(place) as folder:
             file = folder / "image.tar"
             with name_folder_in_errors(place.parent, fix), file.open("wb") as sink:
@@ -149,12 +149,12 @@ class DockerBuild:
             yield file.absolute()
 
     def known(self, key: str) -> str:
-        """The image that a step made which has this key; empty if there is none."""
+        """Return the image of the step with this key; empty if there is none."""
         return self.engine.identity(f"{REPOSITORY}:{key}")
 
 
 def _mount(bind: str) -> tuple[str, str, bool]:
-    """From what Apptainer's --bind takes."""
+    """Return source, target and mode of a bind in Apptainer's notation."""
     source, target, *options = bind.split(":")
     return source, target, "ro" in options
 
@@ -177,7 +177,7 @@ class StepOutput:
             self._line(line)
 
     def end(self) -> None:
-        """What came last had no line break."""
+        """Take the last line, which has no line break."""
         if self._rest:
             self._line(self._rest)
             self._rest = ""
@@ -200,13 +200,13 @@ def _decoded(text: str) -> str | None:
 
 
 def container_name() -> str:
-    """A container's name says whose it is: labels would be those of the image as well."""
+    """Return a name that holds the build's process; a label would get into the image."""
     own = Holder.here()
     return f"{_neighbours(own)}{own.pid}-{own.started}-{secrets.token_hex(4)}"
 
 
 def _neighbours(own: Holder) -> str:
-    """How the names begin of whose processes our process table would show."""
+    """Return the prefix of names of builds whose processes we can see."""
     return f"{PREFIX}{own.boot[:8]}-{own.namespace}-"
 
 
@@ -228,7 +228,7 @@ def reclaim(engine: Docker) -> None:
 
 
 def _is_left(found: str) -> bool:
-    """Whether the build has ended; of one in another container, we do not know."""
+    """Return whether the build has ended; builds in other containers count as running."""
     own = Holder.here()
     match = re.match(rf"{PREFIX}(\w+)-(\d+)-(\d+)-(\d+)-", found)
     if match is None:

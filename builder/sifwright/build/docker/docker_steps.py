@@ -182,7 +182,7 @@ class StepRecord:
     mirrors: Mapping[str, str]
 
     def fits(self, record: Mapping[str, str]) -> bool:
-        """Whether its sources were what they were when they were first used here."""
+        """Return whether its sources have the digests of their first use here."""
         return all(record.get(one.key, one.digest) == one.digest for one in self.used)
 
     def kept_here(self, mirrors: Mapping[str, str]) -> dict[str, str]:
@@ -199,7 +199,7 @@ def _file(image: str) -> Path:
 
 
 def read_record(image: str) -> StepRecord | None:
-    """What is known of an image; None where that is nothing."""
+    """Return the record of an image; None if there is none."""
     try:
         found = json.loads(_file(image).read_text())
         used = [SourceDigest(**one) for one in found["used"]]

@@ -58,7 +58,7 @@ def load(engine: Docker, image: Local) -> str:
 
 
 def _read(image: Local, engine: Docker) -> Iterator[bytes]:
-    """What the archive does is told from what the engine does while it takes this."""
+    """Read an image; faults of its archive become `BadImage`, to differ from the engine's."""
     place = Path(image.name)
     try:
         if image.kind == "oci":
@@ -74,7 +74,7 @@ def _read(image: Local, engine: Docker) -> Iterator[bytes]:
 
 
 def unnamed(archive: Path, **other: str) -> Iterator[bytes]:
-    """A docker-archive without the names of its image, which would be taken from other images.
+    """Yield a docker-archive without names, which loading would take from other images.
 
     `other` is what its manifest says instead.
     """
@@ -100,7 +100,7 @@ def _without_names(entry: tarfile.TarInfo, data: bytes, other: Mapping[str, str]
 
 
 def member(entry: tarfile.TarInfo, data: Readable | None) -> Iterator[bytes]:
-    """One entry; `data` has as many bytes as it says."""
+    """Yield one entry; `data` has as many bytes as it says."""
     yield entry.tobuf(tarfile.PAX_FORMAT)
     if data is None:
         return
@@ -110,7 +110,7 @@ def member(entry: tarfile.TarInfo, data: Readable | None) -> Iterator[bytes]:
 
 
 def text(name: str, data: bytes) -> Iterator[bytes]:
-    """A file of these bytes."""
+    """Yield a file of these bytes."""
     entry = tarfile.TarInfo(name)
     entry.size = len(data)
     return member(entry, io.BytesIO(data))
@@ -123,7 +123,7 @@ def load_tree(build: DockerBuild, tree: Iterable[bytes], config: OciConfig | Non
 
 
 def _described(build: DockerBuild, layer: Path, config: OciConfig | None) -> dict[str, Any]:
-    """What OCI's image specification calls the image's configuration."""
+    """Return the image's configuration by OCI's image specification."""
     with layer.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     processor = build.engine.processor
@@ -163,12 +163,12 @@ def _tree_archive(layer: Path, described: dict[str, Any]) -> Iterator[bytes]:
 
 
 def _layout_of_folder(folder: Path, engine: Docker) -> Iterator[bytes]:
-    """The image of a folder. Raises `BadImage` or `OSError` if that has none for the engine."""
+    """Yield the image of a folder; raises `BadImage` or `OSError` if it has none for the engine."""
     return _layout_archive(lambda name: oci_layout.opened(folder, name), engine)
 
 
 def _layout_of_archive(file: Path, engine: Docker) -> Iterator[bytes]:
-    """The image of a tar file with a layout. Raises as `of_folder`, and `tarfile.TarError`."""
+    """Yield the image of a tar file with a layout; raises `tarfile.TarError`, too."""
     with tarfile.open(file) as source:
         yield from _layout_archive(lambda name: _member(source, name), engine)
 
@@ -212,7 +212,7 @@ def _manifest(opened: Opened, processor: str) -> documents.Manifest:
 
 
 def _blob(digest: str, data: IO[bytes]) -> Iterator[bytes]:
-    """As it is; engines compare layers with the configuration only, and that with nothing."""
+    """Yield a blob and compare its digest: engines compare layers with the configuration only."""
     entry = tarfile.TarInfo(oci_layout.blob_name(digest))
     entry.size = data.seek(0, 2)
     data.seek(0)

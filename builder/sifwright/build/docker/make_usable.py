@@ -31,7 +31,7 @@ _KNOWN = ("architecture", "os", "created")
 
 
 def make_usable(build: DockerBuild, image: str, name: str) -> str:
-    """The image, or one with the same files and environment that does nothing by itself.
+    """Return the image, or one with the same files and environment that does nothing by itself.
 
     `name` is what the plan calls it. Raises `PlanError` if its programs are for another processor.
     """
@@ -87,7 +87,7 @@ def _reloaded(build: DockerBuild, image: str) -> str:
 
 
 def _stripped_archive(archive: Path) -> Iterator[bytes]:
-    """The archive with another configuration, which comes first; nothing names the old one."""
+    """Yield the archive with another configuration, which comes first."""
     with tarfile.open(archive) as source:
         (image,) = json.loads(_member(source, "manifest.json"))
         config = json.dumps(_strip_behaviour(json.loads(_member(source, image["Config"])))).encode()
@@ -102,7 +102,7 @@ def _member(source: tarfile.TarFile, name: str) -> bytes:
 
 
 def _strip_behaviour(config: dict[str, Any]) -> dict[str, Any]:
-    """With its environment and labels, and a history that has all layers."""
+    """Return the configuration with environment and labels, and a history of all layers."""
     old, layers = config.get("config") or {}, config["rootfs"]["diff_ids"]
     history = [one for one in config.get("history") or [] if not one.get("empty_layer")]
     if len(history) != len(layers):

@@ -42,7 +42,7 @@ class File:
 
 
 def fetch(store: Store, file: File, settings: Mapping[str, str], stop: Event) -> CacheEntry:
-    """The file in the cache, every byte of it checked; `settings` are pip's.
+    """Return the file in the cache with every byte checked; `settings` are pip's.
 
     Raises `NotFetched`, also where `stop` was set meanwhile.
     """
@@ -67,7 +67,7 @@ def _downloaded(store: Store, file: File, settings: Mapping[str, str], stop: Eve
 
 
 def _download(address: str, path: Path, settings: Mapping[str, str], stop: Event) -> str:
-    """The sha256 of what came: of the file's bytes, not of how they were packed for the way."""
+    """Return the sha256 of the file's bytes, without the compression of the transfer."""
     if not address.startswith(("http://", "https://")):
         raise NotFetched("it is read where it is")
     digest, size = hashlib.sha256(), 0
@@ -91,7 +91,7 @@ def _download(address: str, path: Path, settings: Mapping[str, str], stop: Event
 
 
 def _with_login(address: str, settings: Mapping[str, str]) -> str:
-    """As pip does: the login of an index is for all that lies on its server."""
+    """Add the login of an index to any address on its server, as pip does."""
     parts = urlsplit(address)
     words = " ".join(
         settings.get(name, "") for name in ("index-url", "extra-index-url", "find-links")
@@ -113,7 +113,7 @@ def look_store() -> Store:
 
 
 def open_store(note: Callable[[str], None] = silent) -> Store:
-    """The user's; its folders are made if they are not there. Raises `MachineError`."""
+    """Open the user's cache of downloads and make its folders; raises `MachineError`."""
     root = cache_folder.downloads()
     cache_folder.make(root)
     return Store(root=root, note=note, what="download")

@@ -75,7 +75,7 @@ def fetching(
 
 
 def _downloads(plan: Plan, number: int) -> bool:
-    """Whether a step does; the first one is run by the engine alone."""
+    """Return whether a step downloads files; the engine alone runs the first step."""
     asks = resolve_wheels.question(plan, number, pip_settings.settings())
     return number > 0 and (asks is not None or any(_sources(plan.steps[number].sources)))
 
@@ -101,7 +101,7 @@ class Prefetcher:
         self._steps.update({number: Future() for number in numbers})
 
     def folder(self, number: int) -> Path | None:
-        """What was fetched for a step, waited for; None if that is nothing.
+        """Wait for the downloads of a step, and return their folder; None without downloads.
 
         The folder stays until the end of the build. Raises `MachineError` if the cache cannot be
         used.
@@ -123,7 +123,7 @@ class Prefetcher:
         return folder
 
     def _found(self, number: int) -> _StepDownloads:
-        """What a step wants, as far as that could be found out; else the log says why not."""
+        """Return the downloads of a step; the log says why some are unknown."""
         try:
             return self._steps[number].result(_PATIENCE)
         except MachineError:
@@ -136,7 +136,7 @@ class Prefetcher:
     def _ready(
         self, wanted: Mapping[T, Future[CacheEntry]], name: Callable[[T], str]
     ) -> dict[T, CacheEntry]:
-        """Those that are there, of which the log is told as well as of the others."""
+        """Return the downloads that have arrived; log these and the others."""
         found: dict[T, CacheEntry] = {}
         with self.log.open("a") as log:
             for item, future in wanted.items():
@@ -188,7 +188,7 @@ class Prefetcher:
         )
 
     def _answer(self, question: ResolveRequest) -> ResolvedLock | None:
-        """What uv says, or said today."""
+        """Return uv's answer, or that of today."""
         settings = pip_settings.settings()
         key = resolve_wheels.key(question, settings)
         if entry := self.store.get(key):
@@ -234,7 +234,7 @@ def _file(wheel: Wheel) -> File:
 
 
 def _sources(sources: Iterable[StepSource]) -> Iterator[File]:
-    """The archives among them that have a pin."""
+    """Yield the archives that have a pin."""
     for source in sources:
         if source.kind != "git" and source.digest:
             yield File(
@@ -245,7 +245,7 @@ def _sources(sources: Iterable[StepSource]) -> Iterator[File]:
 
 
 def _address(source: StepSource) -> str:
-    """Where it is, or its mirror. Raises `LookupFailedError`."""
+    """Return its address or its mirror's; raises `LookupFailedError`."""
     is_sdist = source.kind == "pip"
     found = upstream.sdist_of(source.url, source.version).address if is_sdist else source.url
     return mirrors.load().redirect(found, *mirrors.DOWNLOADS)
@@ -268,6 +268,6 @@ def _write_index(
 
 
 def _page(wheel: Wheel) -> str:
-    """As PEP 503 has it; pip compares the file with the digest."""
+    """Return the page of PEP 503; pip compares the file with the digest."""
     link = f"{quote(wheel.name)}#sha256={wheel.sha256}"
     return f'<!DOCTYPE html><html><body><a href="{link}">{escape(wheel.name)}</a></body></html>\n'

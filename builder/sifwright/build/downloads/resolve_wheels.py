@@ -60,7 +60,7 @@ class ResolvedLock:
 
 
 def question(plan: Plan, number: int, settings: Mapping[str, str]) -> ResolveRequest | None:
-    """What is to be asked for a step; None if it names no package, or nobody could answer."""
+    """Return the question for a step; None if it names no package, or uv could not answer."""
     step, python = plan.steps[number], plan.facts.get("python", "")
     wanted = tuple(_requirements(step))
     local = settings.get("no-index", "").lower() in _TRUE
@@ -110,7 +110,7 @@ def _requirements(step: Step) -> Iterator[str]:
 
 
 def _present(steps: tuple[Step, ...]) -> Iterator[str]:
-    """What earlier steps install, or compile: a layer provides torch under the package's name."""
+    """Return the packages of earlier steps: a layer provides torch under the package's name."""
     for step in steps:
         yield from (canonicalize_name(Requirement(one).name) for one in _requirements(step))
         yield from (canonicalize_name(name) for name in step.layer.provides)
@@ -151,7 +151,7 @@ def _environment(
 
 
 def _indexes(settings: Mapping[str, str], indexes: tuple[str, ...]) -> dict[str, str]:
-    """Of indexes that have the same file pip takes the last, uv the first, and its default last."""
+    """Reverse the indexes: if several have a file, pip takes the last, uv the first."""
     extra = settings.get("extra-index-url", "").split()
     first = settings.get("index-url", "") or (sdist.default_index() if indexes else "")
     others = [*reversed(extra), first, *indexes]
@@ -160,7 +160,7 @@ def _indexes(settings: Mapping[str, str], indexes: tuple[str, ...]) -> dict[str,
 
 
 def _run(command: list[str], env: Mapping[str, str], folder: Path, stop: Event) -> bool:
-    """Whether it ended well, before it was told to stop."""
+    """Return whether it ended well before the stop."""
     deadline = time.monotonic() + _SECONDS
     with processes.background(command, env=env, log=folder / "uv.log") as process:
         while process.poll() is None:

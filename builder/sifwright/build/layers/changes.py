@@ -113,7 +113,7 @@ class _ChangeWalk:
                 self.note_all(inside)
 
     def _names(self, path: bytes) -> list[bytes]:
-        """In the order of their bytes; their states at once would take 600 bytes each."""
+        """Return names in the order of their bytes, without their states (600 bytes each)."""
         with self._opened(path) as folder, os.scandir(folder) as entries:
             names = sorted(os.fsencode(entry.name) for entry in entries)
         if not self._exclude:
@@ -151,7 +151,7 @@ class _ChangeWalk:
             self._link(path)
 
     def _count(self, status: os.stat_result | Identity) -> None:
-        """The first time that a file is seen, all of its names are in the tree."""
+        """Count a file at its first name, when all of its names are in the tree."""
         if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
             self._left[status.st_ino] = self._left.get(status.st_ino, status.st_nlink) - 1
 
@@ -262,6 +262,6 @@ def _join(folder: bytes, name: bytes) -> bytes:
 
 
 def _has(names: Sequence[bytes], name: bytes) -> bool:
-    """Whether a name is one of these, which are sorted."""
+    """Return whether a name is one of these sorted ones."""
     place = bisect_left(names, name)
     return place < len(names) and names[place] == name

@@ -98,7 +98,7 @@ def _do(request: PackRequest) -> dict[str, object]:
 def _changes(
     request: PackRequest, lower: LowerTree, exclude: Sequence[bytes]
 ) -> AbstractContextManager[Collection[bytes]]:
-    """The current directory has them, if need be after it was filled; yields what was moved."""
+    """Fill the current directory with the changes if need be; yield what was moved."""
     if not request.live:
         return nullcontext(())
     return collected(Path(request.live), Path(request.state), lower, exclude)
@@ -131,7 +131,7 @@ def _pseudo_files(found: LayerSummary, near: Path) -> Iterator[list[str]]:
 
 
 def _pseudo_file(path: bytes) -> bytes:
-    """A character device 0:0 of root, of the year 1970."""
+    """Return the definition of a character device 0:0 of root, of the year 1970."""
     name = re.sub(rb"[^A-Za-z0-9/._\x80-\xff-]", lambda match: b"\\" + match[0], path)
     return name + b" C 0 0 0 0 0 0"
 

@@ -51,7 +51,7 @@ class LayerSummary:
             self._bytes += _taken(node)
 
     def _is_first(self, links: int) -> bool:
-        """Whether no other name of the file was counted."""
+        """Return whether no other name of the file was counted."""
         if links == 0:
             return True
         if links == len(self._names):
@@ -69,7 +69,7 @@ class LayerSummary:
         self._listing.write(listing)
 
     def answer(self) -> dict[str, object]:
-        """What pack.py is told of the layer."""
+        """Return the facts of the layer for pack.py."""
         return {
             "entries": self._entries,
             "bytes": self._bytes,
@@ -79,7 +79,7 @@ class LayerSummary:
         }
 
     def _is_doubtful(self, node: ListedPath) -> bool:
-        """Whether a driver may have got a path wrong.
+        """Return whether an overlay driver may have got a path wrong.
 
         Overlays copy up one name of a file with several, and what is written to it is not in the
         others; one that is renamed, alone or with its folder, becomes another file. fuse-overlayfs
@@ -92,7 +92,7 @@ class LayerSummary:
 
 
 def _taken(node: ListedPath) -> int:
-    """What a file of the current directory takes.
+    """Return the bytes that a file of the current directory takes.
 
     A large one may have holes, which take no room once it is unpacked either.
     """

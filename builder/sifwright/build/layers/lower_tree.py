@@ -42,7 +42,7 @@ class LowerTree:
         return None
 
     def names(self, folder: bytes) -> Iterator[bytes]:
-        """What is in a folder, sorted; nothing if the path is none."""
+        """Return the sorted names in a folder; none if the path is no folder."""
         found = [layer.inside(folder) for layer in self._having(folder)]
         last = None
         # Of names that are the same, that of the highest layer comes first.
@@ -52,7 +52,7 @@ class LowerTree:
             last = name
 
     def has_links(self, path: bytes) -> bool:
-        """Whether a file there, or one in a folder there, has several names."""
+        """Return whether a file at or below the path has several names."""
         paths = [path]
         while paths:
             node = self.get(one := paths.pop())
@@ -63,12 +63,12 @@ class LowerTree:
         return False
 
     def was_removed(self, path: bytes) -> bool:
-        """Whether one of the layers says that it is gone, and none that it is there again."""
+        """Return whether a layer removes the path and no layer above brings it back."""
         # What a layer has and the stack has not, another removed.
         return any(layer.row(path) for layer in self._all) and self.get(path) is None
 
     def _having(self, folder: bytes) -> tuple[_Layer, ...]:
-        """The layers that have something to say of what is in a folder, the highest first."""
+        """Return the layers that change the content of a folder, the highest first."""
         if len(self._known) > _FOLDERS:
             self._known = {b"": self._all}
         unknown = []
@@ -82,7 +82,7 @@ class LowerTree:
 
 
 def _having(folder: bytes, layers: Iterable[_Layer]) -> Iterator[_Layer]:
-    """Those that have a folder, of layers that have the one that it is in."""
+    """Yield the layers that contain a folder, of those that contain its parent."""
     for layer in layers:
         row = layer.row(folder)
         if row is not None and row[1] != "folder":
@@ -106,7 +106,7 @@ class _Layer:
         return found[1] if found and found[0] == wanted else None
 
     def inside(self, folder: bytes) -> Iterator[tuple[bytes, bool]]:
-        """The names in a folder, sorted, and whether they are there or said to be gone."""
+        """Yield the sorted names in a folder, and whether they exist or are removed."""
         prefix = key(folder + b"/") if folder else b""
         number = self._first(prefix)
         while (found := self._at(number)) and found[0].startswith(prefix):
@@ -120,14 +120,14 @@ class _Layer:
             number += 1
 
     def _first(self, wanted: bytes) -> int:
-        """The number of the first row with this key or a higher one."""
+        """Return the number of the first row with this key or a higher one."""
         if not self._starts:
             return 0
         block = max(bisect_right(self._starts, wanted) - 1, 0)
         return block * listing.BLOCK + bisect_left(self._block(block)[0], wanted)
 
     def _at(self, number: int) -> tuple[bytes, Row] | None:
-        """A row and its key; None behind the last."""
+        """Return a row and its key; None behind the last."""
         block, place = divmod(number, listing.BLOCK)
         if block >= len(self._starts):
             return None

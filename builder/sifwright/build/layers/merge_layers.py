@@ -60,7 +60,7 @@ def merge(layers: Sequence[Path], work: Path, how: PackOptions, state: Path | No
 
 
 def _unpacked(layer: Path) -> int:
-    """The bytes that the files of a squashfs take at most, by unsquashfs; 0 if it cannot say."""
+    """Return the bytes that files of a squashfs take at most, by unsquashfs; 0 if unknown."""
     command = ["unsquashfs", "-lln", str(layer)]
     listed = processes.capture(command, env=user_namespace.environment()).stdout
     # Mode, owners, size and time; of a device there are two numbers instead of a size.

@@ -104,7 +104,7 @@ class _UpperWalk:
     def _gone(
         self, folder: bytes, content: overlay_marks.UpperFolder, *, is_opaque: bool
     ) -> set[bytes]:
-        """The names that the layers below have and the image has not."""
+        """Return the names that the layers below have and the image lacks."""
         names = chain(content.gone, self._lower.names(folder) if is_opaque else ())
         there = frozenset(content.names) if content.gone or is_opaque else frozenset()
         paths = {name: _join(folder, name) for name in names if name not in there}
@@ -137,7 +137,7 @@ class _UpperWalk:
         self._found.add(node)
 
     def _close(self) -> None:
-        """The open folders have something in them."""
+        """Note that the open folders are not empty."""
         for node in self._open:
             self._found.add(node)
         self._open.clear()
@@ -167,7 +167,7 @@ class _UpperWalk:
         )
 
     def _group(self, status: os.stat_result) -> int:
-        """The same for names of one file; 0 if there can be but one here."""
+        """Return one number for all names of a file; 0 if there can be but one name."""
         if stat.S_ISDIR(status.st_mode) or status.st_nlink <= self._names:
             return 0
         key = status.st_dev << 64 | status.st_ino

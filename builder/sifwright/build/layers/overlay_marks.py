@@ -101,7 +101,7 @@ def content(folder: bytes) -> UpperFolder:
 
 
 def _hidden(entry: os.DirEntry[bytes], folder: bytes) -> bytes | None:
-    """The name that this entry says is gone, if it is a mark."""
+    """Return the name that this entry removes, if it is a whiteout."""
     name = entry.name
     if entry.is_file(follow_symlinks=False) and not name.startswith(_MARK):
         return None  # Its state need not be asked for.
@@ -131,7 +131,7 @@ def refuse_reserved(path: bytes) -> None:
 
 
 def attributes(path: int | bytes) -> list[str]:
-    """The names of the extended attributes of a path that are not the machine's own."""
+    """Return the names of a path's extended attributes, without the machine's own."""
     return [name for name in sorted(_names(path)) if name not in _OF_THE_MACHINE]
 
 
@@ -146,7 +146,7 @@ def _names(path: int | bytes) -> list[str]:
 
 
 def _is_opaque(path: bytes, name: str, value: bytes) -> bool:
-    """Whether the driver's note says that the folder hides the one below it."""
+    """Return whether an attribute of the driver makes the folder opaque."""
     note = name.rpartition(".")[2]
     if note not in _NOTES or (note == "opaque" and value != b"y"):
         raise BuildError.of(

@@ -69,7 +69,7 @@ class PackedLayer:
 
     @property
     def unpacked(self) -> int:
-        """The bytes that it takes as files."""
+        """Return the bytes that it takes as files."""
         return self.bytes + self.entries * BYTES_PER_FILE
 
 
@@ -118,7 +118,7 @@ def pack(
 
 
 def packed(into: Path, answer: Mapping[str, Any]) -> PackedLayer:
-    """What stands in the folder after packing."""
+    """Return the packed layer of a folder."""
     return PackedLayer(squashfs=into / SQUASHFS, listing=into / LISTING, **answer)
 
 

@@ -19,7 +19,7 @@ MINIMUM = Version("4.4")
 
 
 def version(program: str, path: str) -> Version | None:
-    """What a program on this search path says of itself; None if that cannot be read."""
+    """Return the version of a program on this search path; None if it is unknown."""
     found = shutil.which(program, path=path)
     return _ask(found) if found else None
 

@@ -34,7 +34,7 @@ class PreviousState:
         self._next = next(self._lines, b"")
 
     def had(self, path: bytes, line: bytes) -> bool:
-        """Whether the line of this path was the same."""
+        """Return whether the line of this path was the same."""
         while self._next != line:
             if not self._next or _key(self._next) >= listing.key(path):
                 return False
@@ -103,7 +103,7 @@ def lstat(path: bytes, root: int) -> os.stat_result | Identity:
 
 
 def line_of(path: bytes, status: os.stat_result | Identity) -> bytes:
-    """The line of a path in a state."""
+    """Return the line of a path in a state."""
     return _line(path, status.st_ino, status.st_ctime_ns)
 
 

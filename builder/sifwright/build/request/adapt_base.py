@@ -41,13 +41,13 @@ _UNPACKED = 3
 
 
 def preferred_python(facts: ImageFacts) -> Python | None:
-    """The first Python on the image's path that has torch, else the first."""
+    """Return the first Python on the image's path that has torch, else the first."""
     with_torch = (one for one in facts.pythons if one.torch)
     return next(with_torch, next(iter(facts.pythons), None))
 
 
 def table_row(facts: ImageFacts) -> dict[str, str]:
-    """The image's row in the table base-images; empty where it has nothing of the kind."""
+    """Return the image's row in the table base-images; empty cells for missing programs."""
     found = preferred_python(facts)
     torch = found.torch if found else None
     return {
@@ -66,13 +66,13 @@ def table_row(facts: ImageFacts) -> dict[str, str]:
 
 
 def origin(facts: ImageFacts, name: str) -> str:
-    """Where the row comes from, for `plan --explain`: the image as the plan names it."""
+    """Return the origin of the row for `plan --explain`: the image as the plan names it."""
     plain = name.partition("@")[0]
     return f"inspected {plain}@{facts.digest}" if facts.digest else f"inspected {name}"
 
 
 def disk_mb(facts: ImageFacts) -> int:
-    """What it takes unpacked, roughly."""
+    """Return its rough unpacked size."""
     return 1 + facts.bytes * _UNPACKED // 10**6
 
 

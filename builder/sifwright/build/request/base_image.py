@@ -51,13 +51,13 @@ class BaseImage:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What makes the engine ask a registry without TLS (its option --no-https)."""
+        """Return the variables for a registry without TLS (Apptainer's option --no-https)."""
         names = ("APPTAINER_NOHTTPS", "SINGULARITY_NOHTTPS")
         return dict.fromkeys(names, "true") if self.reference.http else {}
 
 
 def base_image_of(plan: Plan) -> BaseImage | None:
-    """The image that a plan's first step starts from, if it comes from a registry.
+    """Return the image of a registry that a plan starts from, if it does.
 
     The mirrors file says where it is found, and else the site, which may have one for Docker Hub.
     """
@@ -70,7 +70,7 @@ def base_image_of(plan: Plan) -> BaseImage | None:
 
 
 def redirected_reference(site: Site, name: str) -> Reference:
-    """Where an image of a registry is found: as the mirrors file says, else the site."""
+    """Return the address of an image, redirected by the mirrors file, else by the site."""
     plain = str(registry.parse(name))
     found = mirrors.redirect(mirrors.load().of("oci"), plain)
     if found == plain and site.registry_mirror:
@@ -80,7 +80,7 @@ def redirected_reference(site: Site, name: str) -> Reference:
 
 
 def local_name(plan: Plan) -> str:
-    """What of this machine a plan starts from; empty if it starts from something else.
+    """Return the base image of this machine; empty if the plan starts from another kind.
 
     A SIF by its path, anything else with its kind before it: see `image_name`.
     """
@@ -92,7 +92,7 @@ def local_name(plan: Plan) -> str:
 
 
 def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
-    """Which one it is: `digest_of_local`; empty if a plan starts from something else.
+    """Return the digest of the base image of this machine; empty for another kind.
 
     `from_disk`: of its bytes as they are now, whatever is remembered.
     """
@@ -100,7 +100,7 @@ def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
 
 
 def local_file(name: str) -> Path | None:
-    """The file of that name that says which image it is, if it is there.
+    """Return the file that identifies a base image of this machine, if it exists.
 
     `name` is the path of a SIF, else it has the kind before it: see `imagename`.
     """
@@ -112,7 +112,7 @@ def local_file(name: str) -> Path | None:
 
 
 def digest_of_local(name: str, *, from_disk: bool = False) -> str:
-    """Its sha256, or the id that Docker Engine gives it; empty if there is no such thing.
+    """Return its sha256, or its id in Docker Engine; empty if it does not exist.
 
     `from_disk`: of its bytes as they are now, whatever is remembered.
     """
@@ -160,14 +160,14 @@ def _overlays(found: SifImage) -> int:
 
 
 def engine_address() -> str:
-    """Where the engine answers; empty if there is none."""
+    """Return the address of the engine; empty if there is none."""
     from sifwright.host.engines.docker import find_engine  # noqa: PLC0415  # most images start from none
 
     return next(iter(find_engine.addresses()), "")
 
 
 def engine_image_id(name: str) -> str:
-    """The id (sha256:…) of an image; empty if there is none, or no engine that could be asked.
+    """Return the id (sha256:…) of an image; empty if the engine has none, or does not answer.
 
     Whoever goes on from it asks again, and says why there is none.
     """

@@ -47,7 +47,7 @@ class BuildRequest:
 
     @property
     def is_current(self) -> bool:
-        """Whether such an image is in the folder."""
+        """Return whether such an image is in the folder."""
         return self.output.is_current(self.expected)
 
 

@@ -50,7 +50,7 @@ class SourceDigest:
 
 
 def read(folder: Path) -> dict[str, str]:
-    """What builds into this folder recorded; nothing if there was none.
+    """Return the record of builds into this folder; nothing if there was none.
 
     Raises `BuildError` if the record is there and cannot be read: it would not be enforced.
     """
@@ -68,12 +68,12 @@ def read(folder: Path) -> dict[str, str]:
 
 
 def lines(record: dict[str, str]) -> str:
-    """As render/templates/bin/fetch-source reads it."""
+    """Return the record as render/templates/bin/fetch-source reads it."""
     return "".join(f"{key} {value}\n" for key, value in record.items())
 
 
 def text(record: dict[str, str], used: Iterable[SourceDigest]) -> str:
-    """The record with what was used now, one line for each so that one can be taken out."""
+    """Return the record with new sources, one a line so that one can be taken out."""
     return json.dumps(dict(sorted({**record, **dict(_pairs(used))}.items())), indent=1) + "\n"
 
 

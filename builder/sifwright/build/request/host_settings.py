@@ -48,7 +48,7 @@ class Settings:
 
 
 def values(plan: Plan) -> dict[str, str]:
-    """What a definition file needs to know of this machine.
+    """Return the values of this machine that a definition file needs.
 
     That is where Debian's archives are, and lines of the header that lead to a mirror, by their
     keyword.
@@ -74,7 +74,7 @@ def _beside(mirror: str) -> str:
 
 
 def _archive(apt: Sequence[MirrorRule], name: str) -> str:
-    """Where this machine finds an archive of Debian, by the mirrors file or by apt, or nothing."""
+    """Return this machine's address of an archive of Debian, by the mirrors file or by apt."""
     target = mirrors.redirect(apt, name)
     return target if target != name else mirrors.redirect(apt, apt_mirror.mirror(name))
 
@@ -133,7 +133,7 @@ def _exports(pip: Mapping[str, str], proxies: Mapping[str, str]) -> Iterator[str
 
 
 def _bound_rules(binds: Binds) -> Iterator[MirrorRule]:
-    """The mirrors file's rules as the build sees them, in the image."""
+    """Yield the mirrors file's rules with the paths that they have in the image."""
     for rule in mirrors.load().rules:
         place = mirrors.local_path(rule.target)
         if place is None:
@@ -163,7 +163,7 @@ def _mirror_lines(rules: Iterable[MirrorRule], logins: Logins) -> Iterator[str]:
 
 
 def _without_logins(key: str, value: str, logins: Logins) -> str:
-    """A setting of pip; pip names its indexes on the command line of the builds it starts."""
+    """Return a setting of pip without logins: pip passes its indexes on command lines."""
     if key not in pip_settings.PIP_PLACES:
         return value
     return " ".join(logins.without(word) for word in value.split())
@@ -183,7 +183,7 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _apt_settings() -> str:
-    """How apt reaches its mirrors (proxies, retries); not which ones, nor this machine's keys."""
+    """Return apt's proxies and retries, without its mirrors and this machine's keys."""
     if shutil.which("apt-config") is None:
         return ""
     lines = processes.capture(["apt-config", "dump"]).stdout.splitlines()

@@ -54,7 +54,7 @@ class ImageFolder:
 
     @property
     def link(self) -> Path:
-        """The stable name; it points to the SIF of the plan that was built last."""
+        """Return the stable name, a link to the SIF that was built last."""
         return self.folder / _IMAGE
 
     def is_current(self, expected: Mapping[str, object]) -> bool:

@@ -73,7 +73,7 @@ class Inputs:
 
     @property
     def header(self) -> Mapping[str, str]:
-        """What is checked is what is built: by its digest a base image cannot change in between."""
+        """Return the base image by its digest: so it cannot change after the check."""
         if image_name.split(self.local)[0] == image_name.DAEMON:
             return {"From": base_image.digest_of_local(self.local)}
         return {"From": str(self.base.reference.at(self.digest))} if self.base else {}
@@ -98,7 +98,7 @@ def _no_answer(base: BaseImage, error: registry.RegistryError) -> MachineError:
 
 
 def _cached_digest(plan: Plan) -> str:
-    """The base image of the first step's result that was used last; empty if there is none."""
+    """Return the base image of the first step's last used result; empty if there is none."""
     entries = Store(root=cache_folder.root()).entries()
     same = (one.manifest for one in entries if one.manifest.get("step") == plan.steps[0].id)
     return next((str(manifest["inputs"]["base image"]) for manifest in same), "")

@@ -26,7 +26,7 @@ __all__ = ["inspect_base"]
 def inspect_base(
     catalog: Catalog, names: tuple[str, str], settings: Sequence[str], out: Path, progress: Progress
 ) -> Catalog:
-    """The definitions with what is in the image that this image of ours starts from.
+    """Return the definitions with the facts of the base image.
 
     `names` are those of the site and of the image, `out` is the folder of all images. The same
     definitions where nothing is to be looked at. Raises `PlanError` for an image that no plan can
@@ -82,7 +82,7 @@ def _source(base: BaseRequest, site: Site, folder: Path) -> str:
 
 
 def _digest(reference: Reference) -> str:
-    """What is looked at is what is remembered; empty without an answer, which looking tells."""
+    """Return the digest of the reference, or '' if the registry does not answer."""
     try:
         return registry.digest(reference)
     except registry.RegistryError:

@@ -89,7 +89,7 @@ class OutputParser:
         self._status = self._command = ""
 
     def problem(self, what: str) -> Problem:
-        """What failed, where, and the last lines the engine printed."""
+        """Return what failed and where, with the last lines of the engine."""
         lines = "\n".join(f"    | {line}" for line in self.tail)
         where = self.place or f"step '{self.timer.step}'"
         fix = f"{self._take_refused()} {self.fix}".lstrip()

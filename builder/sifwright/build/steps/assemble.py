@@ -64,7 +64,7 @@ def compose(
     modes: Mapping[str, int],
     work: Path,
 ) -> str:
-    """The same from partitions with the files of all steps, and the metadata's files.
+    """Write image.sif from partitions of all steps and files of metadata; see `assemble`.
 
     `modes` are those of the folders that the metadata lies in.
     """
@@ -100,14 +100,14 @@ def _partition(name: str, entry: CacheEntry, *, is_checked: bool) -> Partition:
 
 
 def _modes(results: Sequence[CacheEntry]) -> dict[str, int]:
-    """What the steps have made of the modes of folders that the last layer has as well."""
+    """Return the modes that steps gave to folders of the last layer."""
     return {name: mode for one in results for name, mode in one.manifest["folders"].items()}
 
 
 def _last(
     kept: Sequence[LayerFile], modes: Mapping[str, int], path: Path, compression: str
 ) -> Partition:
-    """The layer of what the image says of itself."""
+    """Return the layer of the image's metadata."""
     data = squashfs_of(kept, modes, _MTIME, compression)
     with name_folder_in_errors(path.parent, TEMPORARY_FIX):
         path.write_bytes(data)
@@ -126,7 +126,7 @@ def _flat(layers: Sequence[Partition], folder: Path, how: PackOptions) -> Partit
 
 
 def _unpacked(layers: Sequence[Path], folder: Path, how: PackOptions) -> Partition:
-    """The slow way, for what cannot be joined: directories too deep in each other, for one."""
+    """Unpack and repack layers that cannot be joined, such as very deep directories."""
     folder.mkdir()
     packed = flatten(layers, folder, how, work=folder)
     return Partition(

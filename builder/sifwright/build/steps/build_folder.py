@@ -85,7 +85,7 @@ def settings(build: Path, machine: Path) -> None:
 
 
 def read(root: Path) -> dict[str, str]:
-    """What the step left for later ones: name -> text; the build's folder is in `root`."""
+    """Return the step's files for later steps: name -> text; the build's folder is in `root`."""
     return _read_texts(root, f"{build_files.BUILD}/{_KEPT}")
 
 
@@ -107,13 +107,13 @@ def moved(
 
 
 def modes(tree: Path) -> dict[str, int]:
-    """The modes of those folders that a step's changes hold, of the ones that metadata lies in."""
+    """Return the modes of the metadata's folders among a step's changes."""
     found = {name: _read_mode(tree, name) for name in _METADATA_FOLDERS}
     return {name: mode for name, mode in found.items() if mode is not None}
 
 
 def base_metadata(tree: Path) -> BaseMetadata:
-    """What the engine wrote into the tree of the first step."""
+    """Return the metadata that the engine wrote into the tree of the first step."""
     return BaseMetadata(
         labels=json.loads(_read_text(tree, LABELS) or "{}"),
         environment=_read_text(tree, ENVIRONMENT) or "",
@@ -140,7 +140,7 @@ def _make_folder(path: Path) -> None:
 # No link is followed: it would lead to a file of this machine, whose text would get into the cache,
 # to later steps and into the image. Paths are those in the image.
 def _read_text(root: Path, path: str) -> str | None:
-    """The text of a file; None if it is not there. Raises `BuildError` if it is no plain file."""
+    """Return the text of a file; None if it is missing. Raises `BuildError` for other kinds."""
     parent, name = os.path.split(path)
     with _translate_errors(path):
         try:
@@ -151,7 +151,7 @@ def _read_text(root: Path, path: str) -> str | None:
 
 
 def _read_texts(root: Path, path: str) -> dict[str, str]:
-    """Those of the plain files in a folder, by name; nothing of what else is there.
+    """Return the texts of the plain files in a folder, by name.
 
     Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
     """
@@ -167,7 +167,7 @@ def _read_texts(root: Path, path: str) -> dict[str, str]:
 
 
 def _read_mode(root: Path, path: str) -> int | None:
-    """The mode of a folder; None if there is none at this path."""
+    """Return the mode of a folder; None if there is none at this path."""
     with _translate_errors(path):
         try:
             with _folder(root, path) as folder:
@@ -240,7 +240,7 @@ def make_step_tmp(work: Path, tree: Path | None = None) -> list[str]:
 
 
 def _is_folder(tree: Path, place: str) -> bool:
-    """Whether the image has a folder there; links lead where they lead in the image."""
+    """Return whether the image has a folder there; links are followed inside the image."""
 
     def link(path: str) -> str | None:
         here = tree / path

@@ -24,12 +24,12 @@ OPTION = "option "
 
 
 def used(entry: CacheEntry) -> list[SourceDigest]:
-    """The sources that a result was made from."""
+    """Return the sources that a result was made from."""
     return [SourceDigest(**one) for one in entry.manifest["used"]]
 
 
 def unpacked(entry: CacheEntry) -> int:
-    """The bytes that a result takes as files."""
+    """Return the bytes that a result takes as files."""
     made = entry.manifest["unpacked"]
     return int(made["bytes"] + made["entries"] * BYTES_PER_FILE)
 
@@ -47,7 +47,7 @@ class CachedSteps:
     record: Mapping[str, str]
 
     def key(self, step: Step, below: Sequence[CacheEntry]) -> str:
-        """The key of a step's result, on the results of the steps before it."""
+        """Return the key of a step's result, on the results of the steps before it."""
         digest = below[-1].digest(SQUASHFS) if below else ""
         plain = step_key(step, self.surroundings, digest)
         found = self.store.peek(plain)
@@ -55,7 +55,7 @@ class CachedSteps:
         return step_key(step, {**self.surroundings, **held}, digest) if held else plain
 
     def leading(self, plan: Plan) -> list[CacheEntry]:
-        """The results of the first steps that look whole, up to one that is not there."""
+        """Return the results of the first steps that look whole, up to a cache miss."""
         found: list[CacheEntry] = []
         for step in plan.steps:
             entry = self.store.peek(self.key(step, found))
@@ -65,14 +65,14 @@ class CachedSteps:
         return found
 
     def _held(self, entry: CacheEntry) -> dict[str, str]:
-        """What its sources would have to be, if they are something else."""
+        """Return the digests that its sources would need, if some differ."""
         sources = used(entry)
         expected = {one.key: self.record.get(one.key, one.digest) for one in sources}
         return expected if any(expected[one.key] != one.digest for one in sources) else {}
 
 
 def step_key(step: Step, surroundings: Mapping[str, str], below: str) -> str:
-    """The key of a step's result.
+    """Return the key of a step's result.
 
     A step id covers the step and the decisions of those before it; `below` is the digest of what
     the step before made, so that results of different builds are never mixed. `surroundings` is
@@ -84,7 +84,7 @@ def step_key(step: Step, surroundings: Mapping[str, str], below: str) -> str:
 
 
 def step_inputs(step: Step, surroundings: Mapping[str, str]) -> dict[str, str]:
-    """What a step depends on, beside the steps before it: name -> value, or digest of a file."""
+    """Return a step's inputs beside earlier steps: name -> value, or digest of a file."""
     return {**surroundings, "sifwright's programs": _programs(), **dict(_own(step))}
 
 

@@ -89,11 +89,11 @@ class Sandbox:
         return StepRun(changes=tree, tree=tree, kept=build_folder.read(work))
 
     def holds(self, below: Sequence[CacheEntry]) -> bool:
-        """Whether the tree is what these results come to."""
+        """Return whether the tree holds these results."""
         return bool(below) and self._holds == _identity(below[-1])
 
     def keep(self, entry: CacheEntry) -> None:
-        """The tree that the last step ran in is that of this result, for the next one to go on."""
+        """Keep the tree of the last step for the next one: it is that of this result."""
         self._holds = _identity(entry)
 
     def discard(self) -> None:
@@ -103,11 +103,11 @@ class Sandbox:
 
     @property
     def is_clearing(self) -> bool:
-        """Whether a tree is still being removed."""
+        """Return whether a tree is still being removed."""
         return self._removal is not None and not self._removal.done()
 
     def shell(self, below: Sequence[CacheEntry], work: Path) -> list[str]:
-        """The command that opens a shell where the step after these would begin."""
+        """Return the command that opens a shell where the step after these would begin."""
         self._build_folder(len(below), below[-1], work)
         if self.holds(below):
             around = user_namespace.around(self.owners, self._tree)
@@ -120,7 +120,7 @@ class Sandbox:
 
     @property
     def owners(self) -> Path:
-        """The file of the owners in the tree, with one id."""
+        """Return the file of the owners in the tree, with one id."""
         return self.temporary / "owners"
 
     @property
@@ -188,13 +188,13 @@ class Sandbox:
             raise BuildError.of(what, fix=f"Whole log: {self.log}")
 
     def _inside(self, number: int, work: Path, script: str) -> list[str]:
-        """The command that runs a script of the build's own folder in the tree."""
+        """Return the command that runs a script of the build's own folder in the tree."""
         inside = f"{build_files.BUILD}/{script}"
         binds = [*build_folder.make_step_tmp(work, self._tree), *self._binds(number, work)]
         return self.engine.inside_command(self._tree, inside, binds=binds)
 
     def _overlaid(self, below: Sequence[CacheEntry], work: Path, script: str) -> list[str]:
-        """The command that runs a script of the build's own folder on these results."""
+        """Return the command that runs a script of the build's own folder on these results."""
         overlay = work / "overlay"
         overlay.mkdir()
         layers = [entry.file(SQUASHFS) for entry in below]
@@ -213,7 +213,7 @@ class Sandbox:
         return [f"{build}:{build_files.BUILD}", *self.settings.binds, *fetched]
 
     def _fetched(self, number: int, build: Path) -> list[str]:
-        """What was downloaded for the step, where its pip and fetch-source look for it."""
+        """Return the bind of the step's downloads, where its pip and fetch-source look."""
         folder = self.downloads.folder(number) if self.downloads else None
         if folder is None:
             return []
@@ -221,7 +221,7 @@ class Sandbox:
         return [f"{folder}:{build_files.BUILD}/fetched:ro"]
 
     def _kept(self, below: CacheEntry) -> dict[str, str]:
-        """What earlier layers left, with this machine's mirrors in place of those they used."""
+        """Return files of earlier layers, with this machine's mirrors in place of theirs."""
         return build_folder.moved(below.manifest["kept"], below.manifest["mirrors"], self.mirrors)
 
     def _run(self, command: list[str], work: Path) -> None:
@@ -237,7 +237,7 @@ class Sandbox:
 
 
 def _build(root: Path) -> Path:
-    """The build's own folder, as it is called in the image."""
+    """Return the build's own folder in a tree."""
     return root / build_files.BUILD.lstrip("/")
 
 

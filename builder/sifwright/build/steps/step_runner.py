@@ -105,7 +105,7 @@ class StepRunner:
             return entry
 
     def _refuse_another_base(self, number: int) -> None:
-        """The keys of all steps say which it was when the build began.
+        """Raise `BuildError` if the base image has changed since the build began.
 
         Where the first step has just been made of it, its bytes are read: a disk that loses some
         changes nothing that would show otherwise.
@@ -138,7 +138,7 @@ class StepRunner:
         return ran, packed
 
     def shell(self, below: Sequence[CacheEntry], work: Path) -> list[str]:
-        """The command that opens a shell in what the step after these would run in."""
+        """Return the command that opens a shell in the state before the next step."""
         self._avoid_overlay(below)
         return self.sandbox.shell(below, work)
 
@@ -184,7 +184,7 @@ class StepRunner:
         return bool(bad)
 
     def is_checked(self, entry: CacheEntry) -> bool:
-        """Whether every byte of it was compared a moment ago, and not before a step of hours."""
+        """Return whether every byte was compared a moment ago, not before a step of hours."""
         return time.monotonic() - self._checked.get(entry.key, -_MOMENT) < _MOMENT
 
     def check(self, results: Sequence[CacheEntry]) -> None:

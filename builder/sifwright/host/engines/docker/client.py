@@ -55,7 +55,7 @@ class Docker:
         return f"{self.product} {self.version}"
 
     def root(self) -> str:
-        """Where it keeps images, if it says so."""
+        """Return the folder of its images, if it says so."""
         try:
             return str(self.api.info().get("DockerRootDir", ""))
         except (errors.DockerException, *LOST):
@@ -79,23 +79,23 @@ class Docker:
 
     @property
     def unpacks_zstd(self) -> bool:
-        """Whether it takes layers packed so; Docker Engine 20.10 does not (tried), 23 does."""
+        """Return whether it unpacks zstd; Docker Engine 20.10 does not (tried), 23 does."""
         first = self.version.partition(".")[0]
         return self.is_podman or not first.isdigit() or int(first) >= _ZSTD
 
     def identity(self, name: str) -> str:
-        """The id of an image; empty if there is none of that name."""
+        """Return the id of an image; empty if there is none of that name."""
         try:
             return str(self._image(name)["Id"])
         except errors.ImageNotFound:
             return ""
 
     def details(self, name: str) -> dict[str, Any]:
-        """All that the engine says of an image."""
+        """Return all that the engine says of an image."""
         return self._image(name)
 
     def has_history(self, name: str) -> bool:
-        """Whether it says what made an image; podman 4.3 fails where there is nothing to say."""
+        """Return whether an image has a history; podman 4.3 fails for one without."""
         with translate_errors(self):
             try:
                 return bool(self.api.history(name))  # type: ignore[no-untyped-call]
@@ -103,7 +103,7 @@ class Docker:
                 return False
 
     def environment(self, name: str) -> dict[str, str]:
-        """What an image sets."""
+        """Return the environment of an image."""
         lines = self._image(name)["Config"].get("Env") or []
         return dict(line.partition("=")[::2] for line in lines)
 
@@ -152,7 +152,7 @@ class Docker:
             return
 
     def save(self, image: str) -> Iterator[bytes]:
-        """The image as a docker-archive."""
+        """Yield the image as a docker-archive."""
         with translate_errors(self):
             yield from self.api.get_image(image)
 
@@ -193,7 +193,7 @@ class Docker:
             return str(made["Id"])
 
     def _host(self, wanted: Container) -> dict[str, Any]:
-        """What a container gets of the machine; an image made of it has none of that."""
+        """Return the machine's part of a container, which no image of it has."""
         mounts = [
             types.Mount(target, source, type="bind", read_only=read_only)
             for source, target, read_only in wanted.mounts
@@ -215,7 +215,7 @@ class Docker:
             self.api.put_archive(container, "/", archive)
 
     def get(self, container: str, path: str) -> Iterator[bytes]:
-        """A folder of the container as a tar archive."""
+        """Yield a folder of the container as a tar archive."""
         with translate_errors(self):
             chunks, _ = self.api.get_archive(container, path)
             yield from chunks
@@ -256,7 +256,7 @@ class Docker:
                 return
 
     def containers(self, prefix: str) -> list[str]:
-        """The names of all containers that begin so."""
+        """Return the names of all containers with this prefix."""
         with translate_errors(self):
             found = self.api.containers(all=True, filters={"name": prefix})
         names = (name.lstrip("/") for one in found for name in one["Names"])

@@ -26,7 +26,7 @@ _LOGIN = re.compile(r"^(?!unix:)([a-z+]+://)?.*@", re.DOTALL | re.IGNORECASE)
 
 
 def named() -> str:
-    """As the command `docker` decides: DOCKER_HOST, then the context in use; empty without both.
+    """Return DOCKER_HOST, else the address of the context in use; empty without both.
 
     Raises `MachineError` for what is no address.
     """
@@ -41,7 +41,7 @@ def named() -> str:
 
 
 def shown(address: str) -> str:
-    """An engine's address as a message may have it."""
+    """Return an engine's address without its login."""
     return _LOGIN.sub(r"\1", address, count=1)
 
 
@@ -62,7 +62,7 @@ def _no_address(text: str) -> str:
 
 
 def _of_context() -> str:
-    """Where the engine of the context in use is; empty for the one that is called default."""
+    """Return the address of the context in use; empty for the context default."""
     # As the SDK looks for the file; where there is no home, it looks where it is.
     folder = Path(os.environ.get("DOCKER_CONFIG") or Path(config.home_dir(), ".docker"))
     origin = "DOCKER_CONTEXT"
@@ -85,7 +85,7 @@ def _current(file: Path) -> str:
 
 
 def _address(file: Path, context: str) -> str:
-    """Of a context's file; without one in it, Docker and we look for an engine ourselves."""
+    """Return the address in a context's file; empty if it has none, as for Docker."""
     try:
         host = _host(json.loads(file.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:

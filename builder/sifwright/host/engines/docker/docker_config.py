@@ -72,7 +72,7 @@ def _check(found: object) -> None:
 
 @contextmanager
 def _said(what: str) -> Iterator[None]:
-    """The words of the libraries name no place, or hold a password."""
+    """Replace the messages of libraries, which may hold a password."""
     try:
         yield
     except (TypeError, ValueError):
@@ -80,7 +80,7 @@ def _said(what: str) -> Iterator[None]:
 
 
 def typed(name: str, value: Any, kinds: tuple[type, ...]) -> Any:  # noqa: ANN401  # it is JSON
-    """The value. Raises `ValueError` if it is of another kind; the value may be a password."""
+    """Return the value; raises `ValueError` without it for another kind: it may be a password."""
     if not isinstance(value, kinds):
         kind = _NAMES.get(type(value), "a number")
         raise ValueError(f"{name} is {kind}, and not {_NAMES[kinds[0]]}")  # noqa: TRY004

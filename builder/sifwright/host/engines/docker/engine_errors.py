@@ -54,7 +54,7 @@ def one_line(error: Exception) -> str:
 
 
 def is_full(why: str) -> bool:
-    """Whether the engine has no room for more."""
+    """Return whether the engine has no space left."""
     return any(words in why.lower() for words in _NO_ROOM)
 
 

@@ -45,7 +45,7 @@ _PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 def find() -> Docker:
-    """The engine that the environment or Docker's settings name, else the first that answers.
+    """Return the engine that the environment or Docker's settings name, else the first to answer.
 
     Raises `MachineError` if there is none that can be used.
     """
@@ -62,7 +62,7 @@ def find() -> Docker:
 
 
 def addresses() -> list[str]:
-    """Where an engine may be: the one that is named, else the usual sockets that are there.
+    """Return the address that is named, else the usual sockets that exist.
 
     Raises `MachineError` for settings that cannot be used.
     """
@@ -82,7 +82,7 @@ def _places() -> list[str]:
 
 
 def _asked(address: str) -> Docker:
-    """The engine behind an address; raises `MachineError` if it cannot be used."""
+    """Return the engine behind an address; raises `MachineError` if it cannot be used."""
     _require_local(address)
     try:
         require_listener(address)
@@ -118,7 +118,7 @@ def require_listener(address: str) -> None:
 
 
 def _require_local(address: str) -> None:
-    """An engine elsewhere has none of the folders of this machine that steps are given."""
+    """Raise `MachineError` for an engine elsewhere, which lacks this machine's folders."""
     if urlsplit(address).scheme == "unix":
         return
     raise MachineError.of(
@@ -147,7 +147,7 @@ def _no_answer(address: str, error: Exception) -> MachineError:
 
 
 def no_permission(address: str, error: Exception) -> MachineError | None:
-    """What to do where an error says that this user may not use the socket; else None."""
+    """Return advice if this user may not use the socket; else None."""
     if _number(error) not in {errno.EACCES, errno.EPERM}:
         return None
     place = Path(urlsplit(address).path)
@@ -156,7 +156,7 @@ def no_permission(address: str, error: Exception) -> MachineError | None:
 
 
 def _number(error: BaseException | None) -> int:
-    """The system's error below those of the SDK and of what it uses."""
+    """Return the number of the system's error below those of the SDK."""
     while error is not None:
         for one in (error, *error.args):
             if isinstance(one, OSError) and one.errno:

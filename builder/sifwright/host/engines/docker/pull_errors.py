@@ -74,7 +74,7 @@ _FIXES = (
 
 
 def advice_for(why: str, name: str, processor: str) -> str:
-    """By what the engine, which is for `processor`, said of the image that was to be pulled."""
+    """Return advice for the engine's message on a pull; `processor` is the engine's."""
     text = why.lower()
     found = next(advice_for for words, advice_for in _FIXES if re.search(words, text))
     return found.format(login=registry.login_fix(registry.parse(name)), processor=processor)
