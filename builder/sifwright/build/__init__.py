@@ -1,4 +1,4 @@
-"""From a plan to a tested image in the folder build/SITE/IMAGE.
+"""Build a plan: a tested image in the folder build/SITE/IMAGE.
 
 `request` prepares a build, `checks` looks at the machine, `steps` runs the steps and assembles the
 SIF, `layers` finds and packs what a step changed, `cache` keeps results, `downloads` fetches

@@ -36,21 +36,21 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
     room for what is to be written.
     """
     before = file_digests.identity(source.stat()) if source.exists() else ""
-    found, parts = sif_file.read(source), sif_file.partitions(source)
-    _refuse_other_overlays(found)
+    image, parts = sif_file.read(source), sif_file.partitions(source)
+    _refuse_other_overlays(image)
     if len(parts) == 1 and compression in {"", *_compression(source, parts[0])}:
         raise UsageError.of("is flat already", where=str(source), fix="Copy it as it is.")
     if target.exists():
         raise _is_there(target)
     # Beside the target, so that putting it in place is a rename.
-    with workspace(host_checks.temporary_root()) as work, workspace(target.parent) as made:
-        partition = _partition(source, parts, compression, made, work)
-        write_sif.write(made / target.name, _contents(found, partition))
+    with workspace(host_checks.temporary_root()) as work, workspace(target.parent) as staging:
+        partition = _partition(source, parts, compression, staging, work)
+        write_sif.write(staging / target.name, _contents(image, partition))
         if file_digests.identity(source.stat()) != before:
-            what = "was changed while it was read"
-            raise UsageError.of(what, where=str(source), fix="Flatten it again.")
+            message = "was changed while it was read"
+            raise UsageError.of(message, where=str(source), fix="Flatten it again.")
         try:
-            files.publish_new(made / target.name, target)
+            files.publish_new(staging / target.name, target)
         except FileExistsError:
             # Somebody was first in the minutes that this took.
             raise _is_there(target) from None
@@ -62,21 +62,21 @@ def _is_there(target: Path) -> UsageError:
 
 
 def _partition(
-    source: Path, parts: Sequence[Descriptor], compression: str, made: Path, work: Path
+    source: Path, parts: Sequence[Descriptor], compression: str, staging: Path, work: Path
 ) -> Partition | Composed:
-    """Return the partition that the parts come to; check that `made` has space for it."""
+    """Return the partition that the parts come to; check that `staging` has space for it."""
     partition = _joined(source, parts, compression)
     if partition is None:
         # How many bytes it will be, nobody knows yet.
-        _require_room(made, sum(one.size for one in parts))
+        _require_room(staging, sum(part.size for part in parts))
         partition = _repacked(source, parts, compression, work)
-    _require_room(made, partition.size)
+    _require_room(staging, partition.size)
     return partition
 
 
-def _require_room(made: Path, size: int) -> None:
+def _require_room(staging: Path, size: int) -> None:
     disk_space.require_free_space(
-        made.parent, size, "for the flat SIF", "Free some, or choose another folder."
+        staging.parent, size, "for the flat SIF", "Free some, or choose another folder."
     )
 
 
@@ -92,7 +92,7 @@ def _joined(
     source: Path, parts: Sequence[Descriptor], compression: str
 ) -> Partition | Composed | None:
     """Join the compressed blocks unchanged, if that is possible."""
-    ranges = [Range(path=source, offset=one.offset, size=one.size) for one in parts]
+    ranges = [Range(path=source, offset=part.offset, size=part.size) for part in parts]
     try:
         if compression in {"", join_layers.compression(ranges[0])}:
             return Composed(pieces=join_layers.join(ranges), name="rootfs", is_system=True)
@@ -103,7 +103,9 @@ def _joined(
 
 
 def _repacked(source: Path, parts: Sequence[Descriptor], compression: str, work: Path) -> Partition:
-    disk_space.require_free_space(work, sum(one.size for one in parts), "for the layers of the SIF")
+    disk_space.require_free_space(
+        work, sum(part.size for part in parts), "for the layers of the SIF"
+    )
     layers = [work / f"{number}.sqfs" for number in range(len(parts))]
     for part, path in zip(parts, layers, strict=True):
         sif_file.extract(source, part, path)
@@ -113,36 +115,36 @@ def _repacked(source: Path, parts: Sequence[Descriptor], compression: str, work:
     return Partition(path=packed.squashfs, name="rootfs", is_system=True, sha256=digest)
 
 
-def _contents(found: SifImage, partition: Partition | Composed) -> Contents[Partition | Composed]:
+def _contents(image: SifImage, partition: Partition | Composed) -> Contents[Partition | Composed]:
     return Contents(
         partitions=[partition],
-        definition=_data(found, DataType.DEFINITION) or b"",
-        metadata=_data(found, DataType.GENERIC_JSON),
-        arch=_arch(found),
+        definition=_data(image, DataType.DEFINITION) or b"",
+        metadata=_data(image, DataType.GENERIC_JSON),
+        arch=_arch(image),
     )
 
 
-def _arch(found: SifImage) -> str:
+def _arch(image: SifImage) -> str:
     names = {code: name for name, code in ARCHITECTURES.items()}
-    if found.header.arch not in names:
-        what = f"is for a processor that is not known here ({found.header.arch!r})"
+    if image.header.arch not in names:
+        message = f"is for a processor that is not known here ({image.header.arch!r})"
         fix = f"Known: {', '.join(ARCHITECTURES)}. If it is for one of these, it is damaged."
-        raise UsageError.of(what, where=str(found.path), fix=fix)
-    return names[found.header.arch]
+        raise UsageError.of(message, where=str(image.path), fix=fix)
+    return names[image.header.arch]
 
 
-def _refuse_other_overlays(found: SifImage) -> None:
+def _refuse_other_overlays(image: SifImage) -> None:
     """Raise `UsageError` for writable overlays (`apptainer overlay create`): they would be lost."""
-    for one in found.descriptors:
-        if one.is_overlay and not one.is_squashfs:
+    for descriptor in image.descriptors:
+        if descriptor.is_overlay and not descriptor.is_squashfs:
             raise UsageError.of(
-                f"object {one.id} is an overlay that is no squashfs",
-                where=str(found.path),
-                fix=f"Flatten a copy without it: apptainer sif del {one.id} COPY",
+                f"object {descriptor.id} is an overlay that is no squashfs",
+                where=str(image.path),
+                fix=f"Flatten a copy without it: apptainer sif del {descriptor.id} COPY",
             )
 
 
-def _data(found: SifImage, kind: DataType) -> bytes | None:
-    objects = (one for one in found.descriptors if one.data_type == kind)
+def _data(image: SifImage, kind: DataType) -> bytes | None:
+    objects = (descriptor for descriptor in image.descriptors if descriptor.data_type == kind)
     first = next(objects, None)
-    return sif_file.data(found.path, first) if first else None
+    return sif_file.data(image.path, first) if first else None

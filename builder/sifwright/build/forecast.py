@@ -83,37 +83,37 @@ class StepForecast:
 
 def forecast(plan: Plan, cached: CachedSteps) -> Iterator[StepForecast]:
     """Look every step up in the cache; nothing is changed there."""
-    found = cached.leading(plan)
-    earlier = cached.store.entries() if len(found) < len(plan.steps) else []
+    entries = cached.leading(plan)
+    earlier = cached.store.entries() if len(entries) < len(plan.steps) else []
     for number, step in enumerate(plan.steps):
-        if number < len(found):
-            yield _outlook(plan, step, found[number], None)
+        if number < len(entries):
+            yield _outlook(plan, step, entries[number], None)
             continue
         last = _last(plan, step, earlier)
         why = _why(step, cached.surroundings, last)
-        yield _outlook(plan, step, last, why or _after(plan, number, len(found)))
+        yield _outlook(plan, step, last, why or _after(plan, number, len(entries)))
 
 
-def document(found: Sequence[StepForecast]) -> dict[str, object]:
+def document(forecast_of_steps: Sequence[StepForecast]) -> dict[str, object]:
     """Return the forecast as plain data; totals are of the steps that will run, if known."""
-    ahead = [one for one in found if one.why]
+    ahead = [step for step in forecast_of_steps if step.why]
     steps = [
         {
-            "layer": one.layer,
-            "state": "will run" if one.why else "cached",
-            "why": asdict(one.why) if one.why else None,
-            "seconds": one.seconds,
-            "bytes": one.bytes,
+            "layer": step.layer,
+            "state": "will run" if step.why else "cached",
+            "why": asdict(step.why) if step.why else None,
+            "seconds": step.seconds,
+            "bytes": step.bytes,
         }
-        for one in found
+        for step in forecast_of_steps
     ]
     seconds, size = (sum(values) for values in _known(ahead))
     return {"steps": steps, "will_run": len(ahead), "seconds": round(seconds, 3), "bytes": size}
 
 
 def _known(ahead: Sequence[StepForecast]) -> tuple[list[float], list[int]]:
-    seconds = [one.seconds for one in ahead if one.seconds is not None]
-    return seconds, [one.bytes for one in ahead if one.bytes is not None]
+    seconds = [step.seconds for step in ahead if step.seconds is not None]
+    return seconds, [step.bytes for step in ahead if step.bytes is not None]
 
 
 def _outlook(
@@ -137,7 +137,7 @@ def _outlook(
         unpacked=unpacked,
         packed=packed,
         # Wheels are compressed as well.
-        downloads=packed if any(one.pip for one in step.layer.downloads) else 0,
+        downloads=packed if any(download.pip for download in step.layer.downloads) else 0,
         # A result of an earlier version may not say.
         capabilities=bool(entry and entry.manifest.get("capabilities")),
         archives=_archives(entry) if entry and not why else "",
@@ -145,13 +145,13 @@ def _outlook(
 
 
 def _archives(entry: CacheEntry) -> str:
-    dates = (one.digest for one in cached_steps.used(entry) if one.source == ARCHIVE)
+    dates = (source.digest for source in cached_steps.used(entry) if source.source == ARCHIVE)
     return max(dates, default="")
 
 
-def aged(found: Sequence[StepForecast], now: datetime) -> str:
+def aged(steps: Sequence[StepForecast], now: datetime) -> str:
     """Say of cached packages that they are old, if they are; else nothing."""
-    dates = [(one.archives, one.layer) for one in found if one.archives]
+    dates = [(step.archives, step.layer) for step in steps if step.archives]
     if not dates:
         return ""
     date, layer = min(dates)
@@ -183,8 +183,12 @@ def _declared(plan: Plan, step: Step) -> int:
 def _last(plan: Plan, step: Step, entries: Sequence[CacheEntry]) -> CacheEntry | None:
     """Return the layer's result that was used last, of this image or else of another."""
     same = [entry for entry in entries if entry.manifest["layer"] == step.layer.name]
-    place = (plan.site.name, plan.image.name)
-    own = [one for one in same if (one.manifest["site"], one.manifest["image"]) == place]
+    site_and_image = (plan.site.name, plan.image.name)
+    own = [
+        entry
+        for entry in same
+        if (entry.manifest["site"], entry.manifest["image"]) == site_and_image
+    ]
     return next(iter(own or same), None)
 
 
@@ -243,17 +247,17 @@ def estimate_build(
     plan: Plan, output: Path, engine: Apptainer | None, options: BuildOptions
 ) -> BuildEstimate:
     """Estimate a build with this engine."""
-    found = list(takewhile(lambda one: one.layer != options.before, forecast_steps(plan, output)))
+    steps = list(takewhile(lambda step: step.layer != options.before, forecast_steps(plan, output)))
     way: Way = "cached" if options.cached else "uncached"
     if engine is None or apptainer_steps.why_not_stepwise(engine, plan):
         way = "engine"
-    first = sum(one.why is None for one in found) if way == "cached" else 0
-    wanted = disk_space.estimate_disk_needs(found, first, way, entered=bool(options.before))
+    first = sum(step.why is None for step in steps) if way == "cached" else 0
+    needs = disk_space.estimate_disk_needs(steps, first, way, entered=bool(options.before))
     return BuildEstimate(
         first=first,
-        needs=replace(wanted, output=0) if options.before else wanted,
+        needs=replace(needs, output=0) if options.before else needs,
         output=output,
-        aged=aged(found, datetime.now(UTC)) if way == "cached" else "",
+        aged=aged(steps, datetime.now(UTC)) if way == "cached" else "",
     )
 
 

@@ -81,9 +81,9 @@ def _check(request: BuildRequest, facts: Mapping[str, str], progress: Progress) 
     if request.options.format == "image":
         preflight.check_network(request.plan, facts)
         return None
-    found = apptainer.find()
-    future = estimate_build(request.plan, request.output.folder, found, request.options)
-    engine = preflight.check(found, request.plan, facts, future)
+    engine = apptainer.find()
+    future = estimate_build(request.plan, request.output.folder, engine, request.options)
+    engine = preflight.check(engine, request.plan, facts, future)
     for line in (disk_space.summary_line(future.needs, request.output.folder), future.aged):
         if line:
             progress.note(line)

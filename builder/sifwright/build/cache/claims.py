@@ -1,4 +1,4 @@
-"""Who makes an entry: one of all builds that miss it, while the others wait.
+"""Claims on entries: one build makes an entry while the others wait.
 
 Claims save work, they do not keep the cache right: what two builds make at once under one key is
 still put in place by one rename. So a claim may be lost or taken over at any moment.
@@ -35,8 +35,8 @@ _SHORTEST, _LONGEST = 0.05, 0.5
 def claim(store: Store, key: str, *, on_wait: Callable[[str], None]) -> Iterator[bool]:
     """Yield True if we are to make the entry, False once it is there.
 
-    While somebody else makes it, wait; `on_wait` is told once for whom. If they die, we take over:
-    within a second if they were on this machine, after `LIFETIME` otherwise.
+    While another build makes it, wait; `on_wait` is called once with its owner. If that build
+    dies, take over: within a second if it was on this machine, after `LIFETIME` otherwise.
     """
     since = time.monotonic()
     while store.peek(key) is None:
@@ -78,7 +78,7 @@ def is_claimed(root: Path, key: str) -> bool:
 
 
 def discard_stale(root: Path) -> None:
-    """Remove claims that nobody holds, and what killed processes left of making theirs."""
+    """Remove stale claims, and files of claims that killed processes were making."""
     for path in (root / CLAIMS).iterdir():
         _is_free(root, path)
 
@@ -116,9 +116,9 @@ def _link(temporary: Path, path: Path) -> bool:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        what = "the step cache is on a file system without hard links"
+        message = "the step cache is on a file system without hard links"
         fix = "Choose another folder with SIFWRIGHT_CACHE."
-        raise MachineError.of(what, where=str(path.parent), fix=fix) from error
+        raise MachineError.of(message, where=str(path.parent), fix=fix) from error
     # Not by the answer: NFS may repeat a request that was carried out, and report that it failed.
     return temporary.stat().st_nlink > 1
 
@@ -147,7 +147,7 @@ def _pause(waited: float) -> float:
 
 
 def _announce_wait(path: Path, on_wait: Callable[[str], None]) -> Callable[[str], None]:
-    """Tell for whom we wait; afterwards there is nothing to tell any more."""
+    """Report once which build we are waiting for."""
     seen = liveness.read_holder(path)
     if seen is None:
         return on_wait

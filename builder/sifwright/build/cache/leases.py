@@ -1,4 +1,4 @@
-"""Which entries running builds use, so that `cache prune` leaves them alone."""
+"""Leases of the entries that running builds use, so that `cache prune` leaves them alone."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class EntryDamagedError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CacheEntry:
-    """What a step made. `used` is when it was last asked for, in seconds since the epoch.
+    """The result of a step. `used` is the time of its last use, in seconds since the epoch.
 
     The manifest has `files` ({name: {bytes, sha256}}) and `made` (a time as ISO 8601 writes it),
     and what the build says of the step, such as `layer`, `image`, `site` and `seconds`.
@@ -50,7 +50,7 @@ class CacheEntry:
 
     @property
     def bytes(self) -> int:
-        return sum(one["bytes"] for one in self.manifest["files"].values())
+        return sum(file["bytes"] for file in self.manifest["files"].values())
 
     def file(self, name: str) -> Path:
         return self.folder / name
@@ -65,9 +65,9 @@ def create(key: str, folder: Path, facts: Mapping[str, Any]) -> None:
 
     Raises `ValueError` for what is no regular file, or has a name that needs quoting.
     """
-    found = {path.name: _stored(path) for path in sorted(folder.iterdir())}
-    made = datetime.now(UTC).isoformat(timespec="seconds")
-    document = {"made": made, **facts, "key": key, "files": found}
+    files_by_name = {path.name: _stored(path) for path in sorted(folder.iterdir())}
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    document = {"made": now, **facts, "key": key, "files": files_by_name}
     with (folder / NAME).open("xb") as file:
         file.write(_encoded(document))
         file.flush()
@@ -140,14 +140,14 @@ def _read(path: Path) -> tuple[dict[str, Any], float]:
     return document, used
 
 
-def _is_sound(found: object) -> bool:
+def _is_sound(files: object) -> bool:
     """Return whether these are names of files in a folder, with their sizes and digests."""
-    return isinstance(found, dict) and all(
+    return isinstance(files, dict) and all(
         _NAME.fullmatch(name)
         and isinstance(facts, dict)
         and isinstance(facts.get("bytes"), int)
         and isinstance(facts.get("sha256"), str)
-        for name, facts in found.items()
+        for name, facts in files.items()
     )
 
 

@@ -25,7 +25,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pruned:
-    """What was removed, or would be; what should have been, but is in use; and what is left."""
+    """The outcome of pruning: removed entries, entries that are in use, and the rest."""
 
     removed: tuple[CacheEntry, ...]
     in_use: tuple[CacheEntry, ...]

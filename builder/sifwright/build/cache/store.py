@@ -107,20 +107,20 @@ class Store:
     def put(self, key: str, made: Path, facts: Mapping[str, Any]) -> CacheEntry:
         """Store the files in `made`, a folder of `folder()`, with a manifest that has these facts.
 
-        If somebody else was first and theirs is whole, it is theirs that is stored.
+        If another build was first and its entry is whole, that entry stays.
         """
         with cache_folder.translate_errors(self.root):
             manifest.create(key, made, facts)
             files.sync_folder(made)
             while not self._place(made, key):
-                if (theirs := self.get(key)) is not None:
-                    return theirs
+                if (other := self.get(key)) is not None:
+                    return other
             return manifest.load(key, self._path(key))
 
     def entries(self) -> list[CacheEntry]:
         """Return all entries that look whole, the last used first."""
-        found = (self.peek(key) for key in self.all_keys())
-        return sorted((entry for entry in found if entry), key=lambda entry: -entry.used)
+        entries = (self.peek(key) for key in self.all_keys())
+        return sorted((entry for entry in entries if entry), key=lambda entry: -entry.used)
 
     def all_keys(self) -> list[str]:
         """Return the keys of all entries, whole or not."""

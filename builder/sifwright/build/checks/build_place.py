@@ -1,4 +1,4 @@
-"""Where images for a site can be built, in one line, and before what this machine lacks."""
+"""The place where images for a site can be built, in one line and before missing things."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _IDS = {
 
 def facts(site: Site) -> Iterator[tuple[str, str]]:
     """Yield what `show` says of it."""
-    if found := site.builds:
-        yield "builds", f"{_WHERE[found.where]}{_IDS[found.ids]}: {found.why}"
-        yield " ", f"read in {found.source}"
+    if builds := site.builds:
+        yield "builds", f"{_WHERE[builds.where]}{_IDS[builds.ids]}: {builds.why}"
+        yield " ", f"read in {builds.source}"
 
 
 def line(site: Site) -> list[str]:
     """Return the line that `check` and `build` begin with; none if the site does not say."""
-    if not (found := site.builds):
+    if not (builds := site.builds):
         return []
-    place = f"{_WHERE[found.where]}{_IDS[found.ids]}"
+    where = f"{_WHERE[builds.where]}{_IDS[builds.ids]}"
     way_out = f" Build on another machine, copy, install: {ELSEWHERE}"
-    end = f".{way_out}" if found.where == "elsewhere" else ""
-    return [f"{site.name}: {place}: {found.why}{end}"]
+    end = f".{way_out}" if builds.where == "elsewhere" else ""
+    return [f"{site.name}: {where}: {builds.why}{end}"]
 
 
 def lead(site: Site, lacking: list[Problem]) -> list[Problem]:
@@ -49,9 +49,9 @@ def lead(site: Site, lacking: list[Problem]) -> list[Problem]:
 
     The advice for each is an administrator's, who can be asked on a machine of one's own only.
     """
-    found = site.builds
-    if not lacking or found is None or found.ids == "many":
+    builds = site.builds
+    if not lacking or builds is None or builds.ids == "many":
         return lacking
-    what = f"site '{site.name}' gives users no more there: {found.why}"
+    message = f"site '{site.name}' gives users no more there: {builds.why}"
     fix = f"There: build on another machine, copy, install ({ELSEWHERE}). On your own machine:"
-    return [Problem(where=found.source, what=what, fix=fix), *lacking]
+    return [Problem(where=builds.source, what=message, fix=fix), *lacking]

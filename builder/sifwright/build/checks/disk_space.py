@@ -1,4 +1,4 @@
-"""How much room a build needs on which disk, said and checked before it starts."""
+"""Disk space that a build needs, reported and checked before it starts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DiskNeeds:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Volume:
-    """A folder, what stands there, how a person calls it, and how to choose another one."""
+    """A folder, the bytes that go there, its name for people, and how to choose another one."""
 
     folder: Path
     bytes: int
@@ -58,7 +58,7 @@ class _Volume:
 
 
 def estimate_disk_needs(
-    found: Sequence[StepForecast], first: int, way: Way = "cached", *, entered: bool = False
+    steps: Sequence[StepForecast], first: int, way: Way = "cached", *, entered: bool = False
 ) -> DiskNeeds:
     """Return the space that the steps from number `first` on take, and the image of all steps.
 
@@ -67,31 +67,31 @@ def estimate_disk_needs(
     those below are unpacked to. SIFs are put together where they will be. `entered`: a shell
     is opened on all of them.
     """
-    ahead = found[first:]
-    if first == 0 or _in_tree(found, first, entered=entered):
-        temporary = sum(one.unpacked for one in found)
+    ahead = steps[first:]
+    if first == 0 or _in_tree(steps, first, entered=entered):
+        temporary = sum(step.unpacked for step in steps)
     else:
-        temporary = max((one.unpacked for one in ahead), default=0)
+        temporary = max((step.unpacked for step in ahead), default=0)
     temporary += OWN if ahead or entered else 0
-    packed = sum(one.packed for one in ahead)
+    packed = sum(step.packed for step in ahead)
     if way == "uncached":
         temporary += packed
     return DiskNeeds(
         temporary=temporary,
-        cache=packed + sum(one.downloads for one in ahead) if way == "cached" else 0,
-        output=sum(one.packed for one in found),
+        cache=packed + sum(step.downloads for step in ahead) if way == "cached" else 0,
+        output=sum(step.packed for step in steps),
     )
 
 
-def _in_tree(found: Sequence[StepForecast], first: int, *, entered: bool) -> bool:
+def _in_tree(steps: Sequence[StepForecast], first: int, *, entered: bool) -> bool:
     """Return whether a step runs in a tree of cached results.
 
     It does on files with capabilities, and with one id. The last step does at the latest.
     """
-    below = found if entered else found[:-1] if first < len(found) else ()
+    below = steps if entered else steps[:-1] if first < len(steps) else ()
     if ids.are_one():
         return bool(below)
-    return any(one.capabilities for one in below)
+    return any(step.capabilities for step in below)
 
 
 def require_free_space(
@@ -100,27 +100,27 @@ def require_free_space(
     """Raise `MachineError` if there is not so much room now; `purpose` follows on 'are needed'."""
     free = shutil.disk_usage(host_checks.nearest_existing_parent(folder)).free
     if free < size:
-        what = f"{_size(size)} are needed {purpose}, {_rest(free)} are free"
-        raise MachineError.of(what, where=str(folder), fix=fix)
+        message = f"{_size(size)} are needed {purpose}, {_rest(free)} are free"
+        raise MachineError.of(message, where=str(folder), fix=fix)
 
 
-def summary_line(wanted: DiskNeeds, output: Path) -> str:
+def summary_line(needs: DiskNeeds, output: Path) -> str:
     """Return a line with the space that is needed; empty if that is none."""
-    places = ", ".join(f"{_size(one.bytes)} {one.name}" for one in _places(wanted, output))
+    places = ", ".join(f"{_size(volume.bytes)} {volume.name}" for volume in _places(needs, output))
     return f"needs {places}" if places else ""
 
 
-def problems(wanted: DiskNeeds, output: Path) -> Iterator[Problem]:
+def problems(needs: DiskNeeds, output: Path) -> Iterator[Problem]:
     """Yield each file system that has too little, for all that goes there."""
-    places = sorted(_places(wanted, output), key=_device)
-    for _, group in groupby(places, key=_device):
+    volumes = sorted(_places(needs, output), key=_device)
+    for _, group in groupby(volumes, key=_device):
         together = list(group)
-        needed = sum(one.bytes for one in together)
+        needed = sum(volume.bytes for volume in together)
         folder = host_checks.nearest_existing_parent(together[0].folder)
         free = shutil.disk_usage(folder).free
         if free < needed:
-            parts = ", ".join(f"{_size(one.bytes)} {one.name}" for one in together)
-            mend = ", or ".join(one.mend for one in together)
+            parts = ", ".join(f"{_size(volume.bytes)} {volume.name}" for volume in together)
+            mend = ", or ".join(volume.mend for volume in together)
             yield Problem(
                 where=str(together[0].folder),
                 what=f"{_size(needed)} are needed ({parts}), {_rest(free)} are free",
@@ -135,34 +135,34 @@ def _advice(folder: Path) -> str:
     return "Free some (sifwright cache prune --keep-size 50G)" if is_here else "Free some"
 
 
-def _places(wanted: DiskNeeds, output: Path) -> list[_Volume]:
+def _places(needs: DiskNeeds, output: Path) -> list[_Volume]:
     temporary, cache = host_checks.temporary_root(), cache_folder.root().parent
     variable = "APPTAINER_TMPDIR" if os.environ.get("APPTAINER_TMPDIR") else "TMPDIR"
-    places = [
+    volumes = [
         _Volume(
             folder=temporary,
-            bytes=wanted.temporary,
+            bytes=needs.temporary,
             name=f"below {temporary}",
             mend=f"set {variable} to another folder",
         ),
         _Volume(
             folder=cache,
-            bytes=wanted.cache,
+            bytes=needs.cache,
             name="in the cache",
             mend="set SIFWRIGHT_CACHE to another folder",
         ),
         _Volume(
             folder=output,
-            bytes=wanted.output,
+            bytes=needs.output,
             name="at the output",
             mend="choose another with --output",
         ),
     ]
-    return [one for one in places if one.bytes]
+    return [volume for volume in volumes if volume.bytes]
 
 
-def _device(place: _Volume) -> int:
-    return host_checks.nearest_existing_parent(place.folder).stat().st_dev
+def _device(volume: _Volume) -> int:
+    return host_checks.nearest_existing_parent(volume.folder).stat().st_dev
 
 
 def _size(size: int) -> str:

@@ -1,4 +1,4 @@
-"""What a machine must have for building: programs, user namespaces, folders that do."""
+"""Checks of the machine: programs, user namespaces, folders."""
 
 from __future__ import annotations
 
@@ -55,23 +55,27 @@ def temporary_root() -> Path:
 
 def _processor_problems(site: Site) -> Iterator[Problem]:
     """Yield a problem for another processor: emulated programs would take days for PyTorch."""
-    if (found := os.uname().machine) != site.processor:
-        what = f"site '{site.name}' has {site.processor} processors, this machine {found}"
-        yield Problem(what=what, fix=f"Build on a machine with {site.processor} processors.")
+    if (processor := os.uname().machine) != site.processor:
+        message = f"site '{site.name}' has {site.processor} processors, this machine {processor}"
+        yield Problem(what=message, fix=f"Build on a machine with {site.processor} processors.")
 
 
 def _program_problems(plan: Plan) -> Iterator[Problem]:
-    wanted = dict.fromkeys(squashfs_tools.PROGRAMS, "packing an image")
+    programs = dict.fromkeys(squashfs_tools.PROGRAMS, "packing an image")
     for step in plan.steps:
-        wanted |= dict.fromkeys(step.layer.programs, f"layer '{step.layer.name}'")
-    for program, user in wanted.items():
+        programs |= dict.fromkeys(step.layer.programs, f"layer '{step.layer.name}'")
+    for program, user in programs.items():
         # Administrators' programs are often not on an ordinary user's PATH.
         if shutil.which(program, path=search_path()) is None:
             yield Problem(what=f"'{program}' is missing; {user} needs it", fix=INSTALL)
-    found = squashfs_tools.version("mksquashfs", search_path())
-    if found is not None and found < squashfs_tools.MINIMUM:
-        what = f"mksquashfs {found} is too old: it never packs a tree into the same bytes twice"
-        yield Problem(what=what, fix=f"Install squashfs-tools {squashfs_tools.MINIMUM} or later.")
+    version = squashfs_tools.version("mksquashfs", search_path())
+    if version is not None and version < squashfs_tools.MINIMUM:
+        message = (
+            f"mksquashfs {version} is too old: it never packs a tree into the same bytes twice"
+        )
+        yield Problem(
+            what=message, fix=f"Install squashfs-tools {squashfs_tools.MINIMUM} or later."
+        )
 
 
 def _id_problems() -> Iterator[Problem]:
@@ -86,14 +90,14 @@ def _id_problems() -> Iterator[Problem]:
 def _namespace_problems() -> Iterator[Problem]:
     """Yield problems of user namespaces and mounts in them (user_namespaces(7), fuse(4))."""
     if not os.access(FUSE, os.R_OK | os.W_OK):
-        what = "cannot be opened" if FUSE.exists() else "does not exist"
+        message = "cannot be opened" if FUSE.exists() else "does not exist"
         yield Problem(
-            where=str(FUSE), what=what, fix="sudo modprobe fuse; sudo chmod 666 /dev/fuse"
+            where=str(FUSE), what=message, fix="sudo modprobe fuse; sudo chmod 666 /dev/fuse"
         )
     if USER_NAMESPACES.exists() and USER_NAMESPACES.read_text().strip() == "0":
         fix = "sudo sysctl user.max_user_namespaces=15000"
-        what = "user namespaces are switched off"
-        yield Problem(where=str(USER_NAMESPACES), what=what, fix=fix)
+        message = "user namespaces are switched off"
+        yield Problem(where=str(USER_NAMESPACES), what=message, fix=fix)
 
 
 def _file_system_problems() -> Iterator[Problem]:
@@ -122,8 +126,8 @@ def _file_system(folder: Path) -> str:
     best = ("", "")
     resolved = str(nearest_existing_parent(folder).resolve())
     for line in Path("/proc/self/mounts").read_text().splitlines():
-        _, place, kind, *_ = line.split()
-        inside = resolved == place or resolved.startswith(place.rstrip("/") + "/")
-        if inside and len(place) >= len(best[0]):
-            best = (place, kind)
+        _, mount_point, kind, *_ = line.split()
+        inside = resolved == mount_point or resolved.startswith(mount_point.rstrip("/") + "/")
+        if inside and len(mount_point) >= len(best[0]):
+            best = (mount_point, kind)
     return best[1]

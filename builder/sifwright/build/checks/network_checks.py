@@ -1,4 +1,4 @@
-"""Whether everything a plan downloads can be had, asked before the first minute of a build."""
+"""Checks of all downloads of a plan, before the first minute of a build."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _PIP = (
 def problems(plan: Plan, machine: Mapping[str, str], first: int = 0) -> Iterator[Problem]:
     """Yield what the plan's steps download and cannot get, from the one with number `first` on."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for found in pool.map(lambda check: check(), _checks(plan, machine, first)):
-            if found is not None:
-                yield found
+        for problem in pool.map(lambda check: check(), _checks(plan, machine, first)):
+            if problem is not None:
+                yield problem
     steps = plan.steps[first:]
-    wanted = [(step, item) for step in steps for item in step.layer.downloads]
+    downloads = [(step, item) for step in steps for item in step.layer.downloads]
     packages = [
         (step, item)
-        for step, item in wanted
+        for step, item in downloads
         if item.pip and pip_requirements.requirement(step, item)
     ]
     if not packages or not _ask_pip(
-        [pip_requirements.requirement(*one) for one in packages], "", plan
+        [pip_requirements.requirement(*package) for package in packages], "", plan
     ):
         return
     for step, download in packages:
@@ -108,8 +108,8 @@ def _sdist_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | 
         answer = str(error)
     if not answer:
         return None
-    what = f"the source {source.name} cannot be had from a Python package index: {answer}"
-    return Problem(where=f"layer '{step.layer.name}'", what=what, fix=_PIP)
+    message = f"the source {source.name} cannot be had from a Python package index: {answer}"
+    return Problem(where=f"layer '{step.layer.name}'", what=message, fix=_PIP)
 
 
 def _url_problem(step: Step, download: Download, machine: Mapping[str, str]) -> Problem | None:
@@ -157,14 +157,18 @@ def _pip_problems(step: Step, download: Download, plan: Plan) -> Iterator[Proble
 def _unanswered(requirement: str, index: str) -> str:
     """Return a line on indexes without a page, which pip reports like a missing wheel."""
     name, _, version = requirement.partition("==")
-    said = []
+    answers_without_page = []
     for first in dict.fromkeys(("", index)):
         try:
             sdist.find(name, version or "0", pip_requirements.environment(first))
         except sdist.NotFound as error:
             answers = str(error).partition("(")[2].removesuffix(")").split("; ")
-            said += [one for one in answers if not one.endswith(": no such file")]
-    return f"\n    | {'; '.join(dict.fromkeys(said))}" if said else ""
+            answers_without_page += [
+                answer for answer in answers if not answer.endswith(": no such file")
+            ]
+    return (
+        f"\n    | {'; '.join(dict.fromkeys(answers_without_page))}" if answers_without_page else ""
+    )
 
 
 def _ask_pip(requirements: list[str], index: str, plan: Plan) -> str:

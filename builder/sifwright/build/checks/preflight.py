@@ -20,17 +20,17 @@ __all__ = ["check", "check_network", "engine"]
 
 
 def check(
-    found: Apptainer | None, plan: Plan, machine: Mapping[str, str], future: BuildEstimate
+    engine: Apptainer | None, plan: Plan, machine: Mapping[str, str], future: BuildEstimate
 ) -> Apptainer:
     """Return the engine that was found, or raise `MachineError` with everything that is missing."""
-    problems = [*_engine_problems(found), *host_checks.problems(plan)]
+    problems = [*_engine_problems(engine), *host_checks.problems(plan)]
     base = base_image.overlay_problems(plan)
     problems += [*base, *disk_space.problems(future.needs, future.output)]
     # Without the basics, a slow answer about the network would only hide them.
     problems = problems or list(network_checks.problems(plan, machine, future.first))
-    if found is None or problems:
+    if engine is None or problems:
         raise MachineError(*problems)
-    return found
+    return engine
 
 
 def check_network(plan: Plan, machine: Mapping[str, str]) -> None:
@@ -41,23 +41,23 @@ def check_network(plan: Plan, machine: Mapping[str, str]) -> None:
 
 def engine() -> Apptainer:
     """Return Apptainer, for running an image; raises `MachineError`."""
-    found = apptainer.find()
-    if found is None:
-        raise MachineError(*_engine_problems(found))
-    return found
+    engine = apptainer.find()
+    if engine is None:
+        raise MachineError(*_engine_problems(engine))
+    return engine
 
 
 def _minimum() -> str:
     return " or ".join(f"{name} {version}" for name, version in apptainer.MINIMUM.items())
 
 
-def _engine_problems(found: Apptainer | None) -> Iterator[Problem]:
-    if found is None:
-        what = "neither 'apptainer' nor 'singularity' is on PATH"
-        yield Problem(what=what, fix=host_checks.INSTALL)
-    elif found.is_too_old:
+def _engine_problems(engine: Apptainer | None) -> Iterator[Problem]:
+    if engine is None:
+        message = "neither 'apptainer' nor 'singularity' is on PATH"
+        yield Problem(what=message, fix=host_checks.INSTALL)
+    elif engine.is_too_old:
         yield Problem(
-            where=found.program,
-            what=f"{found.product} {found.version} is too old; {_minimum()} can build",
+            where=engine.program,
+            what=f"{engine.product} {engine.version} is too old; {_minimum()} can build",
             fix=host_checks.INSTALL,
         )

@@ -1,4 +1,4 @@
-"""What a container is given in /.sifwright, as the archive that an engine takes."""
+"""The folder /.sifwright of a container, as the archive that an engine takes."""
 
 from __future__ import annotations
 

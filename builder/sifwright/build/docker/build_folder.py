@@ -28,7 +28,7 @@ __all__ = ["FOLDER", "WrittenFolder", "replace", "text", "write"]
 
 # Below build/SITE/IMAGE.
 FOLDER = "docker"
-# Renders at once put theirs in place again until one stands there.
+# Renders at the same time put their folders in place again until one stays.
 _TRIES = 20
 
 
@@ -47,7 +47,7 @@ def text(plan: Plan) -> str:
 
 
 def write(plan: Plan, folder: Path, record: Path, note: Callable[[str], None]) -> WrittenFolder:
-    """Write the folder anew; it stands there whole, or as it was before.
+    """Write the folder again; it is whole, or as it was before.
 
     `record` is the folder of the image, which says what earlier builds started from; `note` is told
     if the registry cannot be asked. Raises `UsageError` for a folder that is somebody else's, and
@@ -88,11 +88,11 @@ def _local(plan: Plan) -> str:
             " docker-daemon:NAME:TAG; or build with 'sifwright build --engine docker'."
         )
         raise PlanError.of("a Dockerfile cannot start from a file", where=name, fix=fix)
-    found = base_image.digest_of_local(name)
-    if not found:
+    image_id = base_image.digest_of_local(name)
+    if not image_id:
         fix = "See 'docker images' for what it has, and whether it runs."
         raise MachineError.of("no engine of this machine has such an image", where=name, fix=fix)
-    return found
+    return image_id
 
 
 def _of_engine() -> str:
@@ -154,6 +154,6 @@ def _fill(folder: Path, files: Iterable[LayerFile]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
         path.chmod(0o755 if file.executable else 0o644)
-    for place in (folder, *folder.rglob("*")):
-        if place.is_dir():
-            place.chmod(0o755)
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir():
+            path.chmod(0o755)

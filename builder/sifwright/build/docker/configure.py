@@ -40,12 +40,12 @@ def configure_image(build: DockerBuild, tree: str, base: str) -> str:
     config = oci_config.image_config(build.context.plan, env)
     config = replace(config, labels={**labels, **config.labels})
     key = _key(build, tree, config)
-    if found := build.known(key):
-        return found
-    with open_container(build.engine, _configured(tree, config)) as made:
+    if image := build.known(key):
+        return image
+    with open_container(build.engine, _configured(tree, config)) as container:
         if build.engine.is_podman:
-            return _import_tree(build, made, base, config, key)
-        return build.commit(made, key, f"configuration of plan {build.context.plan.id}")
+            return _import_tree(build, container, base, config, key)
+        return build.commit(container, key, f"configuration of plan {build.context.plan.id}")
 
 
 def configure_like_base(build: DockerBuild, tree: str, base: str) -> str:
@@ -55,10 +55,10 @@ def configure_like_base(build: DockerBuild, tree: str, base: str) -> str:
     env, labels = build.engine.environment(base), build.engine.labels(base)
     config = OciConfig(env=env, labels=labels, user="0", home="/", working_dir="/")
     key = _key(build, tree, config)
-    if found := build.known(key):
-        return found
-    with open_container(build.engine, _configured(tree, config)) as made:
-        return _import_tree(build, made, base, config, key)
+    if image := build.known(key):
+        return image
+    with open_container(build.engine, _configured(tree, config)) as container:
+        return _import_tree(build, container, base, config, key)
 
 
 def _key(build: DockerBuild, tree: str, config: OciConfig) -> str:
@@ -80,18 +80,18 @@ def _configured(image: str, config: OciConfig) -> Container:
     )
 
 
-def _import_tree(build: DockerBuild, made: str, base: str, config: OciConfig, key: str) -> str:
+def _import_tree(build: DockerBuild, container: str, base: str, config: OciConfig, key: str) -> str:
     """Make an image of a container's tree, with this configuration."""
     left_out = {*_ALWAYS, *_missing(build, base)}
-    with closing(_filtered(build.engine.export(made), left_out)) as stream:
+    with closing(_filtered(build.engine.export(container), left_out)) as stream:
         return build.keep(load_tree(build, stream, config), key)
 
 
 def _missing(build: DockerBuild, base: str) -> Iterator[str]:
-    wanted = Container(image=base, name=container_name(), entrypoint=(), command=("true",))
-    with open_container(build.engine, wanted) as made:
+    settings = Container(image=base, name=container_name(), entrypoint=(), command=("true",))
+    with open_container(build.engine, settings) as container:
         for path in _MADE:
-            if not build.engine.has(made, f"/{path}"):
+            if not build.engine.has(container, f"/{path}"):
                 yield path
 
 

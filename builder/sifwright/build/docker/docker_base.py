@@ -48,8 +48,8 @@ def _pulled(build: DockerBuild) -> str:
     if image is None:
         raise PlanError.of("the plan starts from no image of a registry")
     reference = image.reference.at(build.context.inputs.digest)
-    found = build.engine.identity(str(reference)) or pull(build, reference)
-    return make_usable(build, found, str(reference))
+    image_id = build.engine.identity(str(reference)) or pull(build, reference)
+    return make_usable(build, image_id, str(reference))
 
 
 def _local(build: DockerBuild, start: oci_config.Local) -> str:
@@ -59,8 +59,8 @@ def _local(build: DockerBuild, start: oci_config.Local) -> str:
     name = f"{start.kind}:{start.name}"
     facts = [name, base_image.digest_of_local(name), build.surroundings]
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    if found := build.known(key):
-        return found
+    if image := build.known(key):
+        return image
     build.context.watcher.timer.start("base image")
     return build.keep(load(build.engine, start), key)
 
@@ -76,8 +76,8 @@ def _debootstrapped(build: DockerBuild, start: oci_config.Debootstrap) -> str:
     facts = {**asdict(start), "mirror": "", "around": build.surroundings}
     texts = [f"{file.path} {hashlib.sha256(file.data).hexdigest()}" for file in programs]
     key = hashlib.sha256(json.dumps([facts, texts], sort_keys=True).encode()).hexdigest()
-    if found := build.known(key):
-        return found
+    if image := build.known(key):
+        return image
     build.context.watcher.timer.start("base image")
     reference = base_image.redirected_reference(build.context.plan.site, start.name)
     host = build.engine.identity(str(reference)) or pull(build, reference)
@@ -100,14 +100,14 @@ def pull(build: DockerBuild, reference: Reference) -> str:
     with build.context.log.open("a", encoding="utf-8") as log:
         log.write(f"+ pull {name}\n")
         build.engine.pull(name, login(reference), _Pull(lambda line: _tell(build, log.write, line)))
-    found = build.engine.identity(name)
-    if not found:
+    image_id = build.engine.identity(name)
+    if not image_id:
         raise BuildError.of(
             f"{build.engine} pulled another image than was asked for",
             where=name,
             fix=mirrors.NETWORK_FIX,
         )
-    return found
+    return image_id
 
 
 def _tell(build: DockerBuild, write: Callable[[str], int], line: str) -> None:

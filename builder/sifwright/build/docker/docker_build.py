@@ -94,20 +94,20 @@ class DockerBuild:
     @contextmanager
     def ran(self, image: str, words: Sequence[str], archive: bytes) -> Iterator[StepRun]:
         """Run what an archive brings; raises `BuildError` if that fails."""
-        with open_container(self.engine, self.container(image, words)) as made:
-            self.engine.put(made, archive)
-            said, status = self.follow(made)
+        with open_container(self.engine, self.container(image, words)) as container:
+            self.engine.put(container, archive)
+            output, status = self.follow(container)
             if status != 0:
                 raise BuildError(self.context.watcher.problem(f"{self.engine.product} failed"))
-            yield StepRun(container=made, kept=said.kept)
+            yield StepRun(container=container, kept=output.kept)
 
     def follow(self, container: str) -> tuple[StepOutput, int]:
         """Run a container to its end; what it said, and its exit status."""
         with self.context.log.open("a", encoding="utf-8") as log:
-            said = StepOutput(log=log, on_line=self.context.watcher)
-            status = self.engine.run(container, said)
-            said.end()
-        return said, status
+            output = StepOutput(log=log, on_line=self.context.watcher)
+            status = self.engine.run(container, output)
+            output.end()
+        return output, status
 
     def commit(self, container: str, key: str, message: str) -> str:
         """Make the result of a step of what has run; its id."""
@@ -125,25 +125,25 @@ class DockerBuild:
         for tag in reversed(self.tags):
             self.engine.untag(f"{REPOSITORY}:{tag}")
 
-    def saved(self, image: str, place: Path, fix: str) -> AbstractContextManager[Path]:
+    def saved(self, image: str, folder: Path, fix: str) -> AbstractContextManager[Path]:
         """Save an image as a docker-archive; see `spooled`."""
-        return self.spooled(self.engine.save(image), place, fix)
+        return self.spooled(self.engine.save(image), folder, fix)
 
     def load(self, archive: Iterable[bytes]) -> str:
         """Load a docker-archive that was made here; the id of its image."""
         try:
             return self.engine.load(archive)
         except ValueError as error:
-            what = f"{self.engine} does not load an image: {error}"
+            message = f"{self.engine} does not load an image: {error}"
             fix = "The log of the engine may say more."
-            raise BuildError.of(what, where=self.engine.address, fix=fix) from None
+            raise BuildError.of(message, where=self.engine.address, fix=fix) from None
 
     @contextmanager
-    def spooled(self, archive: Iterable[bytes], place: Path, fix: str) -> Iterator[Path]:
+    def spooled(self, archive: Iterable[bytes], parent: Path, fix: str) -> Iterator[Path]:
         """Yield a tar archive as a private file; `fix` is advice for a full disk."""
-        with workspace(place) as folder:
+        with workspace(parent) as folder:
             file = folder / "image.tar"
-            with name_folder_in_errors(place.parent, fix), file.open("wb") as sink:
+            with name_folder_in_errors(parent.parent, fix), file.open("wb") as sink:
                 for chunk in archive:
                     sink.write(chunk)
             yield file.absolute()
@@ -211,9 +211,9 @@ def _neighbours(own: Holder) -> str:
 
 
 @contextmanager
-def open_container(engine: Docker, wanted: Container) -> Iterator[str]:
+def open_container(engine: Docker, container: Container) -> Iterator[str]:
     """Yield the id of a container; it is gone afterwards, whatever runs in it."""
-    identity = engine.create(wanted)
+    identity = engine.create(container)
     try:
         yield identity
     finally:
@@ -222,15 +222,15 @@ def open_container(engine: Docker, wanted: Container) -> Iterator[str]:
 
 def reclaim(engine: Docker) -> None:
     """Remove the containers of builds that were killed on this machine."""
-    for one in engine.containers(PREFIX):
-        if _is_left(one):
-            engine.remove(one)
+    for name in engine.containers(PREFIX):
+        if _is_left(name):
+            engine.remove(name)
 
 
-def _is_left(found: str) -> bool:
+def _is_left(name: str) -> bool:
     """Return whether the build has ended; builds in other containers count as running."""
     own = Holder.here()
-    match = re.match(rf"{PREFIX}(\w+)-(\d+)-(\d+)-(\d+)-", found)
+    match = re.match(rf"{PREFIX}(\w+)-(\d+)-(\d+)-(\d+)-", name)
     if match is None:
         return False
     boot, namespace, pid, started = match[1], *map(int, match.groups()[1:])

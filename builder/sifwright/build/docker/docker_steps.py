@@ -183,7 +183,7 @@ class StepRecord:
 
     def fits(self, record: Mapping[str, str]) -> bool:
         """Return whether its sources have the digests of their first use here."""
-        return all(record.get(one.key, one.digest) == one.digest for one in self.used)
+        return all(record.get(source.key, source.digest) == source.digest for source in self.used)
 
     def kept_here(self, mirrors: Mapping[str, str]) -> dict[str, str]:
         """Return the files with this machine's mirrors in place of those they had."""
@@ -201,9 +201,9 @@ def _file(image: str) -> Path:
 def read_record(image: str) -> StepRecord | None:
     """Return the record of an image; None if there is none."""
     try:
-        found = json.loads(_file(image).read_text())
-        used = [SourceDigest(**one) for one in found["used"]]
-        return StepRecord(kept=dict(found["kept"]), used=used, mirrors=dict(found["mirrors"]))
+        data = json.loads(_file(image).read_text())
+        used = [SourceDigest(**source) for source in data["used"]]
+        return StepRecord(kept=dict(data["kept"]), used=used, mirrors=dict(data["mirrors"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

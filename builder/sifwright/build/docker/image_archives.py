@@ -52,23 +52,23 @@ def load(engine: Docker, image: Local) -> str:
     try:
         return engine.load(_read(image, engine))
     except (BadImage, ValueError) as error:
-        what = f"it cannot be read as {image.kind}: {error}"
+        message = f"it cannot be read as {image.kind}: {error}"
         fix = getattr(error, "fix", "") or _FIX
-        raise MachineError.of(what, where=image.name, fix=fix) from None
+        raise MachineError.of(message, where=image.name, fix=fix) from None
 
 
 def _read(image: Local, engine: Docker) -> Iterator[bytes]:
     """Read an image; faults of its archive become `BadImage`, to differ from the engine's."""
-    place = Path(image.name)
+    path = Path(image.name)
     try:
         if image.kind == "oci":
-            yield from _layout_of_folder(place, engine)
-        elif not place.is_file():
+            yield from _layout_of_folder(path, engine)
+        elif not path.is_file():
             raise BadImage("there is no such file")
         elif image.kind == "oci-archive":
-            yield from _layout_of_archive(place, engine)
+            yield from _layout_of_archive(path, engine)
         else:
-            yield from unnamed(place)
+            yield from unnamed(path)
     except _DAMAGE as error:
         raise BadImage(str(error) or type(error).__name__) from error
 
@@ -174,9 +174,9 @@ def _layout_of_archive(file: Path, engine: Docker) -> Iterator[bytes]:
 
 
 def _member(source: tarfile.TarFile, name: str) -> IO[bytes]:
-    for found in (name, f"./{name}"):
+    for member in (name, f"./{name}"):
         try:
-            file = source.extractfile(found)
+            file = source.extractfile(member)
         except KeyError:
             continue
         if file is not None:
@@ -186,11 +186,13 @@ def _member(source: tarfile.TarFile, name: str) -> IO[bytes]:
 
 def _layout_archive(opened: Opened, engine: Docker) -> Iterator[bytes]:
     manifest = _manifest(opened, engine.processor)
-    if not engine.unpacks_zstd and any(one.media.endswith("zstd") for one in manifest.layers):
+    if not engine.unpacks_zstd and any(layer.media.endswith("zstd") for layer in manifest.layers):
         raise BadImage(f"{engine} does not unpack zstd", _GZIP)
     layers = [oci_layout.blob_name(blob.digest) for blob in manifest.layers]
     config = oci_layout.blob_name(manifest.config.digest)
-    for blob in dict.fromkeys([manifest.config.digest, *(one.digest for one in manifest.layers)]):
+    for blob in dict.fromkeys(
+        [manifest.config.digest, *(layer.digest for layer in manifest.layers)]
+    ):
         with opened(oci_layout.blob_name(blob)) as data:
             yield from _blob(blob, data)
     image = {"Config": config, "RepoTags": None, "Layers": layers}
@@ -205,7 +207,7 @@ def _manifest(opened: Opened, processor: str) -> documents.Manifest:
 
     with opened("index.json") as data:
         index, _ = documents.document(data)
-    names = sorted({one.name for one in documents.entries(index)})
+    names = sorted({entry.name for entry in documents.entries(index)})
     if len(names) > 1:
         raise BadImage(f"it has {len(names)} images: {', '.join(names)[:200]}", _ONE)
     return oci_layout.chosen(index, "", processor, blob)

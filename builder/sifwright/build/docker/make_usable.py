@@ -44,12 +44,14 @@ def make_usable(build: DockerBuild, image: str, name: str) -> str:
     return build.known(key) or build.keep(_reloaded(build, image), key)
 
 
-def _require_architecture(build: DockerBuild, found: str, name: str) -> None:
+def _require_architecture(build: DockerBuild, architecture: str, name: str) -> None:
     site = build.context.plan.site
-    wanted = ARCHITECTURES.get(site.processor, site.processor)
-    if found not in {"", wanted}:
-        what = f"it is for {found}, and site '{site.name}' has {site.processor} ({wanted})"
-        raise PlanError.of(what, where=name, fix=f"Name an image for {wanted}.")
+    expected = ARCHITECTURES.get(site.processor, site.processor)
+    if architecture not in {"", expected}:
+        message = (
+            f"it is for {architecture}, and site '{site.name}' has {site.processor} ({expected})"
+        )
+        raise PlanError.of(message, where=name, fix=f"Name an image for {expected}.")
 
 
 def _has_behaviour(details: dict[str, Any]) -> bool:
@@ -69,10 +71,10 @@ def _can_commit(build: DockerBuild, image: str) -> bool:
     if not build.engine.has_history(image):
         return False
     tag = f"trial-{build.salt}"
-    wanted = Container(image=image, name=container_name(), entrypoint=(), command=("true",))
-    with open_container(build.engine, wanted) as made:
+    settings = Container(image=image, name=container_name(), entrypoint=(), command=("true",))
+    with open_container(build.engine, settings) as container:
         try:
-            build.engine.commit(made, REPOSITORY, tag, "sifwright: a trial")
+            build.engine.commit(container, REPOSITORY, tag, "sifwright: a trial")
         except BuildError:
             return False
         finally:
@@ -104,7 +106,7 @@ def _member(source: tarfile.TarFile, name: str) -> bytes:
 def _strip_behaviour(config: dict[str, Any]) -> dict[str, Any]:
     """Return the configuration with environment and labels, and a history of all layers."""
     old, layers = config.get("config") or {}, config["rootfs"]["diff_ids"]
-    history = [one for one in config.get("history") or [] if not one.get("empty_layer")]
+    history = [entry for entry in config.get("history") or [] if not entry.get("empty_layer")]
     if len(history) != len(layers):
         # Podman 4.3 fails over an entry without a time.
         entry = {"created": config.get("created") or _EPOCH, "created_by": "of the base image"}

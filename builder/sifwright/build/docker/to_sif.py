@@ -95,12 +95,14 @@ class DockerStepsToSif(SifEngine):
 
     def _metadata(self, root: Path) -> BaseMetadata:
         """Return Apptainer's metadata of the tree with the bootstrap lines of the plan."""
-        found = build_folder.base_metadata(root)
-        labels = {name: text for name, text in found.labels.items() if not name.startswith(_HEADER)}
+        metadata = build_folder.base_metadata(root)
+        labels = {
+            name: text for name, text in metadata.labels.items() if not name.startswith(_HEADER)
+        }
         lines = self.context.definition.partition("\n%")[0]
         header = re.findall(r"^(\w+): (.*)$", lines, re.MULTILINE)
         ours = {f"{_HEADER}{keyword.lower()}": value for keyword, value in header}
-        return replace(found, labels={**labels, **ours})
+        return replace(metadata, labels={**labels, **ours})
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""What steps download: fetched once, kept under its sha256, handed to the steps that want it."""
+"""Downloads of steps: fetched once, kept under their sha256, handed to steps."""

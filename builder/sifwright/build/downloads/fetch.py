@@ -60,9 +60,9 @@ def fetch(store: Store, file: File, settings: Mapping[str, str], stop: Event) ->
 
 def _downloaded(store: Store, file: File, settings: Mapping[str, str], stop: Event) -> CacheEntry:
     with store.folder() as made:
-        found = _download(_with_login(file.locate(), settings), made / CONTENT, settings, stop)
-        if found != file.sha256:
-            raise NotFetched(f"its sha256 is {found}, not {file.sha256}")
+        sha256 = _download(_with_login(file.locate(), settings), made / CONTENT, settings, stop)
+        if sha256 != file.sha256:
+            raise NotFetched(f"its sha256 is {sha256}, not {file.sha256}")
         return store.put(file.sha256, made, {"name": file.name})
 
 

@@ -43,7 +43,7 @@ _JOIN_SECONDS = 2.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _StepDownloads:
-    """What a step wants, each file as it comes.
+    """The downloads of a step, each file as it arrives.
 
     `whole`: see `LockedWheels`, `foreign`: see `ResolvedLock`.
     """
@@ -82,7 +82,7 @@ def _downloads(plan: Plan, number: int) -> bool:
 
 @dataclass(kw_only=True)
 class Prefetcher:
-    """What the steps of these numbers download.
+    """Fetches the downloads of the steps of these numbers.
 
     What cannot be had is no error here, only a line in `log`: the step will say so.
     """
@@ -108,13 +108,13 @@ class Prefetcher:
         """
         if number not in self._steps:
             return None
-        found = self._found(number)
-        wait([*found.wheels.values(), *found.sources.values()], _PATIENCE)
-        ready = self._ready(found.wheels, lambda wheel: wheel.name)
+        downloads = self._found(number)
+        wait([*downloads.wheels.values(), *downloads.sources.values()], _PATIENCE)
+        ready = self._ready(downloads.wheels, lambda wheel: wheel.name)
         # Some of them would let a layer think that the machine's settings lead to all.
-        if found.foreign and not (found.whole and len(ready) == len(found.wheels)):
+        if downloads.foreign and not (downloads.whole and len(ready) == len(downloads.wheels)):
             ready = {}
-        sources = self._ready(found.sources, str)
+        sources = self._ready(downloads.sources, str)
         if not ready and not sources:
             return None
         folder = self._folders.enter_context(self.store.folder())
@@ -134,20 +134,20 @@ class Prefetcher:
             return _StepDownloads()
 
     def _ready(
-        self, wanted: Mapping[T, Future[CacheEntry]], name: Callable[[T], str]
+        self, downloads: Mapping[T, Future[CacheEntry]], name: Callable[[T], str]
     ) -> dict[T, CacheEntry]:
         """Return the downloads that have arrived; log these and the others."""
-        found: dict[T, CacheEntry] = {}
+        ready: dict[T, CacheEntry] = {}
         with self.log.open("a") as log:
-            for item, future in wanted.items():
+            for item, future in downloads.items():
                 try:
-                    found[item] = future.result(timeout=0)
+                    ready[item] = future.result(timeout=0)
                     log.write(f"sifwright: fetched {name(item)}\n")
                 except TimeoutError:
                     log.write(f"sifwright: not fetched: {name(item)}: it is not there yet\n")
                 except NotFetched as reason:
                     log.write(f"sifwright: not fetched: {name(item)}: {reason}\n")
-        return found
+        return ready
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -178,7 +178,7 @@ class Prefetcher:
         if question and answer:
             locked = wheels.read(answer.lock, question.python, question.processor)
         sources = list(_sources(self.plan.steps[number].sources))
-        keys = [*(one.sha256 for one in locked.wheels), *(one.sha256 for one in sources)]
+        keys = [*(file.sha256 for file in locked.wheels), *(file.sha256 for file in sources)]
         leases.enter_context(lease(self.store, keys))
         return _StepDownloads(
             wheels={wheel: self._start(_file(wheel)) for wheel in locked.wheels},
@@ -247,8 +247,8 @@ def _sources(sources: Iterable[StepSource]) -> Iterator[File]:
 def _address(source: StepSource) -> str:
     """Return its address or its mirror's; raises `LookupFailedError`."""
     is_sdist = source.kind == "pip"
-    found = upstream.sdist_of(source.url, source.version).address if is_sdist else source.url
-    return mirrors.load().redirect(found, *mirrors.DOWNLOADS)
+    address = upstream.sdist_of(source.url, source.version).address if is_sdist else source.url
+    return mirrors.load().redirect(address, *mirrors.DOWNLOADS)
 
 
 # An index, and not a folder for find-links: if several places have a wheel, pip takes the last
@@ -258,10 +258,10 @@ def _write_index(
 ) -> None:
     """Link the files into a folder on the cache's file system; `sources` are by their sha256."""
     for wheel, entry in wheels.items():
-        place = folder / "wheels" / wheel.package
-        place.mkdir(parents=True)
-        os.link(entry.file(CONTENT), place / wheel.name)
-        (place / "index.html").write_text(_page(wheel))
+        package_folder = folder / "wheels" / wheel.package
+        package_folder.mkdir(parents=True)
+        os.link(entry.file(CONTENT), package_folder / wheel.name)
+        (package_folder / "index.html").write_text(_page(wheel))
     for sha256, entry in sources.items():
         (folder / "sources").mkdir(exist_ok=True)
         os.link(entry.file(CONTENT), folder / "sources" / sha256)

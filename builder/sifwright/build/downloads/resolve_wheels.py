@@ -1,4 +1,4 @@
-"""Which wheels a step will install: uv is asked, by this machine's settings of pip.
+"""The wheels that a step will install, resolved by uv with this machine's settings of pip.
 
 Not pip, which cannot resolve for another Python than the one it runs with: markers such as
 `python_version < "3.12"` would be this machine's.
@@ -39,7 +39,7 @@ _TRUE = ("1", "true", "yes", "on", "y", "t")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ResolveRequest:
-    """What a step installs. What is `present` is in the image by then, and not looked for.
+    """The packages that a step installs; those of `present` are in the image by then.
 
     `indexes` are the layer's own, asked where the machine's settings do not lead to everything.
     """
@@ -62,14 +62,14 @@ class ResolvedLock:
 def question(plan: Plan, number: int, settings: Mapping[str, str]) -> ResolveRequest | None:
     """Return the question for a step; None if it names no package, or uv could not answer."""
     step, python = plan.steps[number], plan.facts.get("python", "")
-    wanted = tuple(_requirements(step))
+    requirements = tuple(_requirements(step))
     local = settings.get("no-index", "").lower() in _TRUE
-    if local or not wanted or not re.fullmatch(r"[0-9]+\.[0-9]+", python):
+    if local or not requirements or not re.fullmatch(r"[0-9]+\.[0-9]+", python):
         return None
-    named = {canonicalize_name(Requirement(one).name) for one in wanted}
+    named = {canonicalize_name(Requirement(requirement).name) for requirement in requirements}
     indexes = (pip_requirements.index(step, item) for item in step.layer.downloads if item.pip)
     return ResolveRequest(
-        requirements=wanted,
+        requirements=requirements,
         present=tuple(sorted(set(_present(plan.steps[:number])) - named)),
         indexes=tuple(dict.fromkeys(filter(None, indexes))),
         python=python,
@@ -112,7 +112,9 @@ def _requirements(step: Step) -> Iterator[str]:
 def _present(steps: tuple[Step, ...]) -> Iterator[str]:
     """Return the packages of earlier steps: a layer provides torch under the package's name."""
     for step in steps:
-        yield from (canonicalize_name(Requirement(one).name) for one in _requirements(step))
+        yield from (
+            canonicalize_name(Requirement(requirement).name) for requirement in _requirements(step)
+        )
         yield from (canonicalize_name(name) for name in step.layer.provides)
 
 
@@ -139,7 +141,7 @@ def _environment(
     places = ("UV_", "PIP_", "PYTHON", "VIRTUAL_ENV", "CONDA")
     own = {name: value for name, value in os.environ.items() if not name.startswith(places)}
     links = [str(Path(word).expanduser()) for word in settings.get("find-links", "").split()]
-    found = {
+    variables = {
         "UV_CACHE_DIR": str(folder / "cache"),
         "UV_FIND_LINKS": ",".join(links),
         "UV_INSECURE_HOST": settings.get("trusted-host", ""),
@@ -147,7 +149,7 @@ def _environment(
         **_indexes(settings, indexes),
         **dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), settings.get("proxy", "")),
     }
-    return own | {name: value for name, value in found.items() if value}
+    return own | {name: value for name, value in variables.items() if value}
 
 
 def _indexes(settings: Mapping[str, str], indexes: tuple[str, ...]) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""Squashfs files: of one step's changes, and of what a stack of them comes to."""
+"""Squashfs files of one step's changes, and of a stack of them."""

@@ -1,4 +1,4 @@
-"""What a program changed in a tree, found by comparing it with what it was before.
+"""The changes of a program in a tree, found by comparing it with its earlier state.
 
 Runs as a root who sees the owners that the image's files have. What comes of it is what the driver
 of an overlay would have put into an upper directory.
@@ -160,20 +160,20 @@ class _ChangeWalk:
 
     def complete(self) -> None:
         """Collect all names of a file, if one: in a folder that was renamed, only some are new."""
-        wanted = {inode for inode, left in self._left.items() if left}
+        inodes = {inode for inode, left in self._left.items() if left}
         touched: set[bytes] = set()
-        for path in self._others(b"", wanted) if wanted else ():
+        for path in self._others(b"", inodes) if inodes else ():
             touched.update(self._made_late(os.path.dirname(path)))
             self._link(path)
         for folder in touched:
             self._copy_rights(folder)
 
-    def _others(self, folder: bytes, wanted: Collection[int]) -> Iterator[bytes]:
+    def _others(self, folder: bytes, inodes: Collection[int]) -> Iterator[bytes]:
         for path in (_join(folder, name) for name in self._names(folder)):
             status = lstat(path, self._root)
             if stat.S_ISDIR(status.st_mode):
-                yield from self._others(path, wanted)
-            elif status.st_ino in wanted and not os.path.lexists(path):
+                yield from self._others(path, inodes)
+            elif status.st_ino in inodes and not os.path.lexists(path):
                 yield path
 
     def _made_late(self, folder: bytes) -> Iterator[bytes]:
@@ -185,7 +185,7 @@ class _ChangeWalk:
 
     def _is_all_new(self, path: bytes) -> bool:
         return self._lower.get(path) is None and not any(
-            one.startswith(path + b"/") for one in self._exclude
+            excluded.startswith(path + b"/") for excluded in self._exclude
         )
 
     def _move(self, path: bytes) -> None:
@@ -263,5 +263,5 @@ def _join(folder: bytes, name: bytes) -> bytes:
 
 def _has(names: Sequence[bytes], name: bytes) -> bool:
     """Return whether a name is one of these sorted ones."""
-    place = bisect_left(names, name)
-    return place < len(names) and names[place] == name
+    index = bisect_left(names, name)
+    return index < len(names) and names[index] == name

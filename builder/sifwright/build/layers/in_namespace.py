@@ -40,7 +40,7 @@ _DEPTH = 10_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PackRequest:
-    """What is to be done; all paths are absolute.
+    """The request of pack.py; all paths are absolute.
 
     Of a `live` tree, `tree` becomes what changed in it since the file `state` was written; without
     one, `state` is written of the `tree`.
@@ -85,14 +85,14 @@ def _do(request: PackRequest) -> dict[str, object]:
     lower = LowerTree(*map(Path, request.lower))
     exclude = [os.fsencode(path) for path in request.exclude]
     with _changes(request, lower, exclude) as moved:
-        found = tidy(lower, exclude, is_linked=bool(request.live), moved=moved)
-        found.write(Path(request.listing))
+        summary = tidy(lower, exclude, is_linked=bool(request.live), moved=moved)
+        summary.write(Path(request.listing))
         if request.squash:
-            with _pseudo_files(found, Path(request.listing)) as words:
+            with _pseudo_files(summary, Path(request.listing)) as words:
                 run_or_fail([*request.squash, *words])
     if request.state and not request.live:
         note_state(tree, Path(request.state))
-    return found.answer()
+    return summary.answer()
 
 
 def _changes(
@@ -116,9 +116,9 @@ def _add(request: PackRequest, tree: str, layer: str) -> None:
 
 
 @contextmanager
-def _pseudo_files(found: LayerSummary, near: Path) -> Iterator[list[str]]:
+def _pseudo_files(summary: LayerSummary, near: Path) -> Iterator[list[str]]:
     """Let mksquashfs itself make the whiteouts that this kernel lets nobody make."""
-    lines = [_pseudo_file(path) for path in sorted(found.unmade)]
+    lines = [_pseudo_file(path) for path in sorted(summary.unmade)]
     if not lines:
         yield []
         return

@@ -1,4 +1,4 @@
-"""What a layer has: its listing, and what that comes to."""
+"""The summary of a layer: its listing and totals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stack of layers comes to, by their listings."""
+"""The tree of a stack of layers, by their listings."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class LowerTree:
 
     def names(self, folder: bytes) -> Iterator[bytes]:
         """Return the sorted names in a folder; none if the path is no folder."""
-        found = [layer.inside(folder) for layer in self._having(folder)]
+        lists = [layer.inside(folder) for layer in self._having(folder)]
         last = None
         # Of names that are the same, that of the highest layer comes first.
-        for name, is_there in merge(*found, key=lambda one: one[0]):
+        for name, is_there in merge(*lists, key=lambda item: item[0]):
             if name != last and is_there:
                 yield name
             last = name
@@ -55,11 +55,11 @@ class LowerTree:
         """Return whether a file at or below the path has several names."""
         paths = [path]
         while paths:
-            node = self.get(one := paths.pop())
+            node = self.get(path := paths.pop())
             if node is not None and node.links:
                 return True
             if node is not None and node.is_folder:
-                paths.extend(one + b"/" + name for name in self.names(one))
+                paths.extend(path + b"/" + name for name in self.names(path))
         return False
 
     def was_removed(self, path: bytes) -> bool:
@@ -73,12 +73,12 @@ class LowerTree:
             self._known = {b"": self._all}
         unknown = []
         # Not by a call for each: the walks that ask are as deep already.
-        while (known := self._known.get(folder)) is None:
+        while (layers := self._known.get(folder)) is None:
             unknown.append(folder)
             folder = _parent(folder)
-        for one in reversed(unknown):
-            known = self._known[one] = tuple(_having(one, known))
-        return known
+        for path in reversed(unknown):
+            layers = self._known[path] = tuple(_having(path, layers))
+        return layers
 
 
 def _having(folder: bytes, layers: Iterable[_Layer]) -> Iterator[_Layer]:
@@ -101,38 +101,38 @@ class _Layer:
         self._block = lru_cache(_BLOCKS)(self._unpacked)
 
     def row(self, path: bytes) -> Row | None:
-        wanted = key(path)
-        found = self._at(self._first(wanted))
-        return found[1] if found and found[0] == wanted else None
+        sought = key(path)
+        row = self._at(self._first(sought))
+        return row[1] if row and row[0] == sought else None
 
     def inside(self, folder: bytes) -> Iterator[tuple[bytes, bool]]:
         """Yield the sorted names in a folder, and whether they exist or are removed."""
         prefix = key(folder + b"/") if folder else b""
         number = self._first(prefix)
-        while (found := self._at(number)) and found[0].startswith(prefix):
-            name, is_deeper, _ = found[0][len(prefix) :].partition(b"\0")
+        while (row := self._at(number)) and row[0].startswith(prefix):
+            name, is_deeper, _ = row[0][len(prefix) :].partition(b"\0")
             if is_deeper:
                 # Behind all that is in it.
                 number = self._first(prefix + name + b"\1")
                 continue
             if name:
-                yield name, found[1][1] != WHITEOUT
+                yield name, row[1][1] != WHITEOUT
             number += 1
 
-    def _first(self, wanted: bytes) -> int:
+    def _first(self, sought: bytes) -> int:
         """Return the number of the first row with this key or a higher one."""
         if not self._starts:
             return 0
-        block = max(bisect_right(self._starts, wanted) - 1, 0)
-        return block * listing.BLOCK + bisect_left(self._block(block)[0], wanted)
+        block = max(bisect_right(self._starts, sought) - 1, 0)
+        return block * listing.BLOCK + bisect_left(self._block(block)[0], sought)
 
     def _at(self, number: int) -> tuple[bytes, Row] | None:
         """Return a row and its key; None behind the last."""
-        block, place = divmod(number, listing.BLOCK)
+        block, index = divmod(number, listing.BLOCK)
         if block >= len(self._starts):
             return None
         keys, rows = self._block(block)
-        return (keys[place], rows[place]) if place < len(rows) else None
+        return (keys[index], rows[index]) if index < len(rows) else None
 
     def _unpacked(self, block: int) -> tuple[list[bytes], list[Row]]:
         rows = listing.rows(self._packed[block])

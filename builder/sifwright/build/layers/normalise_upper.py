@@ -1,4 +1,4 @@
-"""From an overlay's upper directory to a folder with exactly the changes, in place.
+"""Turn an overlay's upper directory into a folder with exactly the changes, in place.
 
 Runs in the upper directory, as a root who sees the owners that the image's files have.
 """
@@ -45,11 +45,11 @@ def tidy(
     if (root := lower.get(b"")) is not None:
         # The engine made the upper directory: its time is that of the build.
         os.utime(b".", (root.mtime, root.mtime))
-    found = LayerSummary(lower)
-    walk = _UpperWalk(lower, exclude, found, moved, names=2 if is_linked else 1)
+    summary = LayerSummary(lower)
+    walk = _UpperWalk(lower, exclude, summary, moved, names=2 if is_linked else 1)
     walk.folder(b"", is_opaque=False)
-    found.number_links()
-    return found
+    summary.number_links()
+    return summary
 
 
 class _UpperWalk:
@@ -149,18 +149,18 @@ class _UpperWalk:
     def _node(
         self, path: bytes, status: os.stat_result, xattrs: tuple[tuple[bytes, bytes], ...]
     ) -> ListedPath:
-        found = listing.kind(status)
-        is_file = found == "file"
-        number = status.st_rdev if "device" in found else 0
+        kind = listing.kind(status)
+        is_file = kind == "file"
+        number = status.st_rdev if "device" in kind else 0
         return ListedPath(
             path=path,
-            kind=found,
+            kind=kind,
             mode=stat.S_IMODE(status.st_mode),
             uid=status.st_uid,
             gid=status.st_gid,
             size=status.st_size if is_file else 0,
             mtime=status.st_mtime_ns // 10**9,
-            target=os.readlink(path) if found == "symlink" else b"",
+            target=os.readlink(path) if kind == "symlink" else b"",
             device=(os.major(number), os.minor(number)),
             links=self._group(status),
             xattrs=xattrs,

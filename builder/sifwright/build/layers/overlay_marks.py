@@ -1,4 +1,4 @@
-"""What overlay drivers write into an upper directory for themselves.
+"""Marks that overlay drivers write into an upper directory for themselves.
 
 The kernel's (Documentation/filesystems/overlayfs.rst) marks a removed path by a character device
 0:0, and a folder that hides the one below it by an extended attribute. fuse-overlayfs does the
@@ -55,7 +55,7 @@ class ImageXattrs:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UpperFolder:
-    """What is in a folder: real entries, names that are gone, and the files that say so."""
+    """The content of a folder: real entries, removed names, and the files that mark them."""
 
     names: tuple[bytes, ...]
     gone: frozenset[bytes]

@@ -42,7 +42,7 @@ BYTES_PER_FILE = 4096
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PackOptions:
-    """How to pack: the site's compression, and the log that programs write to.
+    """Options of packing: the site's compression, and the log that programs write to.
 
     `owners` has the owners of the files with one id (see `namespace.around`).
     """
@@ -163,10 +163,12 @@ def _answer(last: Sequence[str], log: Path) -> dict[str, Any]:
         answer = json.loads(last[-1])
         problems = answer.pop("problems", ())
     except (LookupError, ValueError, AttributeError):
-        what = f"packing a layer broke off: {' '.join(last)}"
-        raise BuildError.of(what, fix=f"Whole log: {log}") from None
+        message = f"packing a layer broke off: {' '.join(last)}"
+        raise BuildError.of(message, fix=f"Whole log: {log}") from None
     if problems:
         # What a program says there is seldom more than that something is full or cannot be read.
         fix = f"Free space, or mend what is named. Whole log: {log}"
-        raise BuildError(*(Problem(**{**one, "fix": one["fix"] or fix}) for one in problems))
+        raise BuildError(
+            *(Problem(**{**problem, "fix": problem["fix"] or fix}) for problem in problems)
+        )
     return dict(answer)

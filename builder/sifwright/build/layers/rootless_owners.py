@@ -32,18 +32,18 @@ _LAST_SHIFT = 28
 
 def owners(data: bytes) -> tuple[int, int] | None:
     """Read uid and gid from the attribute; None if it is something else."""
-    found = {_UID: 0, _GID: 0}
+    ids = {_UID: 0, _GID: 0}
     rest = iter(data)
     for key in rest:
         value, shift, more = 0, 0, True
         while more:
             part = next(rest, None)
-            if part is None or key not in found or shift > _LAST_SHIFT:
+            if part is None or key not in ids or shift > _LAST_SHIFT:
                 return None
             value |= (part & 0x7F) << shift
             shift, more = shift + 7, bool(part & 0x80)
-        found[key] = value
-    return found[_UID], found[_GID]
+        ids[key] = value
+    return ids[_UID], ids[_GID]
 
 
 def main(tree: str) -> int:
@@ -61,8 +61,8 @@ def main(tree: str) -> int:
             if owner is not None:
                 failed += not _give(path, owner)
     if failed:
-        said = f"sifwright: {failed} files stay root's: there is no such id in this build\n"
-        sys.stdout.write(said)
+        message = f"sifwright: {failed} files stay root's: there is no such id in this build\n"
+        sys.stdout.write(message)
     return 0
 
 

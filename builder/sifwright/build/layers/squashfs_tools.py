@@ -1,4 +1,4 @@
-"""Which squashfs-tools this machine has."""
+"""The squashfs-tools of this machine."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MINIMUM = Version("4.4")
 
 def version(program: str, path: str) -> Version | None:
     """Return the version of a program on this search path; None if it is unknown."""
-    found = shutil.which(program, path=path)
-    return _ask(found) if found else None
+    path_of_program = shutil.which(program, path=path)
+    return _ask(path_of_program) if path_of_program else None
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What a tree was when it was last packed, in a file that is never held as a whole."""
+"""The state of a tree when it was last packed, in a file that is never held as a whole."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a build gets: its options, its inputs, its base image and the settings of the machine."""
+"""The request of a build: its options, inputs, base image and settings of the machine."""

@@ -1,4 +1,4 @@
-"""What an inspected image means for a plan: the row that options follow, or why it is refused."""
+"""An inspected base image as a table row that options follow, or its refusal."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _UNPACKED = 3
 
 def preferred_python(facts: ImageFacts) -> Python | None:
     """Return the first Python on the image's path that has torch, else the first."""
-    with_torch = (one for one in facts.pythons if one.torch)
+    with_torch = (python for python in facts.pythons if python.torch)
     return next(with_torch, next(iter(facts.pythons), None))
 
 
 def table_row(facts: ImageFacts) -> dict[str, str]:
     """Return the image's row in the table base-images; empty cells for missing programs."""
-    found = preferred_python(facts)
-    torch = found.torch if found else None
+    python = preferred_python(facts)
+    torch = python.torch if python else None
     return {
-        "python": _series(found.version) if found else "",
-        "program": found.path if found else "",
+        "python": _series(python.version) if python else "",
+        "program": python.path if python else "",
         "torch": _release(torch.version) if torch else "",
         "cuda": _series(torch.cuda if torch else facts.cuda),
         "rocm": _series(torch.rocm if torch else facts.rocm),
@@ -60,7 +60,7 @@ def table_row(facts: ImageFacts) -> dict[str, str]:
         "toolkit-rocm": _series(facts.rocm),
         "mpi": pmi.family(facts.mpi),
         "apt": facts.os if facts.os in _APT else "",
-        "plugins": " ".join(dict.fromkeys(one.path for one in facts.plugins)),
+        "plugins": " ".join(dict.fromkeys(plugin.path for plugin in facts.plugins)),
         "unset": " ".join(sorted(set(_unset(facts)))),
     }
 
@@ -79,29 +79,29 @@ def disk_mb(facts: ImageFacts) -> int:
 def problems(facts: ImageFacts, site: Site, where: str) -> Iterator[Problem]:
     """Yield every reason why no image for this site can start from it."""
     if facts.processor != site.processor:
-        what = f"it is for {facts.processor} processors, site '{site.name}' has {site.processor}"
-        yield Problem(where=where, what=what, fix="Name one that is for the site's processors.")
+        message = f"it is for {facts.processor} processors, site '{site.name}' has {site.processor}"
+        yield Problem(where=where, what=message, fix="Name one that is for the site's processors.")
     yield from problems_at_every_site(facts, where)
-    found = preferred_python(facts)
-    if found and found.torch:
-        yield from _of_torch(found.torch, site, where)
+    python = preferred_python(facts)
+    if python and python.torch:
+        yield from _of_torch(python.torch, site, where)
 
 
 def problems_at_every_site(facts: ImageFacts, where: str) -> Iterator[Problem]:
     """Yield every reason why no image for any site can."""
     if facts.libc.startswith("musl"):
-        what = f"its C library is {facts.libc}, for which there are no wheels of torch"
-        yield Problem(where=where, what=what, fix="Take a variant on glibc: Debian, not Alpine.")
-    found = preferred_python(facts)
-    if found is None:
+        message = f"its C library is {facts.libc}, for which there are no wheels of torch"
+        yield Problem(where=where, what=message, fix="Take a variant on glibc: Debian, not Alpine.")
+    python = preferred_python(facts)
+    if python is None:
         fix = "Name one that has, or take an image that installs one: sifwright list images."
         yield Problem(where=where, what="it has no Python", fix=fix)
         return
-    if _version(found.version) < OLDEST_PYTHON:
+    if _version(python.version) < OLDEST_PYTHON:
         oldest = ".".join(map(str, OLDEST_PYTHON))
-        what = f"its Python, {found.path}, is {found.version}; the run scripts need {oldest}"
-        yield Problem(where=where, what=what, fix="Name an image with a newer one.")
-    yield from _hostile(facts, found, where)
+        message = f"its Python, {python.path}, is {python.version}; the run scripts need {oldest}"
+        yield Problem(where=where, what=message, fix="Name an image with a newer one.")
+    yield from _hostile(facts, python, where)
 
 
 def _of_torch(torch: Torch, site: Site, where: str) -> Iterator[Problem]:
@@ -109,21 +109,21 @@ def _of_torch(torch: Torch, site: Site, where: str) -> Iterator[Problem]:
     kinds = [_VENDORS[name] for name, version in built.items() if version]
     if site.vendor == "cpu" or any(vendor == site.vendor for vendor, _ in kinds):
         return
-    made = " and ".join(f"for {name}" for _, name in kinds) or "for no GPU"
-    what = f"its torch {torch.version} is {made}, and the GPUs of site '{site.name}' are"
+    gpus = " and ".join(f"for {name}" for _, name in kinds) or "for no GPU"
+    message = f"its torch {torch.version} is {gpus}, and the GPUs of site '{site.name}' are"
     yield Problem(
         where=where,
-        what=f"{what} {site.vendor}'s",
+        what=f"{message} {site.vendor}'s",
         fix=f"Name an image with torch for {site.vendor}.",
     )
 
 
-def _hostile(facts: ImageFacts, found: Python, where: str) -> Iterator[Problem]:
+def _hostile(facts: ImageFacts, python: Python, where: str) -> Iterator[Problem]:
     """Names from the image end up in scripts: quoted there, and plain to begin with."""
-    for path in (found.path, *(one.path for one in facts.plugins)):
+    for path in (python.path, *(plugin.path for plugin in facts.plugins)):
         if not _PATH.fullmatch(path):
-            what = f"its file {quoted(path)} cannot be named in a plan"
-            yield Problem(where=where, what=what, fix="Name an image with plain file names.")
+            message = f"its file {quoted(path)} cannot be named in a plan"
+            yield Problem(where=where, what=message, fix="Name an image with plain file names.")
 
 
 def _unset(facts: ImageFacts) -> Iterator[str]:
@@ -136,8 +136,8 @@ def _unset(facts: ImageFacts) -> Iterator[str]:
 
 def _release(version: str) -> str:
     """2.8.0 of 2.8.0a0+34c6371d24.nv25.08."""
-    found = _version(version)
-    return ".".join(map(str, (*found, 0, 0)[:3]))
+    parsed = _version(version)
+    return ".".join(map(str, (*parsed, 0, 0)[:3]))
 
 
 def _series(version: str) -> str:

@@ -72,11 +72,11 @@ def base_image_of(plan: Plan) -> BaseImage | None:
 def redirected_reference(site: Site, name: str) -> Reference:
     """Return the address of an image, redirected by the mirrors file, else by the site."""
     plain = str(registry.parse(name))
-    found = mirrors.redirect(mirrors.load().of("oci"), plain)
-    if found == plain and site.registry_mirror:
+    address = mirrors.redirect(mirrors.load().of("oci"), plain)
+    if address == plain and site.registry_mirror:
         hub = MirrorRule(kind="oci", source=registry.DOCKER_HUB, target=site.registry_mirror)
-        found = mirrors.redirect((hub,), plain)
-    return registry.parse(found)
+        address = mirrors.redirect((hub,), plain)
+    return registry.parse(address)
 
 
 def local_name(plan: Plan) -> str:
@@ -104,8 +104,8 @@ def local_file(name: str) -> Path | None:
 
     `name` is the path of a SIF, else it has the kind before it: see `imagename`.
     """
-    kind, place = image_name.split(name)
-    path = Path(name if kind == image_name.REGISTRY else place)
+    kind, rest = image_name.split(name)
+    path = Path(name if kind == image_name.REGISTRY else rest)
     # It names all else in the folder by digests, which are compared while that is read.
     path = path / "index.json" if kind == "oci" else path
     return path if name and path.is_file() else None
@@ -116,9 +116,9 @@ def digest_of_local(name: str, *, from_disk: bool = False) -> str:
 
     `from_disk`: of its bytes as they are now, whatever is remembered.
     """
-    kind, place = image_name.split(name)
+    kind, rest = image_name.split(name)
     if kind == image_name.DAEMON:
-        return engine_image_id(place)
+        return engine_image_id(rest)
     path = local_file(name)
     if path is None:
         return ""
@@ -134,10 +134,10 @@ def overlay_problems(plan: Plan) -> Iterator[Problem]:
     if path is None:
         return
     try:
-        found = sif_file.read(path)
+        image = sif_file.read(path)
     except sif_file.SifError:
         return
-    if count := _overlays(found):
+    if count := _overlays(image):
         layer = plan.steps[0].layer.name
         yield Problem(
             where=str(path),
@@ -150,13 +150,17 @@ def overlay_problems(plan: Plan) -> Iterator[Problem]:
 
 def refuse_overlays(plan: Plan) -> None:
     """Raise `MachineError` for such a base."""
-    if found := list(overlay_problems(plan)):
-        raise MachineError(*found)
+    if problems := list(overlay_problems(plan)):
+        raise MachineError(*problems)
 
 
-def _overlays(found: SifImage) -> int:
-    others = (one for one in found.descriptors if one.is_overlay and not one.is_squashfs)
-    return len(found.partitions[1:]) + sum(1 for _ in others)
+def _overlays(image: SifImage) -> int:
+    others = (
+        descriptor
+        for descriptor in image.descriptors
+        if descriptor.is_overlay and not descriptor.is_squashfs
+    )
+    return len(image.partitions[1:]) + sum(1 for _ in others)
 
 
 def engine_address() -> str:

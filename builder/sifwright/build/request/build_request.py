@@ -21,7 +21,7 @@ Layout = Literal["flat", "layered"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildOptions:
-    """How to build: `layout` of the SIF, `force` even if it is there, with or without the cache.
+    """Options of a build: `layout` of the SIF, `force` for an image that is up to date, the cache.
 
     `tests`: those of all layers, or those that have not passed as they are now. `before` names the
     layer to stop before, without an image.
@@ -38,7 +38,7 @@ class BuildOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildRequest:
-    """What to build, where to and how; `expected` are entries of the record of such an image."""
+    """A plan, a folder and options; `expected` are entries of the record of such an image."""
 
     plan: Plan
     output: ImageFolder

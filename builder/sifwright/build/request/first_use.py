@@ -1,4 +1,4 @@
-"""What sources without a pin were when they were first used: kept beside the image and enforced.
+"""The digests of unpinned sources at their first use, kept beside the image and enforced.
 
 No pin is invented. What could not be looked up is recorded by the first build and compared by the
 later ones, until `sifwright pins` gives it a pin or the user removes the entry.
@@ -34,7 +34,7 @@ ARCHIVE = "apt archive"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceDigest:
-    """What a build used: a commit, the sha256 of an archive, or the digest of a base image.
+    """A source of a build: a commit, the sha256 of an archive, or the digest of a base image.
 
     Of an archive of packages (`ARCHIVE`), `ref` is the suite and `digest` the time of its release.
     """
@@ -56,15 +56,15 @@ def read(folder: Path) -> dict[str, str]:
     """
     path = folder / FILE
     try:
-        found = json.loads(path.read_text())
-        return {key: str(value) for key, value in found.items()}
+        record = json.loads(path.read_text())
+        return {key: str(value) for key, value in record.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError) as error:
-        what = "the record of what sources were when they were first used cannot be read"
-        what += f": {error.strerror}" if isinstance(error, OSError) else ""
+        message = "the record of what sources were when they were first used cannot be read"
+        message += f": {error.strerror}" if isinstance(error, OSError) else ""
         fix = "Mend it, or remove it to record anew."
-        raise BuildError.of(what, where=str(path), fix=fix) from None
+        raise BuildError.of(message, where=str(path), fix=fix) from None
 
 
 def lines(record: dict[str, str]) -> str:
@@ -78,20 +78,20 @@ def text(record: dict[str, str], used: Iterable[SourceDigest]) -> str:
 
 
 def _pairs(used: Iterable[SourceDigest]) -> Iterator[tuple[str, str]]:
-    for one in used:
-        if one.source != ARCHIVE:
-            yield one.key, one.digest
+    for source in used:
+        if source.source != ARCHIVE:
+            yield source.key, source.digest
 
 
 def documents(used: Iterable[SourceDigest]) -> dict[str, list[dict[str, str]]]:
     """Return what a build used as the record has it: its sources, and the archives as they were."""
-    found = list(dict.fromkeys(used))
+    sources = list(dict.fromkeys(used))
     return {
-        "sources": [asdict(one) for one in found if one.source != ARCHIVE],
+        "sources": [asdict(source) for source in sources if source.source != ARCHIVE],
         "archives": [
-            {"layer": one.layer, "suite": one.ref, "date": one.digest}
-            for one in found
-            if one.source == ARCHIVE
+            {"layer": source.layer, "suite": source.ref, "date": source.digest}
+            for source in sources
+            if source.source == ARCHIVE
         ],
     }
 

@@ -41,7 +41,7 @@ _ACQUIRE = re.compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """What to hand to the engine: variables for its process, and folders to bind."""
+    """Settings for the engine: variables for its process, and folders to bind."""
 
     env: Mapping[str, str]
     binds: tuple[str, ...]
@@ -56,8 +56,8 @@ def values(plan: Plan) -> dict[str, str]:
     rules = mirrors.load()
     mirror = _archive(rules.of("apt"), DEBIAN)
     security = _archive(rules.of("apt"), SECURITY) or _beside(_named(plan) or mirror)
-    found = {"debian-mirror": mirror, "debian-security-mirror": security}
-    named = {name: address for name, address in found.items() if address}
+    mirrors_of_debian = {"debian-mirror": mirror, "debian-security-mirror": security}
+    named = {name: address for name, address in mirrors_of_debian.items() if address}
     return named | dict(_redirected_header(plan, rules))
 
 
@@ -135,12 +135,12 @@ def _exports(pip: Mapping[str, str], proxies: Mapping[str, str]) -> Iterator[str
 def _bound_rules(binds: Binds) -> Iterator[MirrorRule]:
     """Yield the mirrors file's rules with the paths that they have in the image."""
     for rule in mirrors.load().rules:
-        place = mirrors.local_path(rule.target)
-        if place is None:
+        path = mirrors.local_path(rule.target)
+        if path is None:
             yield rule
             continue
-        folder = place if place.is_dir() else place.parent
-        target = f"file://{binds.bound(folder) / place.relative_to(folder)}"
+        folder = path if path.is_dir() else path.parent
+        target = f"file://{binds.bound(folder) / path.relative_to(folder)}"
         yield dataclasses.replace(rule, target=target)
         if rule.kind == "apt":
             # debootstrap runs on this machine and writes its own path into the image's sources.

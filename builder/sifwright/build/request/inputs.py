@@ -1,4 +1,4 @@
-"""What a build starts from beside its plan: the base image as it is now, and earlier first uses."""
+"""The inputs of a build beside its plan: the base image as it is now, and first uses."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class Inputs:
 
         Raises `MachineError` if the registry does not answer, `BuildError` if a tag has moved.
         """
-        found = cls.recorded(plan, folder)
-        if found.base is None or found.base.reference.digest:
-            return found
+        recorded = cls.recorded(plan, folder)
+        if recorded.base is None or recorded.base.reference.digest:
+            return recorded
         try:
-            asked = replace(found, digest=registry.digest(found.base.reference))
+            asked = replace(recorded, digest=registry.digest(recorded.base.reference))
         except registry.RegistryError as error:
-            if not (found.digest and isinstance(error, registry.RegistryUnreachableError)):
-                raise _no_answer(found.base, error) from None
-            note(f"{found.base.reference} is taken as it was, {found.digest}: {error}")
-            return found
+            if not (recorded.digest and isinstance(error, registry.RegistryUnreachableError)):
+                raise _no_answer(recorded.base, error) from None
+            note(f"{recorded.base.reference} is taken as it was, {recorded.digest}: {error}")
+            return recorded
         for used in asked.used:
             first_use.refuse_if_changed(asked.record, used, folder)
         return asked
@@ -65,11 +65,11 @@ class Inputs:
         The last build into this folder, else of this first step anywhere.
         """
         record, base = first_use.read(folder), base_image.base_image_of(plan)
-        found = cls(record=record, base=base, local=base_image.local_name(plan))
+        inputs = cls(record=record, base=base, local=base_image.local_name(plan))
         if base is None:
-            return found
-        known = base.reference.digest or record.get(found.used[0].key) or _cached_digest(plan)
-        return replace(found, digest=known)
+            return inputs
+        digest = base.reference.digest or record.get(inputs.used[0].key) or _cached_digest(plan)
+        return replace(inputs, digest=digest)
 
     @property
     def header(self) -> Mapping[str, str]:
@@ -100,5 +100,5 @@ def _no_answer(base: BaseImage, error: registry.RegistryError) -> MachineError:
 def _cached_digest(plan: Plan) -> str:
     """Return the base image of the first step's last used result; empty if there is none."""
     entries = Store(root=cache_folder.root()).entries()
-    same = (one.manifest for one in entries if one.manifest.get("step") == plan.steps[0].id)
+    same = (entry.manifest for entry in entries if entry.manifest.get("step") == plan.steps[0].id)
     return next((str(manifest["inputs"]["base image"]) for manifest in same), "")

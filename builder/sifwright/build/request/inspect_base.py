@@ -42,9 +42,9 @@ def inspect_base(
         or base_request.table_row(catalog, base) is not None
     ):
         return catalog
-    if (known := base_request.row_without_scheme(catalog, base)) is not None:
+    if (row := base_request.row_without_scheme(catalog, base)) is not None:
         return base_request.add_table_row(
-            catalog, base, known, f"versions.yaml: {base.inspects.table}"
+            catalog, base, row, f"versions.yaml: {base.inspects.table}"
         )
     facts = _facts(base, site, out / site.name / image.name, progress)
     if problems := list(adapt_base.problems(facts, site, base.where)):
@@ -91,5 +91,5 @@ def _digest(reference: Reference) -> str:
 
 def _of_base(base: BaseRequest, problem: Problem) -> Problem:
     """Say which layer wanted it."""
-    what = f"{problem.where}: {problem.what}" if problem.where else problem.what
-    return Problem(where=base.where, what=what, fix=problem.fix)
+    message = f"{problem.where}: {problem.what}" if problem.where else problem.what
+    return Problem(where=base.where, what=message, fix=problem.fix)

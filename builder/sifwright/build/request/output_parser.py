@@ -88,22 +88,22 @@ class OutputParser:
         self.tail.clear()
         self._status = self._command = ""
 
-    def problem(self, what: str) -> Problem:
+    def problem(self, message: str) -> Problem:
         """Return what failed and where, with the last lines of the engine."""
         lines = "\n".join(f"    | {line}" for line in self.tail)
         where = self.place or f"step '{self.timer.step}'"
         fix = f"{self._take_refused()} {self.fix}".lstrip()
-        return Problem(where=where, what=f"{what}\n{lines}" if lines else what, fix=fix)
+        return Problem(where=where, what=f"{message}\n{lines}" if lines else message, fix=fix)
 
     def say_refused(self) -> None:
         """Say which ids programs of the last step wanted and did not get, if they did without."""
-        if said := self._take_refused():
-            self.progress.note(f"layer '{self.timer.step}': {said}")
+        if refused := self._take_refused():
+            self.progress.note(f"layer '{self.timer.step}': {refused}")
 
     def _take_refused(self) -> str:
-        said = ", ".join(self._refused)
+        refused = ", ".join(self._refused)
         self._refused.clear()
-        return said and f"{said}, which this build with one uid and gid has not. {_ELSEWHERE}"
+        return refused and f"{refused}, which this build with one uid and gid has not. {_ELSEWHERE}"
 
 
 def _used(line: str) -> SourceDigest | None:

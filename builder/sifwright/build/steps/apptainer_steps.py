@@ -160,7 +160,7 @@ def _surroundings(plan: Plan, inputs: Inputs) -> dict[str, str]:
         "processor": plan.site.processor,
         "compression": plan.site.compression,
         "packing": FORMAT,
-        "base image": base_image.digest_of_local(inputs.local) or inputs.digest,
+        "base image": base_image.local_digest(plan) or inputs.digest,
     }
 
 

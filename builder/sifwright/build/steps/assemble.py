@@ -30,7 +30,7 @@ __all__ = ["assemble", "compose"]
 
 # Go's names of processors, which SIFs and labels have.
 _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
-# The time of the files that every build writes anew: the same results are the same bytes.
+# The time of the files that every build writes: the same results are the same bytes.
 _MTIME = 1
 
 
@@ -101,7 +101,7 @@ def _partition(name: str, entry: CacheEntry, *, is_checked: bool) -> Partition:
 
 def _modes(results: Sequence[CacheEntry]) -> dict[str, int]:
     """Return the modes that steps gave to folders of the last layer."""
-    return {name: mode for one in results for name, mode in one.manifest["folders"].items()}
+    return {name: mode for result in results for name, mode in result.manifest["folders"].items()}
 
 
 def _last(
@@ -117,9 +117,9 @@ def _last(
 
 def _flat(layers: Sequence[Partition], folder: Path, how: PackOptions) -> Partition | Composed:
     try:
-        pieces = join([Range(path=one.path, size=one.size) for one in layers])
+        pieces = join([Range(path=layer.path, size=layer.size) for layer in layers])
     except BadSquashfs:
-        return _unpacked([one.path for one in layers], folder, how)
+        return _unpacked([layer.path for layer in layers], folder, how)
     except OSError as error:
         raise PartitionError(Path(error.filename), f"cannot be read: {error.strerror}") from error
     return Composed(pieces=pieces, name="rootfs", is_system=True)

@@ -49,7 +49,7 @@ _ENTER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
 _FIX = "The step, or the image it starts from, has to leave a plain one there."
 _PLACES = {"tmp": "/tmp", "var-tmp": "/var/tmp"}  # noqa: S108  # of the image
 _STEP_TMP = "step-tmp"
-# Anybody writes there, and removes only what is theirs.
+# Any user writes there, and removes only files of their own.
 _MODE = 0o1777
 
 
@@ -102,14 +102,14 @@ def moved(
     if not places:
         return dict(kept)
     # One address may be the beginning of another.
-    known = re.compile("|".join(map(re.escape, sorted(places, key=len, reverse=True))))
-    return {name: known.sub(lambda found: places[found[0]], text) for name, text in kept.items()}
+    pattern = re.compile("|".join(map(re.escape, sorted(places, key=len, reverse=True))))
+    return {name: pattern.sub(lambda match: places[match[0]], text) for name, text in kept.items()}
 
 
 def modes(tree: Path) -> dict[str, int]:
     """Return the modes of the metadata's folders among a step's changes."""
-    found = {name: _read_mode(tree, name) for name in _METADATA_FOLDERS}
-    return {name: mode for name, mode in found.items() if mode is not None}
+    modes_by_name = {name: _read_mode(tree, name) for name in _METADATA_FOLDERS}
+    return {name: mode for name, mode in modes_by_name.items() if mode is not None}
 
 
 def base_metadata(tree: Path) -> BaseMetadata:
@@ -221,8 +221,8 @@ def _translate_errors(path: str) -> Iterator[None]:
         raise _problem(path, f"cannot be read: {error.strerror or error}") from None
 
 
-def _problem(path: str, what: str) -> BuildError:
-    return BuildError.of(what, where=f"/{path.lstrip('/')} in the image", fix=_FIX)
+def _problem(path: str, message: str) -> BuildError:
+    return BuildError.of(message, where=f"/{path.lstrip('/')} in the image", fix=_FIX)
 
 
 # The engine shows the machine's own /tmp and /var/tmp, in which others work. Many recipes end with
@@ -233,21 +233,21 @@ def make_step_tmp(work: Path, tree: Path | None = None) -> list[str]:
     In a `tree` only for those that are there: nothing is made in it to bind to.
     """
     return [
-        f"{_make_open_folder(work / _STEP_TMP / name)}:{place}"
-        for name, place in _PLACES.items()
-        if tree is None or _is_folder(tree, place)
+        f"{_make_open_folder(work / _STEP_TMP / name)}:{target}"
+        for name, target in _PLACES.items()
+        if tree is None or _is_folder(tree, target)
     ]
 
 
-def _is_folder(tree: Path, place: str) -> bool:
+def _is_folder(tree: Path, folder: str) -> bool:
     """Return whether the image has a folder there; links are followed inside the image."""
 
     def link(path: str) -> str | None:
         here = tree / path
         return str(here.readlink()) if here.is_symlink() else None
 
-    found = resolve_links(place, link)
-    return bool(found) and (tree / found).is_dir()
+    path = resolve_links(folder, link)
+    return bool(path) and (tree / path).is_dir()
 
 
 def clear_step_tmp(work: Path) -> None:

@@ -25,13 +25,13 @@ OPTION = "option "
 
 def used(entry: CacheEntry) -> list[SourceDigest]:
     """Return the sources that a result was made from."""
-    return [SourceDigest(**one) for one in entry.manifest["used"]]
+    return [SourceDigest(**source) for source in entry.manifest["used"]]
 
 
 def unpacked(entry: CacheEntry) -> int:
     """Return the bytes that a result takes as files."""
-    made = entry.manifest["unpacked"]
-    return int(made["bytes"] + made["entries"] * BYTES_PER_FILE)
+    size = entry.manifest["unpacked"]
+    return int(size["bytes"] + size["entries"] * BYTES_PER_FILE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,25 +50,25 @@ class CachedSteps:
         """Return the key of a step's result, on the results of the steps before it."""
         digest = below[-1].digest(SQUASHFS) if below else ""
         plain = step_key(step, self.surroundings, digest)
-        found = self.store.peek(plain)
-        held = self._held(found) if found else {}
+        entry = self.store.peek(plain)
+        held = self._held(entry) if entry else {}
         return step_key(step, {**self.surroundings, **held}, digest) if held else plain
 
     def leading(self, plan: Plan) -> list[CacheEntry]:
         """Return the results of the first steps that look whole, up to a cache miss."""
-        found: list[CacheEntry] = []
+        entries: list[CacheEntry] = []
         for step in plan.steps:
-            entry = self.store.peek(self.key(step, found))
+            entry = self.store.peek(self.key(step, entries))
             if entry is None:
                 break
-            found.append(entry)
-        return found
+            entries.append(entry)
+        return entries
 
     def _held(self, entry: CacheEntry) -> dict[str, str]:
         """Return the digests that its sources would need, if some differ."""
         sources = used(entry)
-        expected = {one.key: self.record.get(one.key, one.digest) for one in sources}
-        return expected if any(expected[one.key] != one.digest for one in sources) else {}
+        expected = {source.key: self.record.get(source.key, source.digest) for source in sources}
+        return expected if any(expected[source.key] != source.digest for source in sources) else {}
 
 
 def step_key(step: Step, surroundings: Mapping[str, str], below: str) -> str:

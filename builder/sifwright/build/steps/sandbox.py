@@ -40,7 +40,7 @@ __all__ = ["Sandbox", "StepRun"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepRun:
-    """What a step changed, the folder that has it, and what it left for later steps."""
+    """The changes of a step, the folder that has them, and its files for later steps."""
 
     changes: Path | WorkTree
     tree: Path
@@ -149,8 +149,8 @@ class Sandbox:
         """
         self.background.submit(self._remove).result()
         if self._tree.exists():
-            what = "cannot be removed, and another step needs the place"
-            raise MachineError.of(what, where=str(self._tree), fix=host_checks.TEMPORARY_FIX)
+            message = "cannot be removed, and another step needs the place"
+            raise MachineError.of(message, where=str(self._tree), fix=host_checks.TEMPORARY_FIX)
 
     def _remove(self) -> None:
         if self._tree.exists():
@@ -184,8 +184,8 @@ class Sandbox:
         words = [*user_namespace.prefix(self.owners, self._tree), *program]
         env = user_namespace.environment()
         if processes.stream(words, log=self.log, on_line=self.watcher, env=env) != 0:
-            what = "the owners of the base image's files cannot be set"
-            raise BuildError.of(what, fix=f"Whole log: {self.log}")
+            message = "the owners of the base image's files cannot be set"
+            raise BuildError.of(message, fix=f"Whole log: {self.log}")
 
     def _inside(self, number: int, work: Path, script: str) -> list[str]:
         """Return the command that runs a script of the build's own folder in the tree."""

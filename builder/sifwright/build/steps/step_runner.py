@@ -93,14 +93,14 @@ class StepRunner:
                 ran, packed = self._ran(number, below, work, made)
             self._refuse_another_base(number)
             facts = self._facts(number, ran, below)
-            facts["used"] = [asdict(one) for one in self._watcher.used[first:]]
+            facts["used"] = [asdict(source) for source in self._watcher.used[first:]]
             facts["unpacked"] = {"entries": packed.entries, "bytes": packed.bytes}
             facts["capabilities"] = packed.capabilities
             facts["seconds"] = round(time.monotonic() - since, 3)
             entry = self.cached.store.put(key, made, facts)
             self._checked[key] = time.monotonic()
             if isinstance(ran.changes, WorkTree) and not made.exists():
-                # Else somebody was first, and theirs need not be what is in our tree.
+                # Else another build was first, and its result may differ from our tree.
                 self.sandbox.keep(entry)
             return entry
 
@@ -111,11 +111,11 @@ class StepRunner:
         changes nothing that would show otherwise.
         """
         expected = self.cached.surroundings["base image"]
-        found = base_image.local_digest(self.plan, from_disk=number == 0)
-        if found and found != expected:
+        digest = base_image.local_digest(self.plan, from_disk=number == 0)
+        if digest and digest != expected:
             where = bootstrap.header(self.plan.steps[0])["From"]
-            what = "was changed while the image was built from it"
-            raise BuildError.of(what, where=where, fix="Build again.")
+            message = "was changed while the image was built from it"
+            raise BuildError.of(message, where=where, fix="Build again.")
 
     def _ran(
         self, number: int, below: Sequence[CacheEntry], work: Path, made: Path
@@ -127,8 +127,8 @@ class StepRunner:
         packed = self._pack(ran, below, made)
         if packed.doubts and not isinstance(ran.changes, WorkTree):
             name = self.plan.steps[number].layer.name
-            what = f"layer '{name}' runs again, without an overlay, because of {packed.doubts}"
-            self._watcher.progress.note(what)
+            message = f"layer '{name}' runs again, without an overlay, because of {packed.doubts}"
+            self._watcher.progress.note(message)
             del self._watcher.used[first:]
             # What is done again takes its room.
             remove(work / "1")
@@ -153,12 +153,14 @@ class StepRunner:
             return
         names = (step.layer.name for step in self.plan.steps)
         capable = [
-            name for name, one in zip(names, below, strict=False) if one.manifest["capabilities"]
+            name
+            for name, entry in zip(names, below, strict=False)
+            if entry.manifest["capabilities"]
         ]
         if capable and not self.sandbox.holds(below):
             name = self.plan.steps[len(below)].layer.name
-            what = f"layer '{name}' runs without an overlay, because of capabilities of files"
-            self._watcher.progress.note(f"{what} of layer '{capable[0]}'")
+            message = f"layer '{name}' runs without an overlay, because of capabilities of files"
+            self._watcher.progress.note(f"{message} of layer '{capable[0]}'")
             self.sandbox.unpack(below, 0)
 
     def _pack(self, ran: StepRun, below: Sequence[CacheEntry], made: Path) -> PackedLayer:

@@ -24,7 +24,7 @@ _LOADED = re.compile(r"Loaded image(?: ID|s)?(?:\(s\))?: (?:sha256:)?([0-9a-f]{6
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Container:
-    """What a container is made of; all but the mounts is what an image of it has as well.
+    """The settings of a container; an image of it has all but the mounts.
 
     `mounts` are (folder of this machine, place in the container, read only).
     """
@@ -115,8 +115,8 @@ class Docker:
 
     def _image(self, name: str) -> dict[str, Any]:
         with translate_errors(self, missing=True):
-            found: dict[str, Any] = self.api.inspect_image(name)  # type: ignore[no-untyped-call]
-            return found
+            image: dict[str, Any] = self.api.inspect_image(name)  # type: ignore[no-untyped-call]
+            return image
 
     def pull(
         self, name: str, login: dict[str, Any] | None, tell: Callable[[dict[str, Any]], None]
@@ -164,50 +164,50 @@ class Docker:
         with translate_errors(self):
             lines = list(self.api.load_image(archive))  # type: ignore[no-untyped-call]
             text = "".join(str(line.get("stream", "")) for line in lines)
-            if found := _LOADED.search(text):
-                return _whole(found[1])
+            if match := _LOADED.search(text):
+                return _whole(match[1])
             why = next((str(line["error"]) for line in lines if "error" in line), text)
             if is_full(why):
                 raise errors.DockerException(why)
         raise ValueError(why or "the engine says of no image that it was loaded")
 
-    def create(self, wanted: Container) -> str:
+    def create(self, container: Container) -> str:
         """Make a container; its id."""
         with translate_errors(self):
-            made = self.api.create_container(
-                wanted.image,
-                name=wanted.name,
+            created = self.api.create_container(
+                container.image,
+                name=container.name,
                 hostname="localhost",
-                entrypoint=list(wanted.entrypoint),
-                command=list(wanted.command),
-                user=wanted.user,
-                working_dir=wanted.working_dir,
-                environment=dict(wanted.env) if wanted.env else None,
-                labels=dict(wanted.labels) if wanted.labels else None,
+                entrypoint=list(container.entrypoint),
+                command=list(container.command),
+                user=container.user,
+                working_dir=container.working_dir,
+                environment=dict(container.env) if container.env else None,
+                labels=dict(container.labels) if container.labels else None,
                 # What podman's Docker interface does not say that a base image has.
                 healthcheck={"test": ["NONE"]} if self.is_podman else None,
-                host_config=self._host(wanted),
+                host_config=self._host(container),
                 # Those of the user's settings would stay in each image; see machine.py.
                 use_config_proxy=False,
             )
-            return str(made["Id"])
+            return str(created["Id"])
 
-    def _host(self, wanted: Container) -> dict[str, Any]:
+    def _host(self, container: Container) -> dict[str, Any]:
         """Return the machine's part of a container, which no image of it has."""
         mounts = [
             types.Mount(target, source, type="bind", read_only=read_only)
-            for source, target, read_only in wanted.mounts
+            for source, target, read_only in container.mounts
         ]
         places = ("/tmp", "/var/tmp")  # noqa: S108  # of the container
-        made: dict[str, Any] = self.api.create_host_config(
+        settings: dict[str, Any] = self.api.create_host_config(
             network_mode="host",
             mounts=mounts,
             # What a step says goes to us; it may have this machine's settings in it.
             log_config=types.LogConfig(type="none"),
-            read_only=wanted.read_only,
-            tmpfs=dict.fromkeys(places, "exec,mode=1777") if wanted.read_only else None,
+            read_only=container.read_only,
+            tmpfs=dict.fromkeys(places, "exec,mode=1777") if container.read_only else None,
         )
-        return made
+        return settings
 
     def put(self, container: str, archive: bytes) -> None:
         """Unpack a tar archive at the container's /."""
@@ -244,8 +244,8 @@ class Docker:
     def commit(self, container: str, repository: str, tag: str, message: str) -> str:
         """Make an image of a container, with its configuration; the image's id."""
         with translate_errors(self):
-            made = self.api.commit(container, repository=repository, tag=tag, message=message)
-        return _whole(str(made["Id"]))
+            image = self.api.commit(container, repository=repository, tag=tag, message=message)
+        return _whole(str(image["Id"]))
 
     def remove(self, container: str) -> None:
         """Remove a container, running or not, and what is only its own."""
@@ -258,8 +258,8 @@ class Docker:
     def containers(self, prefix: str) -> list[str]:
         """Return the names of all containers with this prefix."""
         with translate_errors(self):
-            found = self.api.containers(all=True, filters={"name": prefix})
-        names = (name.lstrip("/") for one in found for name in one["Names"])
+            containers = self.api.containers(all=True, filters={"name": prefix})
+        names = (name.lstrip("/") for container in containers for name in container["Names"])
         return [name for name in names if name.startswith(prefix)]
 
 

@@ -1,4 +1,4 @@
-"""Which engine a user named for the command `docker`: DOCKER_HOST, or a context of Docker's."""
+"""The engine that a user named for the command `docker`: DOCKER_HOST, or a context."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def named() -> str:
     address = os.environ.get("DOCKER_HOST", "")
     if not address:
         return _of_context()
-    if what := _no_address(address):
+    if message := _no_address(address):
         path = address if address.startswith("/") else _SOCKET
         fix = f"Write unix:// and the whole path of its socket: DOCKER_HOST=unix://{path}"
-        raise MachineError.of(what, where=shown(address), fix=fix)
+        raise MachineError.of(message, where=shown(address), fix=fix)
     return address
 
 
@@ -72,8 +72,8 @@ def _of_context() -> str:
         return ""
     file = folder / "contexts" / "meta" / hashlib.sha256(name.encode()).hexdigest() / "meta.json"
     if not file.exists():
-        what = f"there is no Docker context {quoted(name)}"
-        raise MachineError.of(what, where=origin, fix=_CONTEXTS)
+        message = f"there is no Docker context {quoted(name)}"
+        raise MachineError.of(message, where=origin, fix=_CONTEXTS)
     return _address(file, f"Docker's context {quoted(name)}")
 
 
@@ -89,16 +89,16 @@ def _address(file: Path, context: str) -> str:
     try:
         host = _host(json.loads(file.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
-        what = f"{context} cannot be read: {one_line(error)}"
-        raise MachineError.of(what, where=str(file), fix=_CONTEXTS) from None
-    if host and (what := _no_address(host)):
-        what = f"{quoted(shown(host))}, the Host of {context}, {what}"
-        raise MachineError.of(what, where=str(file), fix=_CONTEXTS)
+        message = f"{context} cannot be read: {one_line(error)}"
+        raise MachineError.of(message, where=str(file), fix=_CONTEXTS) from None
+    if host and (message := _no_address(host)):
+        message = f"{quoted(shown(host))}, the Host of {context}, {message}"
+        raise MachineError.of(message, where=str(file), fix=_CONTEXTS)
     return host
 
 
-def _host(found: object) -> str:
-    endpoints = typed("'Endpoints'", typed("it", found, OBJECT).get("Endpoints", {}), OBJECT)
+def _host(data: object) -> str:
+    endpoints = typed("'Endpoints'", typed("it", data, OBJECT).get("Endpoints", {}), OBJECT)
     if "docker" not in endpoints:
         raise ValueError("it is for no engine: 'Endpoints' has no 'docker'")
     endpoint = typed("'docker' of 'Endpoints'", endpoints["docker"], OBJECT)

@@ -43,10 +43,10 @@ _NAMES: dict[type, str] = {
 def check() -> None:
     """Raise `MachineError` for a file that cannot be used; no value of it is said, only names."""
     try:
-        found = config.load_general_config()
-        _check(found)
+        data = config.load_general_config()
+        _check(data)
         with _said("a login in it is not NAME:PASSWORD in base64"):
-            auth.load_config(config_dict=found)
+            auth.load_config(config_dict=data)
     except (errors.DockerException, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise MachineError.of(
             f"Docker's settings cannot be used: {one_line(error)}",
@@ -55,28 +55,28 @@ def check() -> None:
         ) from None
 
 
-def _check(found: object) -> None:
-    values: dict[str, Any] = typed("it", found, OBJECT)
+def _check(data: object) -> None:
+    values: dict[str, Any] = typed("it", data, OBJECT)
     for name, (kinds, inner) in _KINDS.items():
         value = typed(f"'{name}'", values[name], kinds) if name in values else None
-        for key, one in value.items() if inner and value else ():
-            typed(f"{quoted(key)} of '{name}'", one, inner)
-    for key, one in (values.get("auths") or {}).items():
+        for key, inner_value in value.items() if inner and value else ():
+            typed(f"{quoted(key)} of '{name}'", inner_value, inner)
+    for key, inner_value in (values.get("auths") or {}).items():
         with _said(f"the login of {quoted(key)} is not NAME:PASSWORD in base64"):
-            auth.parse_auth({key: one}, raise_on_error=True)
-    for key, one in values.get("HttpHeaders", {}).items():
+            auth.parse_auth({key: inner_value}, raise_on_error=True)
+    for key, inner_value in values.get("HttpHeaders", {}).items():
         with _said(f"{quoted(key)} of 'HttpHeaders' cannot be sent"):
-            check_header_validity((key, one or ""))
-            f"{key}{one}".encode("latin-1")
+            check_header_validity((key, inner_value or ""))
+            f"{key}{inner_value}".encode("latin-1")
 
 
 @contextmanager
-def _said(what: str) -> Iterator[None]:
+def _said(message: str) -> Iterator[None]:
     """Replace the messages of libraries, which may hold a password."""
     try:
         yield
     except (TypeError, ValueError):
-        raise ValueError(what) from None
+        raise ValueError(message) from None
 
 
 def typed(name: str, value: Any, kinds: tuple[type, ...]) -> Any:  # noqa: ANN401  # it is JSON

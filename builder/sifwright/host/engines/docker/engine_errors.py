@@ -1,4 +1,4 @@
-"""What an engine answers when it cannot do what it is asked, as errors of ours."""
+"""Refusals of an engine as errors of ours."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def _error(engine: Docker, why: str, pulling: str) -> SifwrightError:
             fix="Build on the machine that the engine runs on.",
         )
     if pulling:
-        what = f"{engine} cannot pull it: {why}"
+        message = f"{engine} cannot pull it: {why}"
         fix = pull_errors.advice_for(why, pulling, engine.processor)
-        return MachineError.of(what, where=pulling, fix=fix)
+        return MachineError.of(message, where=pulling, fix=fix)
     fix = "The log of the engine may say more."
     return BuildError.of(f"{engine} cannot do it: {why}", where=engine.address, fix=fix)

@@ -56,8 +56,8 @@ def find() -> Docker:
         except MachineError as error:
             problems += error.problems
     if not problems:
-        what = f"no Docker Engine and no podman service: no socket {', '.join(_places())}"
-        raise MachineError.of(what, fix=_INSTALL)
+        message = f"no Docker Engine and no podman service: no socket {', '.join(_places())}"
+        raise MachineError.of(message, fix=_INSTALL)
     raise MachineError(*problems)
 
 
@@ -72,13 +72,13 @@ def addresses() -> list[str]:
 
 
 def _usual() -> Iterator[str]:
-    return (f"unix://{place}" for place in _places() if Path(place).exists())
+    return (f"unix://{path}" for path in _places() if Path(path).exists())
 
 
 def _places() -> list[str]:
     own = os.environ.get("XDG_RUNTIME_DIR", "")
     rootless = [Path(own, "docker.sock"), Path(own, "podman/podman.sock")] if own else []
-    return [str(place) for place in (_SYSTEM, *rootless, Path("/run/podman/podman.sock"))]
+    return [str(path) for path in (_SYSTEM, *rootless, Path("/run/podman/podman.sock"))]
 
 
 def _asked(address: str) -> Docker:
@@ -87,34 +87,36 @@ def _asked(address: str) -> Docker:
     try:
         require_listener(address)
         with closing(APIClient(address, str(MINIMUM), timeout=_FIRST_SECONDS)) as first:
-            said = first.version(api_version=False)
-        spoken = Version(said["ApiVersion"])
+            version = first.version(api_version=False)
+        spoken = Version(version["ApiVersion"])
     except (KeyError, TypeError, ValueError, InvalidVersion) as error:
-        what = f"what answers there is no Docker Engine: {one_line(error)}"
-        raise MachineError.of(what, where=address, fix=_INSTALL) from None
+        message = f"what answers there is no Docker Engine: {one_line(error)}"
+        raise MachineError.of(message, where=address, fix=_INSTALL) from None
     except (errors.DockerException, *LOST) as error:
         raise _no_answer(address, error) from None
-    podman = any(one.get("Name") == "Podman Engine" for one in said.get("Components") or ())
+    podman = any(
+        component.get("Name") == "Podman Engine" for component in version.get("Components") or ()
+    )
     product = "podman" if podman else "Docker Engine"
-    name = f"{product} {said.get('Version', '')}".strip()
+    name = f"{product} {version.get('Version', '')}".strip()
     _require_recent(name, spoken, address)
     api = APIClient(base_url=address, version=str(min(spoken, _SPOKEN)), timeout=_SECONDS)
     return Docker(
         api=api,
         product=product,
-        version=str(said.get("Version", "")),
+        version=str(version.get("Version", "")),
         address=address,
-        processor=_PROCESSORS.get(said.get("Arch", ""), str(said.get("Arch", ""))),
+        processor=_PROCESSORS.get(version.get("Arch", ""), str(version.get("Arch", ""))),
     )
 
 
 def require_listener(address: str) -> None:
     """Raise `OSError` where nobody listens: there, the SDK leaves its socket open (7.2)."""
-    place = urlsplit(address)
-    if place.scheme == "unix":
+    url = urlsplit(address)
+    if url.scheme == "unix":
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(_FIRST_SECONDS)
-            client.connect(place.path)
+            client.connect(url.path)
 
 
 def _require_local(address: str) -> None:
@@ -132,42 +134,42 @@ def _require_local(address: str) -> None:
 def _require_recent(name: str, spoken: Version, address: str) -> None:
     if spoken >= MINIMUM:
         return
-    what = f"{name} is too old: its interface is {spoken}, {MINIMUM} is needed"
+    message = f"{name} is too old: its interface is {spoken}, {MINIMUM} is needed"
     fix = "Install Docker Engine 19.03 or later, or podman 3 or later."
-    raise MachineError.of(what, where=address, fix=fix)
+    raise MachineError.of(message, where=address, fix=fix)
 
 
 def _no_answer(address: str, error: Exception) -> MachineError:
-    place = Path(urlsplit(address).path)
+    path = Path(urlsplit(address).path)
     if refused := no_permission(address, error):
         return refused
-    there = place.exists() and stat.S_ISSOCK(place.stat().st_mode)
-    what = f"no engine answers there: {one_line(error)}" if there else "there is no such socket"
-    return MachineError.of(what, where=str(place), fix=_INSTALL)
+    there = path.exists() and stat.S_ISSOCK(path.stat().st_mode)
+    message = f"no engine answers there: {one_line(error)}" if there else "there is no such socket"
+    return MachineError.of(message, where=str(path), fix=_INSTALL)
 
 
 def no_permission(address: str, error: Exception) -> MachineError | None:
     """Return advice if this user may not use the socket; else None."""
     if _number(error) not in {errno.EACCES, errno.EPERM}:
         return None
-    place = Path(urlsplit(address).path)
-    what = "this user may not use the engine's socket"
-    return MachineError.of(what, where=str(place), fix=_PERMISSION.format(group=_group(place)))
+    path = Path(urlsplit(address).path)
+    message = "this user may not use the engine's socket"
+    return MachineError.of(message, where=str(path), fix=_PERMISSION.format(group=_group(path)))
 
 
 def _number(error: BaseException | None) -> int:
     """Return the number of the system's error below those of the SDK."""
     while error is not None:
-        for one in (error, *error.args):
-            if isinstance(one, OSError) and one.errno:
-                return one.errno
-        inner = next((one for one in error.args if isinstance(one, BaseException)), None)
+        for cause in (error, *error.args):
+            if isinstance(cause, OSError) and cause.errno:
+                return cause.errno
+        inner = next((cause for cause in error.args if isinstance(cause, BaseException)), None)
         error = inner or error.__cause__ or error.__context__
     return 0
 
 
-def _group(place: Path) -> str:
+def _group(path: Path) -> str:
     try:
-        return place.group()
+        return path.group()
     except (OSError, KeyError):
         return "docker"

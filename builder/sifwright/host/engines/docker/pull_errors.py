@@ -1,4 +1,4 @@
-"""What to do where an engine cannot pull: by what it says of the registry's answer."""
+"""Advice where an engine cannot pull, by its message on the registry's answer."""
 
 from __future__ import annotations
 
@@ -76,5 +76,5 @@ _FIXES = (
 def advice_for(why: str, name: str, processor: str) -> str:
     """Return advice for the engine's message on a pull; `processor` is the engine's."""
     text = why.lower()
-    found = next(advice_for for words, advice_for in _FIXES if re.search(words, text))
-    return found.format(login=registry.login_fix(registry.parse(name)), processor=processor)
+    advice = next(advice_for for words, advice_for in _FIXES if re.search(words, text))
+    return advice.format(login=registry.login_fix(registry.parse(name)), processor=processor)
