@@ -43,8 +43,8 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
     if target.exists():
         raise _is_there(target)
     # Beside the target, so that putting it in place is a rename.
-    with workspace(host_checks.temporary_root()) as work, workspace(target.parent) as staging:
-        partition = _partition(source, parts, compression, staging, work)
+    with workspace(host_checks.temporary_root()) as work_dir, workspace(target.parent) as staging:
+        partition = _partition(source, parts, compression, staging, work_dir)
         write_sif.write(staging / target.name, _contents(image, partition))
         if file_digests.identity(source.stat()) != before:
             message = "was changed while it was read"
@@ -62,14 +62,14 @@ def _is_there(target: Path) -> UsageError:
 
 
 def _partition(
-    source: Path, parts: Sequence[Descriptor], compression: str, staging: Path, work: Path
+    source: Path, parts: Sequence[Descriptor], compression: str, staging: Path, work_dir: Path
 ) -> Partition | Composed:
     """Return the partition that the parts come to; check that `staging` has space for it."""
     partition = _joined(source, parts, compression)
     if partition is None:
         # How many bytes it will be, nobody knows yet.
         _require_room(staging, sum(part.size for part in parts))
-        partition = _repacked(source, parts, compression, work)
+        partition = _repacked(source, parts, compression, work_dir)
     _require_room(staging, partition.size)
     return partition
 
@@ -102,15 +102,17 @@ def _joined(
     return None
 
 
-def _repacked(source: Path, parts: Sequence[Descriptor], compression: str, work: Path) -> Partition:
+def _repacked(
+    source: Path, parts: Sequence[Descriptor], compression: str, work_dir: Path
+) -> Partition:
     disk_space.require_free_space(
-        work, sum(part.size for part in parts), "for the layers of the SIF"
+        work_dir, sum(part.size for part in parts), "for the layers of the SIF"
     )
-    layers = [work / f"{number}.sqfs" for number in range(len(parts))]
+    layers = [work_dir / f"{number}.sqfs" for number in range(len(parts))]
     for part, path in zip(parts, layers, strict=True):
         sif_file.extract(source, part, path)
-    how = PackOptions(compression=compression or "zstd", log=work / "log")
-    packed = flatten(layers, work, how, work=work)
+    how = PackOptions(compression=compression or "zstd", log=work_dir / "log")
+    packed = flatten(layers, work_dir, how, work=work_dir)
     digest = files.sha256(packed.squashfs)
     return Partition(path=packed.squashfs, name="rootfs", is_system=True, sha256=digest)
 

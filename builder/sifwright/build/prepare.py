@@ -48,7 +48,7 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
     engine = _check(request, facts, timer.progress)
     inputs = Inputs.of(plan, output.pins_folder, timer.progress.note)
     # The first folder is on the file system of the output, so that publishing is a rename.
-    with workspace(output.folder) as made, workspace(host_checks.temporary_root()) as work:
+    with workspace(output.folder) as staging, workspace(host_checks.temporary_root()) as work_dir:
         header = {**facts, **inputs.header}
         context = BuildContext(
             plan=plan,
@@ -58,9 +58,9 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
             definition=definition(plan, header),
             header=header,
             inputs=inputs,
-            settings=_settings(work, inputs, docker),
-            made=made,
-            work=work,
+            settings=_settings(work_dir, inputs, docker),
+            staging=staging,
+            work_dir=work_dir,
             watcher=OutputParser(timer=timer, fix=f"Whole log: {output.log}"),
             apptainer=engine,
             docker=docker,
@@ -90,10 +90,10 @@ def _check(request: BuildRequest, facts: Mapping[str, str], progress: Progress) 
     return engine
 
 
-def _settings(work: Path, inputs: Inputs, docker: Docker | None) -> Settings:
-    with name_folder_in_errors(work, host_checks.TEMPORARY_FIX):
+def _settings(work_dir: Path, inputs: Inputs, docker: Docker | None) -> Settings:
+    with name_folder_in_errors(work_dir, host_checks.TEMPORARY_FIX):
         proxies = docker.proxies() if docker else {}
-        return host_settings.prepare(work, first_use.lines(inputs.record), proxies)
+        return host_settings.prepare(work_dir, first_use.lines(inputs.record), proxies)
 
 
 @contextmanager

@@ -37,17 +37,17 @@ _PAUSE_MS = 20
 def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]) -> None:
     """Publish the image of a build; `passed` are the digests of its tests."""
     context.watcher.timer.start("publish")
-    output, made = context.output, context.made
+    output, staging = context.output, context.staging
     record = _record(context, artifact, passed)
     with name_folder_in_errors(output.folder, OUTPUT_FIX):
         for name, text in {"plan.json": plan_json(context.plan), **artifact.files}.items():
-            (made / name).write_text(text)
+            (staging / name).write_text(text)
         # First: without the image it does no harm, an image without it would not be checked.
         _publish_first_use(context, artifact)
         if output.tag:
-            publish_texts(output, made, record)
+            publish_texts(output, staging, record)
         else:
-            publish_sif(output, context.plan, made, record)
+            publish_sif(output, context.plan, staging, record)
 
 
 def _record(
@@ -71,35 +71,37 @@ def _record(
 def _publish_first_use(context: BuildContext, artifact: Artifact) -> None:
     """Publish the digests of unpinned sources."""
     text = first_use.text(context.inputs.record, [*context.inputs.used, *artifact.used])
-    (context.made / first_use.FILE).write_text(text)
-    files.publish(context.made / first_use.FILE, context.output.pins_folder / first_use.FILE)
+    (context.staging / first_use.FILE).write_text(text)
+    files.publish(context.staging / first_use.FILE, context.output.pins_folder / first_use.FILE)
 
 
-def publish_texts(output: ImageFolder, made: Path, record: Mapping[str, object]) -> None:
+def publish_texts(output: ImageFolder, staging: Path, record: Mapping[str, object]) -> None:
     """Publish the texts beside an image of an engine, the record last.
 
     The record belongs to no image until the engine gives its name to this one.
     """
-    _write_record(output, made, record)
+    _write_record(output, staging, record)
     for name in (*output.texts, output.record.name):
-        files.publish(made / name, output.folder / name)
+        files.publish(staging / name, output.folder / name)
 
 
-def publish_sif(output: ImageFolder, plan: Plan, made: Path, record: Mapping[str, object]) -> None:
-    """Publish image.sif of `made` with its texts.
+def publish_sif(
+    output: ImageFolder, plan: Plan, staging: Path, record: Mapping[str, object]
+) -> None:
+    """Publish image.sif of `staging` with its texts.
 
     Killed at any moment, the link leads to a whole image, the old one or the new one, and
     `ImageFolder.is_current` tells whether the texts belong to it.
     """
-    image = made / output.link.name
+    image = staging / output.link.name
     facts = {
         "sif": f"{output.name}-{plan.id[:12]}.sif",
         **record,
         "sif_bytes": image.stat().st_size,
     }
-    text = _write_record(output, made, facts)
+    text = _write_record(output, staging, facts)
     with image.open("rb") as file:
-        _rename_until_whole(output, made, text, os.fstat(file.fileno()))
+        _rename_until_whole(output, staging, text, os.fstat(file.fileno()))
         # Its second name would change the time that the digest is remembered for.
         image.unlink(missing_ok=True)
         # Of the open file: another build may have published its own by now.
@@ -107,15 +109,15 @@ def publish_sif(output: ImageFolder, plan: Plan, made: Path, record: Mapping[str
         file_digests.remember(status, str(record["sif_fingerprint"]), file_digests.SIF)
 
 
-def _write_record(output: ImageFolder, made: Path, record: Mapping[str, object]) -> str:
-    digests = {name: files.sha256(made / name) for name in output.texts}
+def _write_record(output: ImageFolder, staging: Path, record: Mapping[str, object]) -> str:
+    digests = {name: files.sha256(staging / name) for name in output.texts}
     text = json.dumps({**record, "files": digests}, indent=1) + "\n"
-    (made / output.record.name).write_text(text)
+    (staging / output.record.name).write_text(text)
     return text
 
 
 def _rename_until_whole(
-    output: ImageFolder, made: Path, record: str, image: os.stat_result
+    output: ImageFolder, staging: Path, record: str, image: os.stat_result
 ) -> None:
     """Publish until all files belong to one build.
 
@@ -125,19 +127,19 @@ def _rename_until_whole(
     for number in range(_TRIES):
         # Two builds in step would never end.
         time.sleep(secrets.randbelow(1 + _PAUSE_MS * number) / 1000)
-        _rename(output, made, json.loads(record)["sif"])
+        _rename(output, staging, json.loads(record)["sif"])
         # Without hard links nothing is left to be published again.
-        if output.is_of_one_build(record, image) or not (made / output.link.name).exists():
+        if output.is_of_one_build(record, image) or not (staging / output.link.name).exists():
             return
 
 
-def _rename(output: ImageFolder, made: Path, sif: str) -> None:
+def _rename(output: ImageFolder, staging: Path, sif: str) -> None:
     """Rename each file once, the link last."""
     texts = {name: name for name in (*output.texts, output.record.name)}
-    with tempfile.TemporaryDirectory(dir=made) as folder:
+    with tempfile.TemporaryDirectory(dir=staging) as folder:
         for name, target in {output.link.name: sif, **texts}.items():
             # A rename does nothing where both are names of one file, as at a second try.
-            new = files.link_or_move(made / name, Path(folder))
+            new = files.link_or_move(staging / name, Path(folder))
             files.publish(new, output.folder / target)
             new.unlink(missing_ok=True)
         files.relink(output.link, sif, Path(folder))

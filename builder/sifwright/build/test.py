@@ -44,12 +44,12 @@ def run_tests(context: BuildContext, engine: StepEngine[Any], artifact: Artifact
 
 def rerun_tests(output: ImageFolder, progress: Progress) -> None:
     """Run the tests of all layers in the SIF of a folder; raises `TestError` if one fails."""
-    with Timer(progress) as timer, workspace(host_checks.temporary_root()) as work:
+    with Timer(progress) as timer, workspace(host_checks.temporary_root()) as work_dir:
         timer.start("check this machine")
         watcher = OutputParser(timer=timer, fix="Show all of it with --verbose.")
         engine = preflight.engine()
         timer.start("test")
-        _refuse_failure(run_in_sif(engine, output.link, None, work / LOG, watcher), watcher)
+        _refuse_failure(run_in_sif(engine, output.link, None, work_dir / LOG, watcher), watcher)
 
 
 def run_in_sif(

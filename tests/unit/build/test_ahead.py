@@ -67,7 +67,7 @@ def installs(plan: Plan, *requirements: str, number: int = 2, index: str = "") -
 
 def at_work(plan: Plan, folder: Path, first: int = 1) -> AbstractContextManager[Prefetcher | None]:
     steps = range(first, len(plan.steps))
-    return prefetch.fetching(plan, steps, work=folder, log=folder / "log", note=print)
+    return prefetch.fetching(plan, steps, work_dir=folder, log=folder / "log", note=print)
 
 
 def fetched(plan: Plan, folder: Path, first: int = 1, number: int = 2) -> list[str]:

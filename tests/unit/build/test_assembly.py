@@ -75,7 +75,7 @@ def _assembled(plan: Plan, results: list[CacheEntry], folder: Path, layout: Layo
     made = folder / "made"
     options = SimpleNamespace(layout=layout)
     task = SimpleNamespace(
-        plan=plan, definition=text, options=options, made=made, log=folder / "log"
+        plan=plan, definition=text, options=options, staging=made, log=folder / "log"
     )
     digest = assemble(cast("BuildContext", task), results, work, lambda _: False)
     assert sif_file.partitions(made / "image.sif")

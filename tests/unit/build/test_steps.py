@@ -109,8 +109,8 @@ def made_by(plan: Plan, ground: Ground, layout: Layout = "layered") -> Apptainer
     context: Any = SimpleNamespace(
         plan=plan,
         watcher=ground.watcher,
-        work=ground.temporary,
-        made=ground.temporary,
+        work_dir=ground.temporary,
+        staging=ground.temporary,
         definition="",
         options=SimpleNamespace(layout=layout),
     )

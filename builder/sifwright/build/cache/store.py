@@ -98,21 +98,21 @@ class Store:
         """Yield a private folder on the cache's file system that is gone afterwards."""
         with leases.lease(self, ()) as token, ExitStack() as stack:
             # Beside the entries: some file systems (Lustre) cannot rename a folder into another.
-            made = self.root / ENTRIES / f".{token}"
-            stack.callback(tempdirs.remove, made)
+            staging = self.root / ENTRIES / f".{token}"
+            stack.callback(tempdirs.remove, staging)
             with cache_folder.translate_errors(self.root):
-                made.mkdir(mode=0o700)
-            yield made
+                staging.mkdir(mode=0o700)
+            yield staging
 
-    def put(self, key: str, made: Path, facts: Mapping[str, Any]) -> CacheEntry:
-        """Store the files in `made`, a folder of `folder()`, with a manifest that has these facts.
+    def put(self, key: str, staging: Path, facts: Mapping[str, Any]) -> CacheEntry:
+        """Store the files of `staging`, a folder of `folder()`, with a manifest of these facts.
 
         If another build was first and its entry is whole, that entry stays.
         """
         with cache_folder.translate_errors(self.root):
-            manifest.create(key, made, facts)
-            files.sync_folder(made)
-            while not self._place(made, key):
+            manifest.create(key, staging, facts)
+            files.sync_folder(staging)
+            while not self._place(staging, key):
                 if (other := self.get(key)) is not None:
                     return other
             return manifest.load(key, self._path(key))

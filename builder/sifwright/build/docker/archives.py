@@ -24,16 +24,20 @@ _END = 2 * tarfile.BLOCKSIZE
 ENTER = ("/bin/sh", f"{build_files.BUILD}/enter")
 
 
-def step(work: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> bytes:
-    """Return the archive that runs a step; `work` is an empty folder."""
-    build = work / "build"
+def step(work_dir: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> bytes:
+    """Return the archive that runs a step; `work_dir` is an empty folder."""
+    build = work_dir / "build"
     build_folder.prepare(build, plan, number, machine, kept)
     return _archive(build)
 
 
-def closing(work: Path, files: Iterable[LayerFile]) -> bytes:
+def closing(work_dir: Path, files: Iterable[LayerFile]) -> bytes:
     """Return the archive that writes the files of the plan into the image."""
-    build, carried, lines = work / "build", f"{build_files.BUILD}/files", ["set -e", "umask 022"]
+    build, carried, lines = (
+        work_dir / "build",
+        f"{build_files.BUILD}/files",
+        ["set -e", "umask 022"],
+    )
     build.mkdir()
     for number, file in enumerate(files):
         build_folder.write_files(build, [_numbered(file, f"{carried}/{number}")], build_files.BUILD)
@@ -49,9 +53,9 @@ def _numbered(file: LayerFile, path: str) -> LayerFile:
     return type(file)(path=path, data=file.data, executable=False)
 
 
-def program(work: Path, files: Iterable[LayerFile], machine: Path, command: str) -> bytes:
+def program(work_dir: Path, files: Iterable[LayerFile], machine: Path, command: str) -> bytes:
     """Return the archive that runs a command with the machine's settings and these files."""
-    build = work / "build"
+    build = work_dir / "build"
     build_folder.settings(build, machine)
     build_folder.write_files(build, files, build_files.BUILD)
     (build / "run").write_text(f"set -ex\numask 022\n{command}\n")

@@ -85,7 +85,7 @@ def _debootstrapped(build: DockerBuild, start: oci_config.Debootstrap) -> str:
 
 
 def _made(build: DockerBuild, host: str, start: oci_config.Debootstrap) -> str:
-    with workspace(build.context.work) as scratch:
+    with workspace(build.context.work_dir) as scratch:
         files = oci_config.programs(build.context.plan)
         archive = archives.program(scratch, files, build.machine, shlex.join(start.command))
         words = ("debootstrap", start.suite)

@@ -84,7 +84,7 @@ class DockerSteps:
     def _run(self, number: int, lower: str, kept: Mapping[str, str], key: str) -> StepImage:
         build, step, watcher = self.build, self.plan.steps[number], self.build.context.watcher
         first = len(watcher.used)
-        with workspace(build.context.work) as scratch:
+        with workspace(build.context.work_dir) as scratch:
             archive = archives.step(scratch, self.plan, number, build.machine, kept)
             with build.ran(lower, (step.layer.name, step.id), archive) as ran:
                 message = f"layer {step.layer.name}, step {step.id}"
@@ -118,7 +118,7 @@ class DockerSteps:
         key = hashlib.sha256(json.dumps([build.surroundings, *texts]).encode()).hexdigest()
         if image := build.known(key):
             return image
-        with workspace(build.context.work) as scratch:
+        with workspace(build.context.work_dir) as scratch:
             archive = archives.closing(scratch, files)
             with build.ran(lower, ("sifwright", self.plan.id), archive) as ran:
                 return build.commit(ran.container, key, f"tests and plan {self.plan.id}")

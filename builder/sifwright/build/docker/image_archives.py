@@ -118,7 +118,7 @@ def text(name: str, data: bytes) -> Iterator[bytes]:
 
 def load_tree(build: DockerBuild, tree: Iterable[bytes], config: OciConfig | None = None) -> str:
     """Make an image of a tar archive, with this configuration or none; the image's id."""
-    with build.spooled(tree, build.context.work, TEMPORARY_FIX) as layer:
+    with build.spooled(tree, build.context.work_dir, TEMPORARY_FIX) as layer:
         return build.load(_tree_archive(layer, _described(build, layer, config)))
 
 

@@ -84,7 +84,7 @@ def _can_commit(build: DockerBuild, image: str) -> bool:
 
 def _reloaded(build: DockerBuild, image: str) -> str:
     build.context.watcher.timer.start("base image")
-    with build.saved(image, build.context.work, TEMPORARY_FIX) as archive:
+    with build.saved(image, build.context.work_dir, TEMPORARY_FIX) as archive:
         return build.load(_stripped_archive(archive))
 
 

@@ -59,9 +59,9 @@ class DockerStepsToSif(SifEngine):
     def _unpack(self, image: str) -> Path:
         """Return the tree of an image, with what Apptainer adds to it."""
         context, build = self.context, self.steps.build
-        definition, root = context.work / "tree.def", context.work / "tree"
+        definition, root = context.work_dir / "tree.def", context.work_dir / "tree"
         # Beside the output, which has to have room for as much anyway.
-        with build.saved(image, context.made, OUTPUT_FIX) as archive:
+        with build.saved(image, context.staging, OUTPUT_FIX) as archive:
             definition.write_text(f"Bootstrap: docker-archive\nFrom: {archive}\n")
             command = user_namespace.around(self._owners, root)
             command += self.apptainer.sandbox_command(definition, root, binds=())
@@ -75,12 +75,12 @@ class DockerStepsToSif(SifEngine):
 
     @property
     def _owners(self) -> Path:
-        return self.context.work / "owners"
+        return self.context.work_dir / "owners"
 
     def _pack(self, root: Path) -> str:
         """Write image.sif of a tree, and return its fingerprint."""
         context, compression = self.context, self.context.plan.site.compression
-        with workspace(context.work) as scratch:
+        with workspace(context.work_dir) as scratch:
             (scratch / "upper").mkdir()
             changes = WorkTree(tree=root, state=scratch / "state.json", upper=scratch / "upper")
             options = PackOptions(compression=compression, log=context.log, owners=self._owners)

@@ -59,11 +59,11 @@ def fetch(store: Store, file: File, settings: Mapping[str, str], stop: Event) ->
 
 
 def _downloaded(store: Store, file: File, settings: Mapping[str, str], stop: Event) -> CacheEntry:
-    with store.folder() as made:
-        sha256 = _download(_with_login(file.locate(), settings), made / CONTENT, settings, stop)
+    with store.folder() as staging:
+        sha256 = _download(_with_login(file.locate(), settings), staging / CONTENT, settings, stop)
         if sha256 != file.sha256:
             raise NotFetched(f"its sha256 is {sha256}, not {file.sha256}")
-        return store.put(file.sha256, made, {"name": file.name})
+        return store.put(file.sha256, staging, {"name": file.name})
 
 
 def _download(address: str, path: Path, settings: Mapping[str, str], stop: Event) -> str:

@@ -56,11 +56,11 @@ class _StepDownloads:
 
 @contextmanager
 def fetching(
-    plan: Plan, steps: range, *, work: Path, log: Path, note: Callable[[str], None]
+    plan: Plan, steps: range, *, work_dir: Path, log: Path, note: Callable[[str], None]
 ) -> Iterator[Prefetcher | None]:
     """Fetch in the background, inside, what the steps of these numbers download.
 
-    `work` is for files of its own, `note` is told what had to be dropped or cannot be done. Yields
+    `work_dir` is for files of its own, `note` gets what had to be dropped or cannot be done. Yields
     None if they download nothing that could be fetched.
     """
     numbers = [number for number in steps if _downloads(plan, number)]
@@ -69,7 +69,7 @@ def fetching(
         return
     store = open_store(note)
     store.reclaim()
-    ahead = Prefetcher(plan=plan, numbers=numbers, store=store, work=work, log=log)
+    ahead = Prefetcher(plan=plan, numbers=numbers, store=store, work_dir=work_dir, log=log)
     with ahead.at_work():
         yield ahead
 
@@ -90,7 +90,7 @@ class Prefetcher:
     plan: Plan
     numbers: InitVar[Iterable[int]]
     store: Store
-    work: Path
+    work_dir: Path
     log: Path
     _stop: threading.Event = field(default_factory=threading.Event)
     _slots: threading.Semaphore = field(default_factory=partial(threading.Semaphore, _AT_ONCE))
@@ -196,35 +196,35 @@ class Prefetcher:
                 lock=entry.file(CONTENT).read_text(), foreign=entry.manifest["foreign"]
             )
         try:
-            with workspace(self.work) as folder:
+            with workspace(self.work_dir) as folder:
                 answer = resolve_wheels.ask(question, settings, folder, self._stop)
         except OSError as error:
             # No uv, or no room for its files: the step's pip does without.
             self.store.note(f"wheels cannot be fetched ahead: {error.strerror or error}")
             return None
         if answer:
-            with self.store.folder() as made, cache_folder.translate_errors(self.store.root):
-                (made / CONTENT).write_text(answer.lock)
+            with self.store.folder() as staging, cache_folder.translate_errors(self.store.root):
+                (staging / CONTENT).write_text(answer.lock)
                 facts = {"name": f"lock of {question.requirements[0]}", "foreign": answer.foreign}
-                self.store.put(key, made, facts)
+                self.store.put(key, staging, facts)
         return answer
 
     def _start(self, file: File) -> Future[CacheEntry]:
         """Fetch in a thread that the end of the program does not wait for."""
         future: Future[CacheEntry] = Future()
-        work = partial(fetch, self.store, file, pip_settings.settings(), self._stop)
+        call = partial(fetch, self.store, file, pip_settings.settings(), self._stop)
 
         def run() -> None:
             with self._slots:
-                _settle(future, work)
+                _settle(future, call)
 
         threading.Thread(target=run, daemon=True).start()
         return future
 
 
-def _settle(future: Future[T], work: Callable[[], T]) -> None:
+def _settle(future: Future[T], call: Callable[[], T]) -> None:
     try:
-        future.set_result(work())
+        future.set_result(call())
     except Exception as error:  # noqa: BLE001  # whoever waits gets it
         future.set_exception(error)
 

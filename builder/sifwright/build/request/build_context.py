@@ -28,8 +28,8 @@ LOG = "build.log"
 class BuildContext(BuildRequest):
     """A request on a machine that has been checked for it.
 
-    `header` are the values that the definition file took of the machine. The private folder `made`
-    gets the files to publish, `work` all others. `apptainer` makes SIFs; `docker`, if it is there,
+    `header` are the values that the definition file took of the machine. The folder `staging` gets
+    the files to publish, `work_dir` all others. `apptainer` makes SIFs; `docker`, if it is there,
     runs the steps.
     """
 
@@ -37,19 +37,19 @@ class BuildContext(BuildRequest):
     header: Mapping[str, str]
     inputs: Inputs
     settings: Settings
-    made: Path
-    work: Path
+    staging: Path
+    work_dir: Path
     watcher: OutputParser
     apptainer: Apptainer | None
     docker: Docker | None
 
     @property
     def log(self) -> Path:
-        return self.made / LOG
+        return self.staging / LOG
 
     def environment(self) -> dict[str, str]:
         """Return Apptainer's own environment; its containers see none of it."""
-        folder = str(self.work)
-        own = {"PATH": one_uid_programs.search_path(self.work), "APPTAINER_TMPDIR": folder}
+        folder = str(self.work_dir)
+        own = {"PATH": one_uid_programs.search_path(self.work_dir), "APPTAINER_TMPDIR": folder}
         given = {**apptainer.environment(), **self.settings.env, **self.inputs.environment}
         return {**given, **own, "SINGULARITY_TMPDIR": folder}

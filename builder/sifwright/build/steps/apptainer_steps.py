@@ -67,7 +67,7 @@ class ApptainerSteps(SifEngine):
         )
 
     def _assemble(self, results: Sequence[CacheEntry]) -> str:
-        with workspace(self.context.work) as scratch:
+        with workspace(self.context.work_dir) as scratch:
             try:
                 return assemble(self.context, results, scratch, self.runner.is_checked)
             except PartitionError as error:
@@ -78,7 +78,7 @@ class ApptainerSteps(SifEngine):
     def shell(self, below: Sequence[CacheEntry]) -> list[str]:
         """Return the command that opens a shell where the step after these would begin."""
         self.runner.check(below)
-        return self.runner.shell(below, self.context.work)
+        return self.runner.shell(below, self.context.work_dir)
 
 
 @contextmanager
@@ -120,7 +120,9 @@ def _prefetch(context: BuildContext, steps: range) -> AbstractContextManager[Pre
     if not context.options.cached:
         return nullcontext()
     note = context.watcher.progress.note
-    return prefetch.fetching(context.plan, steps, work=context.work, log=context.log, note=note)
+    return prefetch.fetching(
+        context.plan, steps, work_dir=context.work_dir, log=context.log, note=note
+    )
 
 
 def _sandbox(
@@ -138,7 +140,7 @@ def _sandbox(
         environment=context.environment(),
         watcher=context.watcher,
         log=context.log,
-        temporary=context.work,
+        temporary=context.work_dir,
         downloads=downloads,
         background=background,
     )

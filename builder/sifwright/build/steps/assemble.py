@@ -37,12 +37,12 @@ _MTIME = 1
 def assemble(
     context: BuildContext,
     results: Sequence[CacheEntry],
-    work: Path,
+    work_dir: Path,
     is_checked: Callable[[CacheEntry], bool],
 ) -> str:
     """Write image.sif from what the steps made, and return its fingerprint.
 
-    `work` is an empty folder. What `is_checked` is not compared with its digest again.
+    `work_dir` is an empty folder. What `is_checked` is not compared with its digest again.
 
     Layered: the first result is the system partition, each other one and the image's metadata an
     overlay. Flat: one partition of the whole tree. Raises `PartitionError` for a result that is
@@ -54,7 +54,7 @@ def assemble(
         for name, entry in zip(names, results, strict=True)
     ]
     kept = _metadata(context.plan, context.definition, results)
-    return compose(context, layers, kept, _modes(results), work)
+    return compose(context, layers, kept, _modes(results), work_dir)
 
 
 def compose(
@@ -62,7 +62,7 @@ def compose(
     layers: Sequence[Partition],
     kept: Sequence[LayerFile],
     modes: Mapping[str, int],
-    work: Path,
+    work_dir: Path,
 ) -> str:
     """Write image.sif from partitions of all steps and files of metadata; see `assemble`.
 
@@ -71,16 +71,16 @@ def compose(
     plan = context.plan
     how = PackOptions(compression=plan.site.compression, log=context.log)
     last = [*kept, *build_files.kept(plan)]
-    parts = [*layers, _last(last, modes, work / "metadata.sqfs", how.compression)]
+    parts = [*layers, _last(last, modes, work_dir / "metadata.sqfs", how.compression)]
     contents = Contents(
-        partitions=[_flat(parts, work / "flat", how)]
+        partitions=[_flat(parts, work_dir / "flat", how)]
         if context.options.layout == "flat"
         else parts,
         definition=context.definition.encode(),
         metadata=singularity_metadata.inspect_json({file.path: file.data for file in kept}),
         arch=_ARCH[plan.site.processor],
     )
-    return write(context.made / "image.sif", contents)
+    return write(context.staging / "image.sif", contents)
 
 
 def _metadata(plan: Plan, definition: str, results: Sequence[CacheEntry]) -> list[LayerFile]:

@@ -227,13 +227,13 @@ def _problem(path: str, message: str) -> BuildError:
 
 # The engine shows the machine's own /tmp and /var/tmp, in which others work. Many recipes end with
 # `rm -rf /tmp/*`, so a step gets empty folders of its own.
-def make_step_tmp(work: Path, tree: Path | None = None) -> list[str]:
+def make_step_tmp(work_dir: Path, tree: Path | None = None) -> list[str]:
     """Make them in a folder for a step, and return what the engine is to bind.
 
     In a `tree` only for those that are there: nothing is made in it to bind to.
     """
     return [
-        f"{_make_open_folder(work / _STEP_TMP / name)}:{target}"
+        f"{_make_open_folder(work_dir / _STEP_TMP / name)}:{target}"
         for name, target in _PLACES.items()
         if tree is None or _is_folder(tree, target)
     ]
@@ -250,9 +250,9 @@ def _is_folder(tree: Path, folder: str) -> bool:
     return bool(path) and (tree / path).is_dir()
 
 
-def clear_step_tmp(work: Path) -> None:
+def clear_step_tmp(work_dir: Path) -> None:
     """Remove them: what a step leaves there takes room, and its files may be anybody's."""
-    remove(work / _STEP_TMP)
+    remove(work_dir / _STEP_TMP)
 
 
 def _make_open_folder(folder: Path) -> Path:

@@ -70,8 +70,8 @@ class Sandbox:
     _holds: tuple[str, str] | None = field(default=None, init=False)
     _removal: Future[None] | None = field(default=None, init=False)
 
-    def run(self, number: int, below: Sequence[CacheEntry], work: Path) -> StepRun:
-        """Run a step on the results of those before it; `work` is an empty folder.
+    def run(self, number: int, below: Sequence[CacheEntry], work_dir: Path) -> StepRun:
+        """Run a step on the results of those before it; `work_dir` is an empty folder.
 
         In the tree if that is what they come to, else on an overlay. Raises `BuildError` if the
         step fails.
@@ -79,14 +79,14 @@ class Sandbox:
         is_live = self.holds(below)
         self._holds = None
         if not below:
-            return self._first(work)
-        self._build_folder(number, below[-1], work)
+            return self._first(work_dir)
+        self._build_folder(number, below[-1], work_dir)
         if is_live:
-            self._run(self._inside(number, work, "run"), work)
-            return self._live(work, build_folder.read(work))
-        self._run(self._overlaid(below, work, "run"), work)
-        tree = work / "overlay" / "upper"
-        return StepRun(changes=tree, tree=tree, kept=build_folder.read(work))
+            self._run(self._inside(number, work_dir, "run"), work_dir)
+            return self._live(work_dir, build_folder.read(work_dir))
+        self._run(self._overlaid(below, work_dir, "run"), work_dir)
+        tree = work_dir / "overlay" / "upper"
+        return StepRun(changes=tree, tree=tree, kept=build_folder.read(work_dir))
 
     def holds(self, below: Sequence[CacheEntry]) -> bool:
         """Return whether the tree holds these results."""
@@ -106,13 +106,13 @@ class Sandbox:
         """Return whether a tree is still being removed."""
         return self._removal is not None and not self._removal.done()
 
-    def shell(self, below: Sequence[CacheEntry], work: Path) -> list[str]:
+    def shell(self, below: Sequence[CacheEntry], work_dir: Path) -> list[str]:
         """Return the command that opens a shell where the step after these would begin."""
-        self._build_folder(len(below), below[-1], work)
+        self._build_folder(len(below), below[-1], work_dir)
         if self.holds(below):
             around = user_namespace.around(self.owners, self._tree)
-            return [*around, *self._inside(len(below), work, "shell")]
-        return self._overlaid(below, work, "shell")
+            return [*around, *self._inside(len(below), work_dir, "shell")]
+        return self._overlaid(below, work_dir, "shell")
 
     @property
     def _tree(self) -> Path:
@@ -158,21 +158,21 @@ class Sandbox:
         self._state.unlink(missing_ok=True)
         self.owners.unlink(missing_ok=True)
 
-    def _live(self, work: Path, kept: Mapping[str, str]) -> StepRun:
-        upper = work / "upper"
+    def _live(self, work_dir: Path, kept: Mapping[str, str]) -> StepRun:
+        upper = work_dir / "upper"
         upper.mkdir()
         changes = WorkTree(tree=self._tree, state=self._state, upper=upper)
         return StepRun(changes=changes, tree=self._tree, kept=kept)
 
-    def _first(self, work: Path) -> StepRun:
+    def _first(self, work_dir: Path) -> StepRun:
         """Make the first step's tree; the build's own folder is in it."""
         self._clear()
-        definition = work / "base.def"
+        definition = work_dir / "base.def"
         definition.write_text(self.base)
-        binds = [*build_folder.make_step_tmp(work), *self.settings.binds]
-        self._run(self.engine.sandbox_command(definition, self._tree, binds=binds), work)
+        binds = [*build_folder.make_step_tmp(work_dir), *self.settings.binds]
+        self._run(self.engine.sandbox_command(definition, self._tree, binds=binds), work_dir)
         self._give_to_owners()
-        return self._live(work, build_folder.read(self._tree))
+        return self._live(work_dir, build_folder.read(self._tree))
 
     def _give_to_owners(self) -> None:
         """Have files belong to whom the base image gives them, where the engine only noted that."""
@@ -187,28 +187,28 @@ class Sandbox:
             message = "the owners of the base image's files cannot be set"
             raise BuildError.of(message, fix=f"Whole log: {self.log}")
 
-    def _inside(self, number: int, work: Path, script: str) -> list[str]:
+    def _inside(self, number: int, work_dir: Path, script: str) -> list[str]:
         """Return the command that runs a script of the build's own folder in the tree."""
         inside = f"{build_files.BUILD}/{script}"
-        binds = [*build_folder.make_step_tmp(work, self._tree), *self._binds(number, work)]
+        binds = [*build_folder.make_step_tmp(work_dir, self._tree), *self._binds(number, work_dir)]
         return self.engine.inside_command(self._tree, inside, binds=binds)
 
-    def _overlaid(self, below: Sequence[CacheEntry], work: Path, script: str) -> list[str]:
+    def _overlaid(self, below: Sequence[CacheEntry], work_dir: Path, script: str) -> list[str]:
         """Return the command that runs a script of the build's own folder on these results."""
-        overlay = work / "overlay"
+        overlay = work_dir / "overlay"
         overlay.mkdir()
         layers = [entry.file(SQUASHFS) for entry in below]
         inside = f"{build_files.BUILD}/{script}"
-        binds = [*build_folder.make_step_tmp(work), *self._binds(len(below), work)]
+        binds = [*build_folder.make_step_tmp(work_dir), *self._binds(len(below), work_dir)]
         return self.engine.step_command(layers, overlay, inside, binds=binds)
 
-    def _build_folder(self, number: int, below: CacheEntry, work: Path) -> None:
+    def _build_folder(self, number: int, below: CacheEntry, work_dir: Path) -> None:
         """Make the build's own folder: it is bound, so that nothing of it is in the changes."""
         machine = Path(self.settings.env["SIFWRIGHT_MACHINE"])
-        build_folder.prepare(_build(work), self.plan, number, machine, self._kept(below))
+        build_folder.prepare(_build(work_dir), self.plan, number, machine, self._kept(below))
 
-    def _binds(self, number: int, work: Path) -> list[str]:
-        build = _build(work)
+    def _binds(self, number: int, work_dir: Path) -> list[str]:
+        build = _build(work_dir)
         fetched = self._fetched(number, build)
         return [f"{build}:{build_files.BUILD}", *self.settings.binds, *fetched]
 
@@ -224,13 +224,13 @@ class Sandbox:
         """Return files of earlier layers, with this machine's mirrors in place of theirs."""
         return build_folder.moved(below.manifest["kept"], below.manifest["mirrors"], self.mirrors)
 
-    def _run(self, command: list[str], work: Path) -> None:
-        folder = str(work)
+    def _run(self, command: list[str], work_dir: Path) -> None:
+        folder = str(work_dir)
         own = {"APPTAINER_TMPDIR": folder, "SINGULARITY_TMPDIR": folder}
         environment = {**self.environment, **own}
         words = [*user_namespace.around(self.owners, self._tree), *command]
         status = processes.stream(words, log=self.log, on_line=self.watcher, env=environment)
-        build_folder.clear_step_tmp(work)
+        build_folder.clear_step_tmp(work_dir)
         if status != 0:
             raise BuildError(self.watcher.problem(f"{self.engine.product} failed"))
         self.watcher.say_refused()

@@ -33,7 +33,7 @@ class SifEngine:
 
     @property
     def sif(self) -> Path:
-        return self.context.made / "image.sif"
+        return self.context.staging / "image.sif"
 
     def artifact(
         self,
@@ -81,9 +81,9 @@ class WholeDefinition(SifEngine):
 
     def _build(self, compression: str) -> None:
         context = self.context
-        definition = context.work / f"{context.plan.image.name}.def"
+        definition = context.work_dir / f"{context.plan.image.name}.def"
         definition.write_text(context.definition)
-        binds = [*build_folder.make_step_tmp(context.work), *context.settings.binds]
+        binds = [*build_folder.make_step_tmp(context.work_dir), *context.settings.binds]
         command = self.apptainer.build_command(
             definition, self.sif, compression=compression, binds=binds
         )

@@ -88,18 +88,18 @@ class StepRunner:
 
     def _make(self, number: int, key: str, below: Sequence[CacheEntry]) -> CacheEntry:
         since, first = time.monotonic(), len(self._watcher.used)
-        with workspace(self.sandbox.temporary) as work, self.cached.store.folder() as made:
+        with workspace(self.sandbox.temporary) as work_dir, self.cached.store.folder() as staging:
             with self._being_checked(below):
-                ran, packed = self._ran(number, below, work, made)
+                ran, packed = self._ran(number, below, work_dir, staging)
             self._refuse_another_base(number)
             facts = self._facts(number, ran, below)
             facts["used"] = [asdict(source) for source in self._watcher.used[first:]]
             facts["unpacked"] = {"entries": packed.entries, "bytes": packed.bytes}
             facts["capabilities"] = packed.capabilities
             facts["seconds"] = round(time.monotonic() - since, 3)
-            entry = self.cached.store.put(key, made, facts)
+            entry = self.cached.store.put(key, staging, facts)
             self._checked[key] = time.monotonic()
-            if isinstance(ran.changes, WorkTree) and not made.exists():
+            if isinstance(ran.changes, WorkTree) and not staging.exists():
                 # Else another build was first, and its result may differ from our tree.
                 self.sandbox.keep(entry)
             return entry
@@ -118,29 +118,29 @@ class StepRunner:
             raise BuildError.of(message, where=where, fix="Build again.")
 
     def _ran(
-        self, number: int, below: Sequence[CacheEntry], work: Path, made: Path
+        self, number: int, below: Sequence[CacheEntry], work_dir: Path, staging: Path
     ) -> tuple[StepRun, PackedLayer]:
         """Run a step and pack what it changed; what an overlay may get wrong is seen then."""
         first = len(self._watcher.used)
         self._avoid_overlay(below)
-        ran = self.sandbox.run(number, below, _folder(work / "1"))
-        packed = self._pack(ran, below, made)
+        ran = self.sandbox.run(number, below, _folder(work_dir / "1"))
+        packed = self._pack(ran, below, staging)
         if packed.doubts and not isinstance(ran.changes, WorkTree):
             name = self.plan.steps[number].layer.name
             message = f"layer '{name}' runs again, without an overlay, because of {packed.doubts}"
             self._watcher.progress.note(message)
             del self._watcher.used[first:]
             # What is done again takes its room.
-            remove(work / "1")
+            remove(work_dir / "1")
             self.sandbox.unpack(below, packed.unpacked)
-            ran = self.sandbox.run(number, below, _folder(work / "2"))
-            packed = self._pack(ran, below, made)
+            ran = self.sandbox.run(number, below, _folder(work_dir / "2"))
+            packed = self._pack(ran, below, staging)
         return ran, packed
 
-    def shell(self, below: Sequence[CacheEntry], work: Path) -> list[str]:
+    def shell(self, below: Sequence[CacheEntry], work_dir: Path) -> list[str]:
         """Return the command that opens a shell in the state before the next step."""
         self._avoid_overlay(below)
-        return self.sandbox.shell(below, work)
+        return self.sandbox.shell(below, work_dir)
 
     def _avoid_overlay(self, below: Sequence[CacheEntry]) -> None:
         """Unpack these results if one has a file with capabilities, and say so.
@@ -163,12 +163,12 @@ class StepRunner:
             self._watcher.progress.note(f"{message} of layer '{capable[0]}'")
             self.sandbox.unpack(below, 0)
 
-    def _pack(self, ran: StepRun, below: Sequence[CacheEntry], made: Path) -> PackedLayer:
+    def _pack(self, ran: StepRun, below: Sequence[CacheEntry], staging: Path) -> PackedLayer:
         how = PackOptions(
             compression=self.plan.site.compression, log=self.sandbox.log, owners=self.sandbox.owners
         )
         lower = [entry.file(LISTING) for entry in below]
-        return pack(ran.changes, made, how, lower=lower, exclude=[build_files.BUILD])
+        return pack(ran.changes, staging, how, lower=lower, exclude=[build_files.BUILD])
 
     def drop_damaged(self, results: Sequence[CacheEntry]) -> bool:
         """Read every byte of these; whether any was damaged, and so dropped from the cache.
