@@ -20,15 +20,23 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BEAT_SECONDS", "Holder", "Seen", "clock", "heartbeat", "hold", "read_holder"]
+__all__ = [
+    "BEAT_SECONDS",
+    "HolderFile",
+    "ProcessIdentity",
+    "clock",
+    "heartbeat",
+    "hold",
+    "read_holder",
+]
 
 BEAT_SECONDS = 5.0
 _CLOCK = "clock"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Holder:
-    """A process, and what it holds. `started` is in clock ticks since `boot`, see proc(5).
+class ProcessIdentity:
+    """A process and its leases. `started` is in clock ticks since `boot`, see proc(5).
 
     A process id says nothing elsewhere: not on another machine, after a reboot, in another
     container. `keys` are those of a lease, `prunes` says that a claim is to remove its entry.
@@ -60,7 +68,7 @@ class Holder:
 
     def is_neighbour(self) -> bool:
         """Tell whether our process table would show the process."""
-        ours = Holder.here()
+        ours = ProcessIdentity.here()
         return (self.host, self.boot, self.namespace) == (ours.host, ours.boot, ours.namespace)
 
     def runs(self) -> bool:
@@ -75,12 +83,12 @@ class Holder:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Seen:
+class HolderFile:
     """A holder's file as it was at one moment; no `holder` if nobody can be read from it."""
 
     content: bytes
     touched: float
-    holder: Holder | None
+    holder: ProcessIdentity | None
 
     def is_stale(self, root: Path, lifetime: float) -> bool:
         """Tell whether the holder is gone. The process table knows at once and for certain.
@@ -93,7 +101,7 @@ class Seen:
         return clock(root) - self.touched > lifetime
 
 
-def read_holder(path: Path) -> Seen | None:
+def read_holder(path: Path) -> HolderFile | None:
     """Read a holder's file; None if it is not there.
 
     The file is opened, because NFS answers stat(2) from a cache that may be a minute old.
@@ -105,11 +113,11 @@ def read_holder(path: Path) -> Seen | None:
         if error.errno in {errno.ENOENT, errno.ESTALE}:
             return None
         raise
-    return Seen(content=content, touched=touched, holder=_parsed(content))
+    return HolderFile(content=content, touched=touched, holder=_parsed(content))
 
 
 @contextmanager
-def hold(path: Path, holder: Holder) -> Iterator[None]:
+def hold(path: Path, holder: ProcessIdentity) -> Iterator[None]:
     """Write the holder's file at `path` and touch it every few seconds inside.
 
     The file may be renamed or linked meanwhile and is still touched. At the end, `path` is removed.
@@ -167,11 +175,11 @@ def _started(pid: int) -> int | None:
     return None if state in "ZX" else int(numbers[18])
 
 
-def _parsed(content: bytes) -> Holder | None:
+def _parsed(content: bytes) -> ProcessIdentity | None:
     try:
         fields = json.loads(content)
         numbers = (fields["namespace"], fields["pid"], fields["started"])
-        holder = Holder(**{**fields, "keys": tuple(fields["keys"])})
+        holder = ProcessIdentity(**{**fields, "keys": tuple(fields["keys"])})
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return holder if all(isinstance(number, int) for number in numbers) else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, Self
 
-from sifwright.system.terminal import say_at_once, strip_control_characters
+from sifwright.system.terminal import print_line_flushed, strip_control_characters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +96,7 @@ class TextProgress:
 
     def note(self, text: str) -> None:
         if self._status is None:
-            say_at_once(text)
+            print_line_flushed(text)
         else:
             # Above the line that is being drawn.
             self.console.print(text, markup=False, highlight=False, soft_wrap=True)

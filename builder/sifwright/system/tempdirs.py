@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.errors import MachineError
 from sifwright.system import liveness, processes, user_namespace
-from sifwright.system.liveness import Holder
+from sifwright.system.liveness import ProcessIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def workspace(root: Path) -> Iterator[Path]:
     to a build in another container.
     """
     root.mkdir(parents=True, exist_ok=True)
-    own = Holder.here()
+    own = ProcessIdentity.here()
     prefix = f"{_neighbours(own)}{own.pid}-{own.started}-"
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=root))
     # Folders of projects pass their group on to all that is made in them: an image's files, too.
@@ -87,7 +87,7 @@ def _prefix() -> str:
     return f".sifwright-{re.sub(r'[^A-Za-z0-9]', '_', socket.gethostname())}-"
 
 
-def _neighbours(own: Holder) -> str:
+def _neighbours(own: ProcessIdentity) -> str:
     """Return the prefix of folders whose processes our process table would show."""
     return f"{_prefix()}{own.boot[:8]}-{own.namespace}-"
 
@@ -103,7 +103,7 @@ def _is_left(path: Path, root: Path) -> bool:
         status = path.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             return False
-    own = Holder.here()
+    own = ProcessIdentity.here()
     name = path.name.removeprefix(_neighbours(own))
     if (match := re.match(r"([0-9]+)-([0-9]+)-", name)) and name != path.name:
         pid, started = map(int, match.groups())

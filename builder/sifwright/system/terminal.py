@@ -15,9 +15,9 @@ __all__ = [
     "escape_name",
     "note",
     "print_json",
+    "print_line",
+    "print_line_flushed",
     "print_table",
-    "say",
-    "say_at_once",
     "strip_control_characters",
 ]
 
@@ -43,19 +43,19 @@ def print_table(table: Table) -> None:
     with whole.capture() as captured:
         whole.print(table)
     for line in captured.get().splitlines():
-        say(line.rstrip())
+        print_line(line.rstrip())
 
 
 def print_json(data: object) -> None:
     sys.stdout.write(json.dumps(data, indent=1) + "\n")
 
 
-def say_at_once(line: str) -> None:
-    say(line)
+def print_line_flushed(line: str) -> None:
+    print_line(line)
     sys.stdout.flush()
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print one line unchanged: without cuts, wrapping and colours, for people and for grep."""
     sys.stdout.write(line + "\n")
 

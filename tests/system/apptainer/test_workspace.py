@@ -15,7 +15,7 @@ import pytest
 
 from sifwright.errors import MachineError
 from sifwright.system import liveness
-from sifwright.system.liveness import Holder
+from sifwright.system.liveness import ProcessIdentity
 from sifwright.system.tempdirs import name_folder_in_errors, remove_stale, workspace
 from tests.conftest import run
 from tests.system.apptainer.trees import nested
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _renamed(folder: Path, holder: Holder) -> Path:
+def _renamed(folder: Path, holder: ProcessIdentity) -> Path:
     """As if another process had made it."""
-    own, suffix = Holder.here(), folder.name.rpartition("-")[2]
+    own, suffix = ProcessIdentity.here(), folder.name.rpartition("-")[2]
     begin = folder.name.partition(f"-{own.boot[:8]}-")[0]
     middle = f"{holder.boot[:8]}-{holder.namespace}-{holder.pid}-{holder.started}"
     return folder.rename(folder.with_name(f"{begin}-{middle}-{suffix}"))
@@ -66,7 +66,7 @@ def test_folders_in_folders_are_gone_however_many(tmp_path: Path) -> None:
 def test_what_is_no_folder_of_ours_is_left_alone(tmp_path: Path) -> None:
     """A named pipe, which opening waits on, and another user's folder of a build that is gone."""
     with workspace(tmp_path) as folder:
-        name = replace(Holder.here(), pid=4711, started=1)
+        name = replace(ProcessIdentity.here(), pid=4711, started=1)
         left = _renamed(folder, name)
         pipe = left.with_name(f"{left.name}x")
         os.mkfifo(pipe)
@@ -89,7 +89,7 @@ def test_a_running_builds_folder_stays(tmp_path: Path) -> None:
 
 def test_a_killed_builds_folder_is_removed_at_once(tmp_path: Path) -> None:
     """Also when another process has its id by now."""
-    own = Holder.here()
+    own = ProcessIdentity.here()
     with workspace(tmp_path) as folder:
         later = _renamed(folder, replace(own, started=own.started - 1))
         remove_stale(tmp_path)
@@ -100,7 +100,7 @@ def test_a_killed_builds_folder_is_removed_at_once(tmp_path: Path) -> None:
 def test_of_another_container_silence_decides(tmp_path: Path, other: dict[str, Any]) -> None:
     """Its process id means nothing here, locks mean nothing on shared file systems."""
     with workspace(tmp_path) as folder:
-        renamed = _renamed(folder, replace(Holder.here(), pid=999_999_999, **other))
+        renamed = _renamed(folder, replace(ProcessIdentity.here(), pid=999_999_999, **other))
         remove_stale(tmp_path)
         assert renamed.exists()
         _silent(renamed, 660)
@@ -111,7 +111,7 @@ def test_of_another_container_silence_decides(tmp_path: Path, other: dict[str, A
 def test_who_works_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(liveness, "BEAT_SECONDS", 0.01)
     with workspace(tmp_path) as folder:
-        renamed = _renamed(folder, replace(Holder.here(), namespace=1))
+        renamed = _renamed(folder, replace(ProcessIdentity.here(), namespace=1))
         _silent(renamed, 660)
         deadline = time.monotonic() + 10
         while time.time() - renamed.stat().st_mtime > 600:

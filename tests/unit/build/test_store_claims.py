@@ -15,7 +15,7 @@ import pytest
 
 from sifwright.build.cache import claims
 from sifwright.system import liveness
-from sifwright.system.liveness import Holder
+from sifwright.system.liveness import ProcessIdentity
 from tests.unit.stores import (
     add,
     build,
@@ -176,7 +176,7 @@ def test_a_process_that_nobody_has_waited_for_is_gone(store: Store) -> None:
     """It keeps its entry in the process table until then; in a container perhaps for ever."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         started = liveness._started(process.pid)  # noqa: SLF001
-        holder = replace(Holder.here(), pid=process.pid, started=started or 0)
+        holder = replace(ProcessIdentity.here(), pid=process.pid, started=started or 0)
         claim_file(store, KEY, holder.encoded())
         assert not can_claim(store)
         process.kill()
@@ -185,7 +185,7 @@ def test_a_process_that_nobody_has_waited_for_is_gone(store: Store) -> None:
 
 
 def test_a_process_that_came_later_with_the_same_id_is_another(store: Store) -> None:
-    ours = Holder.here()
+    ours = ProcessIdentity.here()
     claim_file(store, KEY, ours.encoded())
     assert not can_claim(store)
     claim_file(store, KEY, replace(ours, started=ours.started - 1).encoded())
@@ -195,7 +195,7 @@ def test_a_process_that_came_later_with_the_same_id_is_another(store: Store) -> 
 @pytest.mark.parametrize("elsewhere", [{"host": "b"}, {"boot": "b"}, {"namespace": 1}])
 def test_elsewhere_only_silence_counts(store: Store, elsewhere: dict[str, Any]) -> None:
     """A process of that id does not run here, which says nothing about where it does."""
-    holder = replace(Holder.here(), pid=2**22 + 1, **elsewhere)
+    holder = replace(ProcessIdentity.here(), pid=2**22 + 1, **elsewhere)
     path = claim_file(store, KEY, holder.encoded())
     assert not can_claim(store)
     now = liveness.clock(store.root)
@@ -207,12 +207,12 @@ def test_elsewhere_only_silence_counts(store: Store, elsewhere: dict[str, Any]) 
 
 def test_a_living_neighbour_keeps_its_claim_however_silent(store: Store) -> None:
     """Stopped, or the machine was asleep."""
-    claim_file(store, KEY, Holder.here().encoded(), touched=OLD)
+    claim_file(store, KEY, ProcessIdentity.here().encoded(), touched=OLD)
     assert not can_claim(store)
 
 
 def test_the_clock_is_the_file_systems(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    holder = replace(Holder.here(), boot="other")
+    holder = replace(ProcessIdentity.here(), boot="other")
     claim_file(store, KEY, holder.encoded())
     monkeypatch.setattr(time, "time", lambda: OLD)
     assert not can_claim(store)
@@ -251,7 +251,7 @@ def test_another_machine_that_is_alive_is_waited_for(store: Store, tmp_path: Pat
 
 def test_a_stale_claim_is_taken_over_by_one(store: Store, log: Path) -> None:
     for _ in range(5):
-        claim_file(store, KEY, replace(Holder.here(), boot="other").encoded(), touched=OLD)
+        claim_file(store, KEY, replace(ProcessIdentity.here(), boot="other").encoded(), touched=OLD)
         builds(store, [KEY] * 4, 0.2, log)
         assert len(lines(log, "begin")) == 1
         log.unlink()

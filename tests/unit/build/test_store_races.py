@@ -13,7 +13,7 @@ import pytest
 from sifwright.build.cache import claims
 from sifwright.errors import MachineError
 from sifwright.system import liveness
-from sifwright.system.liveness import Holder
+from sifwright.system.liveness import ProcessIdentity
 from tests.unit.stores import claim_file, key_of, leftovers, new_store
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def late_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody exchanges the claim right after we looked at it."""
-    stale = liveness.Seen(content=b"the stale one", touched=0, holder=None)
+    stale = liveness.HolderFile(content=b"the stale one", touched=0, holder=None)
     monkeypatch.setattr(liveness, "read_holder", lambda _path: stale)
 
 
@@ -97,8 +97,8 @@ def test_a_file_system_without_hard_links(
 
 
 def test_a_holder_says_who_it_is() -> None:
-    ours = Holder.here()
+    ours = ProcessIdentity.here()
     assert json.loads(ours.encoded())["pid"] == os.getpid()
     assert ours.is_neighbour()
     assert ours.runs()
-    assert ours.token != Holder.here().token
+    assert ours.token != ProcessIdentity.here().token

@@ -16,7 +16,7 @@ from sifwright.errors import MachineError
 from sifwright.system import cache_folder, liveness
 from sifwright.system.cache_folder import CLAIMS
 from sifwright.system.files import NO_LINKS
-from sifwright.system.liveness import Holder
+from sifwright.system.liveness import ProcessIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -60,7 +60,7 @@ def try_claim(root: Path, key: str, *, prunes: bool = False) -> Iterator[bool]:
     if not _is_free(root, path):
         yield False
         return
-    own = Holder.here(prunes=prunes)
+    own = ProcessIdentity.here(prunes=prunes)
     # Under a name of its own first, so that nobody ever reads half of it.
     with liveness.hold(path.with_name(f".{own.token}"), own):
         ours = _link(path.with_name(f".{own.token}"), path)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from sifwright.build.cache import claims
 from sifwright.system import cache_folder, liveness
 from sifwright.system.cache_folder import LEASES
-from sifwright.system.liveness import Holder
+from sifwright.system.liveness import ProcessIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from sifwright.build.cache.store import Store
-    from sifwright.system.liveness import Seen
+    from sifwright.system.liveness import HolderFile
 
 __all__ = ["LIFETIME", "discard_stale", "find", "is_leased", "lease"]
 
@@ -32,7 +32,7 @@ def lease(store: Store, keys: Iterable[str]) -> Iterator[str]:
     us, when the body starts: it claims an entry before it looks at leases, we look at claims after
     we wrote ours.
     """
-    own = Holder.here(keys=tuple(keys))
+    own = ProcessIdentity.here(keys=tuple(keys))
     with ExitStack() as stack:
         with cache_folder.translate_errors(store.root):
             stack.enter_context(_listed(store.root / LEASES, own))
@@ -46,7 +46,7 @@ def is_leased(root: Path, key: str) -> bool:
     return any(seen.holder is None or key in seen.holder.keys for seen in live)
 
 
-def find(root: Path, token: str) -> Seen | None:
+def find(root: Path, token: str) -> HolderFile | None:
     return liveness.read_holder(root / LEASES / token)
 
 
@@ -58,7 +58,7 @@ def discard_stale(root: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _all(root: Path) -> Iterator[Seen]:
+def _all(root: Path) -> Iterator[HolderFile]:
     for path in (root / LEASES).iterdir():
         # Those with a dot are being written.
         if not path.name.startswith(".") and (seen := liveness.read_holder(path)) is not None:
@@ -66,7 +66,7 @@ def _all(root: Path) -> Iterator[Seen]:
 
 
 @contextmanager
-def _listed(folder: Path, own: Holder) -> Iterator[None]:
+def _listed(folder: Path, own: ProcessIdentity) -> Iterator[None]:
     temporary, path = folder / f".{own.token}", folder / own.token
     with liveness.hold(temporary, own):
         temporary.rename(path)

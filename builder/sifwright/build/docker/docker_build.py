@@ -16,7 +16,7 @@ from sifwright.build.steps import build_folder
 from sifwright.errors import BuildError
 from sifwright.host.engines.docker import Container
 from sifwright.render import build_files
-from sifwright.system.liveness import Holder
+from sifwright.system.liveness import ProcessIdentity
 from sifwright.system.tempdirs import name_folder_in_errors, workspace
 
 if TYPE_CHECKING:
@@ -201,11 +201,11 @@ def _decoded(text: str) -> str | None:
 
 def container_name() -> str:
     """Return a name that holds the build's process; a label would get into the image."""
-    own = Holder.here()
+    own = ProcessIdentity.here()
     return f"{_neighbours(own)}{own.pid}-{own.started}-{secrets.token_hex(4)}"
 
 
-def _neighbours(own: Holder) -> str:
+def _neighbours(own: ProcessIdentity) -> str:
     """Return the prefix of names of builds whose processes we can see."""
     return f"{PREFIX}{own.boot[:8]}-{own.namespace}-"
 
@@ -229,7 +229,7 @@ def reclaim(engine: Docker) -> None:
 
 def _is_left(name: str) -> bool:
     """Return whether the build has ended; builds in other containers count as running."""
-    own = Holder.here()
+    own = ProcessIdentity.here()
     match = re.match(rf"{PREFIX}(\w+)-(\d+)-(\d+)-(\d+)-", name)
     if match is None:
         return False

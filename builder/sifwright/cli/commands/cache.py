@@ -19,7 +19,7 @@ from sifwright.build.downloads.fetch import look_store, open_store
 from sifwright.cli import arguments as shared
 from sifwright.errors import Problem, SifwrightError, TestError, UsageError, quoted
 from sifwright.system import cache_folder
-from sifwright.system.terminal import print_json, print_table, say
+from sifwright.system.terminal import print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -63,7 +63,7 @@ def run(arguments: Namespace) -> None:
     else:
         if report.entries:
             print_table(_table(report.entries))
-        say(report.summary)
+        print_line(report.summary)
     if report.error:
         raise report.error
 

@@ -15,7 +15,7 @@ from sifwright.host.engines import apptainer
 from sifwright.plan.lint import run as lint
 from sifwright.system import ids
 from sifwright.system.processes import search_path
-from sifwright.system.terminal import say
+from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -36,15 +36,15 @@ def run(arguments: Namespace) -> None:
     """Print what a build would use; raises all that is missing."""
     plan = resolve_plan(arguments)
     for line in build_place.line(plan.site):
-        say(line)
+        print_line(line)
     lint.refuse_image(plan, project_folder(arguments.project) / "defs")
     folder = output_of(arguments, plan).folder
     future = forecast.estimate_cold_build(plan, folder)
     engine = preflight.check(apptainer.find(), plan, host_settings.values(plan), future)
-    say(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
+    print_line(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
     if why := ids.why_one():
-        say(f"builds with one uid and gid: {why}")
+        print_line(f"builds with one uid and gid: {why}")
     if needs := disk_space.summary_line(future.needs, folder):
-        say(needs)
+        print_line(needs)
     for name in squashfs_tools.PROGRAMS:
-        say(f"{name} {squashfs_tools.version(name, search_path())}")
+        print_line(f"{name} {squashfs_tools.version(name, search_path())}")

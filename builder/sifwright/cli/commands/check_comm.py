@@ -8,7 +8,7 @@ from sifwright.cli import arguments as shared
 from sifwright.cli.context import built, resolve_plan
 from sifwright.errors import TestError
 from sifwright.launch.comm import check, results, start
-from sifwright.system.terminal import console, print_json, say, say_at_once
+from sifwright.system.terminal import console, print_json, print_line, print_line_flushed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> None:
     request, plan = check.request(arguments), resolve_plan(arguments)
     start.require_images(plan.site)
     output = built(arguments, plan)
-    show = _ignore if arguments.json else say_at_once
+    show = _ignore if arguments.json else print_line_flushed
     result = check.check_comm(plan.site, output, request, show)
     if arguments.json:
         print_json(result.document)
@@ -50,10 +50,10 @@ def run(arguments: Namespace) -> None:
 
 def _print(result: check.BenchmarkResult) -> None:
     console().print(results.summary(result.document))
-    say(f"network: {result.verdict.state}: {result.verdict.text}")
-    say(f"results: {' '.join(map(str, result.files))}")
+    print_line(f"network: {result.verdict.state}: {result.verdict.text}")
+    print_line(f"results: {' '.join(map(str, result.files))}")
     if not results.can_plot():
-        say("no picture: matplotlib is not installed (pip install 'sifwright[plot]')")
+        print_line("no picture: matplotlib is not installed (pip install 'sifwright[plot]')")
 
 
 def _ignore(_line: str) -> None: ...

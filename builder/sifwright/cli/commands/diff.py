@@ -14,7 +14,7 @@ from sifwright.report.diff import packages, plans, trees
 from sifwright.report.diff.comparison import Comparison
 from sifwright.report.diff.lines import lines
 from sifwright.report.diff.sides import opened
-from sifwright.system.terminal import print_json, say
+from sifwright.system.terminal import print_json, print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> int:
         print_json(comparison.document())
     else:
         for line in lines(comparison):
-            say(line)
+            print_line(line)
     return int(comparison.differs)
 
 

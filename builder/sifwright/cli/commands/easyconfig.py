@@ -14,7 +14,7 @@ from sifwright.host.network.http import redact_url
 from sifwright.install import bundle, help_text, module, of_built_image
 from sifwright.install.bundle import Bundle
 from sifwright.plan.resolve import choose, resolve
-from sifwright.system.terminal import say
+from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -48,17 +48,21 @@ def run(arguments: Namespace) -> None:
     site, image = arguments.site, content.facts.image or _stem(arguments)
     folder = Path(arguments.output, site, image, "easybuild")
     path = bundle.write(content, folder)
-    say(f"easyconfig: {path}")
+    print_line(f"easyconfig: {path}")
     if content.image_url:
-        say(
+        print_line(
             f"eb fetches {content.image_url}/{content.module.sif}:"
             " put the image there under this name"
         )
     elif content.missing:
-        say(f"it comes without its image: put {content.module.sif} beside it, once that is built")
+        print_line(
+            f"it comes without its image: put {content.module.sif} beside it, once that is built"
+        )
     elif content.sif is None:
-        say(f"it installs no image: the module takes {content.module.central}/{content.module.sif}")
-    say(f"install it: eb {path}")
+        print_line(
+            f"it installs no image: the module takes {content.module.central}/{content.module.sif}"
+        )
+    print_line(f"install it: eb {path}")
 
 
 def bundle_of(arguments: Namespace) -> Bundle:

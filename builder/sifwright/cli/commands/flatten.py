@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.build.flatten_sif import flatten_sif
-from sifwright.system.terminal import say
+from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -34,4 +34,6 @@ def run(arguments: Namespace) -> None:
     """Write the flat SIF, and print where it is."""
     target = Path(arguments.target)
     count = flatten_sif(Path(arguments.sif), target, arguments.compression)
-    say(f"flattened: {target} ({target.stat().st_size / 1e6:.0f} MB, {count} partitions into 1)")
+    print_line(
+        f"flattened: {target} ({target.stat().st_size / 1e6:.0f} MB, {count} partitions into 1)"
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.build.request import host_settings
 from sifwright.errors import UsageError
-from sifwright.system.terminal import say
+from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -34,12 +34,12 @@ def run(arguments: Namespace) -> None:
     settings = host_settings.prepare(folder)
     binds = "".join(f"--bind {shlex.quote(bind)} " for bind in settings.binds)
     names = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.env.items())
-    say(f"build with it:  {names} apptainer build --fakeroot {binds}IMAGE.sif IMAGE.def")
+    print_line(f"build with it:  {names} apptainer build --fakeroot {binds}IMAGE.sif IMAGE.def")
     volumes = _volumes(folder, settings)
     options = " ".join(f"-v {shlex.quote(volume)}" for volume in volumes)
-    say(f"           or:  podman build {options} DIR")
+    print_line(f"           or:  podman build {options} DIR")
     paths = f"SINGULARITY_BINDPATH={shlex.quote(','.join(volumes))}"
-    say(f"     by proot:  {paths} singularity build IMAGE.sif IMAGE.def")
+    print_line(f"     by proot:  {paths} singularity build IMAGE.sif IMAGE.def")
 
 
 def _volumes(folder: Path, settings: host_settings.Settings) -> list[str]:

@@ -14,7 +14,7 @@ from sifwright.recipes.context import Context
 from sifwright.recipes.definition_file import read_definition
 from sifwright.recipes.dockerfile import hints, read_dockerfile, starting_image
 from sifwright.recipes.findings import Findings
-from sifwright.system.terminal import say
+from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -62,12 +62,12 @@ def run(arguments: Namespace) -> None:
     new_files = write_layers.files(writing)
     placement.refuse_taken(defs, new_files)
     for line in _preview(writing, new_files, defs):
-        say(line)
+        print_line(line)
     if arguments.dry_run:
-        say("Nothing is written: --dry-run.")
+        print_line("Nothing is written: --dry-run.")
         return
     placement.place(defs, new_files)
-    say(f"Written. Next: sifwright plan SITE {name}")
+    print_line(f"Written. Next: sifwright plan SITE {name}")
 
 
 def imported(

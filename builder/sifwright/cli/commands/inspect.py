@@ -12,7 +12,7 @@ from sifwright.build.request import adapt_base
 from sifwright.cli import arguments as shared
 from sifwright.images.sources.inspect_image import facts_of
 from sifwright.system.progress import QuietProgress, TextProgress
-from sifwright.system.terminal import escape_name, print_json, say
+from sifwright.system.terminal import escape_name, print_json, print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> None:
         print_json(facts.labels if arguments.labels else asdict(facts))
         return
     for line in _labels(facts) if arguments.labels else lines(facts):
-        say(line)
+        print_line(line)
 
 
 def _facts(arguments: Namespace) -> ImageFacts:

@@ -19,7 +19,7 @@ from sifwright.launch.jobscript import script
 from sifwright.plan.lint import run as lint
 from sifwright.plan.resolve import choose
 from sifwright.system import files
-from sifwright.system.terminal import note, say
+from sifwright.system.terminal import note, print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -174,7 +174,7 @@ def run(arguments: Namespace) -> None:
         sys.stdout.buffer.write(data)
         return
     files.write(Path(arguments.output), data, mode=0o755)
-    say(f"submit it:  {_SUBMIT[site.scheduler]} {shlex.quote(arguments.output)}")
+    print_line(f"submit it:  {_SUBMIT[site.scheduler]} {shlex.quote(arguments.output)}")
 
 
 def _request(arguments: Namespace, site: Site, built: Path, project: Path) -> JobRequest:

@@ -9,7 +9,7 @@ from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import definitions, with_image
 from sifwright.plan.lint.run import lint_site
-from sifwright.system.terminal import print_json, say
+from sifwright.system.terminal import print_json, print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -36,6 +36,6 @@ def run(arguments: Namespace) -> None:
         print_json(report.document())
     else:
         for line in report.lines():
-            say(line)
+            print_line(line)
     if error := report.error():
         raise error

@@ -8,7 +8,7 @@ from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
 from sifwright.plan.model import building_target
 from sifwright.report import show_site
-from sifwright.system.terminal import print_json, print_table, say
+from sifwright.system.terminal import print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> None:
         print_table(show_site.site_table(catalog.sites.values()))
         return
     for kind in kinds:
-        say("layers, and which tests build them" if kind == "layers" else kind)
+        print_line("layers, and which tests build them" if kind == "layers" else kind)
         for name, text in texts[kind].items():
             state = f"{building_target(catalog.layers[name]):<9}  " if kind == "layers" else ""
             say(f"  {name:<18}  {state}{text}")

@@ -11,7 +11,7 @@ from sifwright.cli.commands.easyconfig import bundle_of
 from sifwright.errors import UsageError
 from sifwright.install import placement, render_module
 from sifwright.system import files
-from sifwright.system.terminal import say
+from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -50,4 +50,4 @@ def run(arguments: Namespace) -> None:
     target = Path(arguments.modulefile)
     target.parent.mkdir(parents=True, exist_ok=True)
     files.write(target, text.encode(), mode=0o644)
-    say(f"modulefile: {arguments.modulefile}")
+    print_line(f"modulefile: {arguments.modulefile}")

@@ -13,7 +13,7 @@ from sifwright.errors import PlanError, UsageError, quoted
 from sifwright.install.native import render_native
 from sifwright.plan.resolve import choose
 from sifwright.system import files
-from sifwright.system.terminal import say
+from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -91,4 +91,4 @@ def write(output: str, text: str, *, mode: int) -> None:
         return
     Path(output).parent.mkdir(parents=True, exist_ok=True)
     files.write(Path(output), text.encode(), mode=mode)
-    say(f"written: {output}")
+    print_line(f"written: {output}")

@@ -14,7 +14,7 @@ from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, resolve_plan
 from sifwright.plan.model import never_built
 from sifwright.plan.plan_file import plan_document
-from sifwright.system.terminal import print_json, print_table, say
+from sifwright.system.terminal import print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -52,13 +52,13 @@ def run(arguments: Namespace) -> None:
 def show(plan: Plan, folder: Path, *, explain: bool) -> None:
     """Print the plan for people: with what a build into this folder would do, or with options."""
     for line in _lines(plan, explain=explain):
-        say(line)
+        print_line(line)
     if not explain:
         forecasts = forecast.forecast_steps(plan, folder)
-        say("")
+        print_line("")
         print_table(_table(forecasts))
         for line in _summaries(forecasts, folder):
-            say(line)
+            print_line(line)
 
 
 def _table(forecasts: Sequence[StepForecast]) -> Table:

@@ -14,7 +14,7 @@ from sifwright.cli.context import output_of, resolve_plan
 from sifwright.errors import UsageError
 from sifwright.render.definition import definition
 from sifwright.render.proot import proot_definition
-from sifwright.system.terminal import say
+from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -65,6 +65,8 @@ def _render_dockerfile(arguments: Namespace) -> None:
         return
     image_folder = output_of(arguments, plan).folder
     folder = Path(output) if output else image_folder / build_folder.FOLDER
-    written = build_folder.write(plan, folder, image_folder, say)
-    say(f"dockerfile: {folder}/Dockerfile ({written.files} files, {written.bytes / 1e3:.0f} kB)")
-    say(f"build with it:  docker build -t {plan.image.name} {shlex.quote(str(folder))}")
+    written = build_folder.write(plan, folder, image_folder, print_line)
+    print_line(
+        f"dockerfile: {folder}/Dockerfile ({written.files} files, {written.bytes / 1e3:.0f} kB)"
+    )
+    print_line(f"build with it:  docker build -t {plan.image.name} {shlex.quote(str(folder))}")

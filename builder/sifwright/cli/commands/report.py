@@ -11,7 +11,7 @@ from sifwright.errors import MachineError
 from sifwright.report.page.html import render
 from sifwright.report.page.report_data import gather
 from sifwright.system import files
-from sifwright.system.terminal import say
+from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> None:
     page, arguments.output, arguments.settings = arguments.output, "build", []
     output = built(arguments, resolve_plan(arguments))
     target = write(output, page)
-    say(f"report: {target} ({target.stat().st_size / 1e3:.0f} kB)")
+    print_line(f"report: {target} ({target.stat().st_size / 1e3:.0f} kB)")
 
 
 def write(output: ImageFolder, page: str) -> Path:

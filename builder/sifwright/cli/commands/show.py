@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
 from sifwright.report import show
-from sifwright.system.terminal import print_json, say
+from sifwright.system.terminal import print_json, print_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -31,4 +31,4 @@ def run(arguments: Namespace) -> None:
         print_json(show.document(catalog, arguments.kind, arguments.name))
         return
     for line in show.lines(catalog, arguments.kind, arguments.name):
-        say(line)
+        print_line(line)

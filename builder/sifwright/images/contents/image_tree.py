@@ -131,7 +131,7 @@ class ImageTree:
         data = self.files.get(self.real(path))
         return None if data is None else data.decode("utf-8", "replace")
 
-    def lay(self, layer: LayerContents) -> None:
+    def add_layer(self, layer: LayerContents) -> None:
         """Put another layer on top."""
         for path in layer.gone:
             self._remove(self._placed(path))
@@ -196,7 +196,7 @@ def stacked(layers: Iterable[LayerContents]) -> ImageTree:
     """Return the tree of these layers, the lowest first."""
     tree = ImageTree()
     for layer in layers:
-        tree.lay(layer)
+        tree.add_layer(layer)
     return tree
 
 
