@@ -48,20 +48,20 @@ FEWEST, MOST = 3, 1000  # timed operations
 
 
 def factor(operation: str, ranks: int) -> float:
-    """Bus bandwidth by algorithm bandwidth, from doc/PERFORMANCE.md of NVIDIA/nccl-tests."""
+    """Return bus bandwidth by algorithm bandwidth (doc/PERFORMANCE.md of NVIDIA/nccl-tests)."""
     if operation == "broadcast":
         return 1.0
     return (2 if operation == "all_reduce" else 1) * (ranks - 1) / ranks
 
 
 def sizes(options: argparse.Namespace, operation: str, ranks: int) -> list[int]:
-    """Sizes in bytes, rounded down to what all ranks can share evenly, as nccl-tests does."""
+    """Return sizes in bytes, rounded down to a share for each rank, as nccl-tests does."""
     unit = values.ITEM * (1 if operation in values.IN_PLACE else ranks)
-    found, size = set(), options.min_size
+    listed, size = set(), options.min_size
     while size <= options.max_size:
-        found.add(max(size // unit, 1) * unit)
+        listed.add(max(size // unit, 1) * unit)
         size *= options.factor
-    return sorted(found)
+    return sorted(listed)
 
 
 def measure(group: Group, operation: str, size: int, budget: float) -> Row:
@@ -83,7 +83,7 @@ def measure(group: Group, operation: str, size: int, budget: float) -> Row:
 def _checked(
     group: Group, operation: str, sent: torch.Tensor, result: torch.Tensor
 ) -> tuple[float, int]:
-    """Seconds of one operation, and how many elements of its result are wrong."""
+    """Return the seconds of one operation, and the number of wrong elements of its result."""
     if sent is not result:
         result.fill_(-1)
     values.fill(sent, group.rank)
@@ -98,7 +98,7 @@ def _timed(group: Group, operation: str, sent: torch.Tensor, result: torch.Tenso
 
 
 def _row(operation: str, size: int, ranks: int, times: list[float]) -> Row:
-    """One result; seconds, and GB/s (10^9 bytes) at the median."""
+    """Return one result: seconds, and GB/s (10^9 bytes) at the median."""
     median = statistics.median(times)
     algorithm = size / median / 1e9
     return {
@@ -116,7 +116,7 @@ def _row(operation: str, size: int, ranks: int, times: list[float]) -> Row:
 
 
 def benchmark(group: Group, options: argparse.Namespace) -> list[Row]:
-    """All operations and sizes; rank 0 prints a line as each is done."""
+    """Run all operations and sizes; rank 0 prints a line for each."""
     rows = []
     for operation in options.operation or values.OPERATIONS:
         if missing := group.lacks(operation):
@@ -144,7 +144,7 @@ def require_memory(group: Group, options: argparse.Namespace) -> None:
 
 
 def document(group: Group, rows: list[Row], started: str) -> dict[str, Any]:
-    """What is written as JSON: the ranks by place and process, and a row per operation and size."""
+    """Return the JSON document: the ranks by host and process, a row per operation and size."""
     places = [text.split() for text in group.texts(f"{_host()} {os.getpid()}")]
     hosts = sorted({host for host, _ in places})
     return {
@@ -163,7 +163,7 @@ def document(group: Group, rows: list[Row], started: str) -> dict[str, Any]:
 
 
 def _host() -> str:
-    """The host as NCCL writes it into its log: up to the first dot."""
+    """Return the host as NCCL writes it into its log: up to the first dot."""
     return socket.gethostname().split(".")[0]
 
 
@@ -227,7 +227,7 @@ def size_in_bytes(text: str) -> int:
 
 
 def arguments() -> argparse.Namespace:
-    """What to measure; a wrong command line ends in exit status 2."""
+    """Parse the command line; a wrong one ends in exit status 2."""
     parser = argparse.ArgumentParser(prog="collectives.py", allow_abbrev=False)
     add = parser.add_argument
     add("operation", nargs="*", choices=[*values.OPERATIONS, []], help="default: all")

@@ -1,1 +1,1 @@
-"""What collectives.py is made of. Runs in the image: nothing but torch and the standard library."""
+"""Parts of collectives.py. They run in the image, with only torch and the standard library."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RefusedError(Exception):
-    """What was asked for cannot run here; the same on every rank."""
+    """A request that cannot run here; the same on every rank."""
 
 
 class RankError(RefusedError):
@@ -52,7 +52,7 @@ class TorchGroup:
 
     @staticmethod
     def _two_buffers(operation: str) -> Callable[[torch.Tensor, torch.Tensor], object]:
-        """The function's name up to torch 2.12 is deprecated in 2.13."""
+        """Return the function of an operation: torch 2.13 deprecates its name of 2.12."""
         old = {"all_gather": "all_gather_into_tensor", "reduce_scatter": "reduce_scatter_tensor"}
         newer = getattr(distributed, operation + "_single", None)
         function: Callable[[torch.Tensor, torch.Tensor], object]
@@ -60,7 +60,7 @@ class TorchGroup:
         return function
 
     def lacks(self, operation: str) -> str:
-        """Why the backend cannot do an operation; empty if it can. The same on every rank."""
+        """Return the reason why the backend lacks an operation, or ''; the same on every rank."""
         whole, part = (
             torch.zeros(self.ranks, device=self.device),
             torch.zeros(1, device=self.device),
@@ -75,20 +75,20 @@ class TorchGroup:
         return ""
 
     def largest(self, values: list[float]) -> list[float]:
-        """The largest of each value among all ranks."""
+        """Return the largest of each value among all ranks."""
         tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
         distributed.all_reduce(tensor, op=distributed.ReduceOp.MAX)
         return [float(value) for value in tensor.tolist()]
 
     def texts(self, text: str) -> list[str]:
-        """A short text of every rank; torch's own all_gather_object needs numpy."""
+        """Return a short text of every rank; torch's own all_gather_object needs numpy."""
         data = torch.tensor(list(text.encode().ljust(256)[:256]), dtype=torch.uint8)
         parts = [torch.empty_like(data, device=self.device) for _ in range(self.ranks)]
         distributed.all_gather(parts, data.to(self.device))
         return [bytes(part.tolist()).decode(errors="replace").strip() for part in parts]
 
     def close(self) -> None:
-        """Leave in order: ranks that just end can make the others abort."""
+        """Do nothing: mpi4py leaves MPI at exit."""
         distributed.destroy_process_group()
 
 
@@ -114,23 +114,23 @@ class MpiGroup:
             self.world.Reduce_scatter_block(sent, result)
 
     def lacks(self, _operation: str) -> str:
-        """MPI has them all."""
+        """Return '': MPI has all operations."""
         return ""
 
     def largest(self, values: list[float]) -> list[float]:
-        """The largest of each value among all ranks."""
+        """Return the largest of each value among all ranks."""
         return [max(column) for column in zip(*self.world.allgather(values), strict=True)]
 
     def texts(self, text: str) -> list[str]:
-        """A short text of every rank."""
+        """Return a short text of every rank."""
         return list(self.world.allgather(text))
 
     def close(self) -> None:
-        """mpi4py leaves MPI at exit."""
+        """Do nothing: mpi4py leaves MPI at exit."""
 
 
 def import_mpi() -> Any:  # noqa: ANN401  # a module
-    """mpi4py's MPI, for torch's wheels have no backend mpi."""
+    """Import mpi4py's MPI, because torch's wheels have no backend mpi."""
     try:
         return importlib.import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
@@ -141,7 +141,7 @@ def import_mpi() -> Any:  # noqa: ANN401  # a module
 
 
 def gpu() -> torch.device:
-    """The device that LOCAL_RANK names among those this process sees."""
+    """Return the device that LOCAL_RANK names among those this process sees."""
     local, visible = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
     if not distributed.is_nccl_available() or not visible:
         raise RefusedError(

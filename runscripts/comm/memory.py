@@ -1,4 +1,4 @@
-"""How much memory the ranks of a node may take, by what the kernel, Slurm and the GPU say."""
+"""The memory that the ranks of a node may take, by kernel, Slurm and GPU."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ MARGIN = 64 << 20  # for the pieces in which results are compared
 
 
 def needed(size: int, ranks: int) -> int:
-    """Bytes a rank takes for operations of `size` bytes: the buffers, and a copy in the backend."""
+    """Return the bytes of a rank for operations of `size` bytes, with the backend's copy."""
     return 2 * size + size // ranks + MARGIN
 
 
 def free(device: torch.device, local_ranks: int, root: pathlib.Path = pathlib.Path("/")) -> int:
-    """Bytes free for one rank: on its GPU, or its share of what the node and the job may take."""
+    """Return the free bytes of a rank: on its GPU, or its share of the node and the job."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     return min([_of_node(root), *_of_cgroups(root)]) // local_ranks
@@ -47,7 +47,7 @@ def _of_node(root: pathlib.Path) -> int:
 
 
 def _of_cgroups(root: pathlib.Path) -> Iterator[int]:
-    """What is left in this process's cgroup and those above it; Slurm limits the job's."""
+    """Yield the rest of this process's cgroup and those above; Slurm limits the job's."""
     own = (root / "proc/self/cgroup").read_text()
     for pattern, hierarchy, limit, used in CGROUPS:
         top = root / "sys/fs/cgroup" / hierarchy
@@ -60,6 +60,6 @@ def _of_cgroups(root: pathlib.Path) -> Iterator[int]:
 
 
 def _used(folder: pathlib.Path, used: str) -> int:
-    """Without files that are cached and not in use: the kernel drops them first."""
+    """Return the used bytes without cached files, which the kernel drops first."""
     cached = CACHED.findall((folder / "memory.stat").read_text())
     return int((folder / used).read_text()) - int(cached[-1] if cached else 0)

@@ -1,4 +1,4 @@
-"""What the benchmarked operations send, and what must arrive: every element is checked."""
+"""Data of the benchmarked operations, and their expected results: every element is checked."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ BLOCK = 1024  # periods compared at once: 16 MiB
 
 
 def pattern(rank: int) -> torch.Tensor:
-    """One period of the data of a rank."""
+    """Return one period of the data of a rank."""
     return ((torch.arange(PERIOD) + STEP * rank) % MODULUS).float()
 
 
 @functools.lru_cache(maxsize=2)
 def total(ranks: int) -> torch.Tensor:
-    """One period of the sum of all ranks' data."""
+    """Return one period of the sum of all ranks' data."""
     return sum((pattern(rank) for rank in range(1, ranks)), pattern(0))
 
 
@@ -47,7 +47,7 @@ def fill(sent: torch.Tensor, rank: int) -> None:
 
 
 def wrong_elements(operation: str, rank: int, ranks: int, result: torch.Tensor) -> int:
-    """How many elements of a rank's result are not what the operation must deliver."""
+    """Return the number of elements of a rank's result that are wrong."""
     if operation == "all_gather":
         chunks = enumerate(result.chunk(ranks))
         expected = [(chunk, pattern(sender), 0) for sender, chunk in chunks]
@@ -55,11 +55,11 @@ def wrong_elements(operation: str, rank: int, ranks: int, result: torch.Tensor) 
         expected = [(result, total(ranks), rank * len(result))]
     else:
         expected = [(result, total(ranks) if operation == "all_reduce" else pattern(0), 0)]
-    return sum(int((got != data).sum()) for place in expected for got, data in blocks(*place))
+    return sum(int((got != data).sum()) for part in expected for got, data in blocks(*part))
 
 
 def buffers(operation: str, size: int, ranks: int, device: torch.device) -> Tensors:
-    """What a rank sends and what it gets; one tensor where the operation works in place."""
+    """Return the input and the output of a rank; one tensor for operations in place."""
     whole = torch.empty(size // ITEM, device=device)
     if operation in IN_PLACE:
         return whole, whole

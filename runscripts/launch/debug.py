@@ -50,9 +50,9 @@ def print_line(env: "Env", launcher: "Optional[Launcher]") -> None:
         "launcher={}".format(launcher.name if launcher else "none"),
     ]
     fields += ["{}={}".format(name, env[name]) for name in SHOWN if name in env]
-    found = visible(env)
+    devices = visible(env)
     fields += [
-        "devices={}".format(",".join(found.names) if found and found.names else "none"),
+        "devices={}".format(",".join(devices.names) if devices and devices.names else "none"),
         "cpus={}".format(ranges(os.sched_getaffinity(0))),
         "plugins={}".format(",".join(plugins(env)) or "none"),
     ]
@@ -62,24 +62,24 @@ def print_line(env: "Env", launcher: "Optional[Launcher]") -> None:
 
 def ranges(numbers: "Iterable[int]") -> str:
     """Write 1, 2, 3, 7 as 1-3,7, the way taskset does."""
-    found: "List[List[int]]" = []
+    joined: "List[List[int]]" = []
     for number in sorted(numbers):
-        if found and number == found[-1][-1] + 1:
-            found[-1] = [found[-1][0], number]
+        if joined and number == joined[-1][-1] + 1:
+            joined[-1] = [joined[-1][0], number]
         else:
-            found.append([number])
-    return ",".join("-".join(map(str, pair)) for pair in found)
+            joined.append([number])
+    return ",".join("-".join(map(str, pair)) for pair in joined)
 
 
 def plugins(env: "Env") -> "List[str]":
     """Return the files that NCCL or RCCL could load as network plugin."""
     folders = [folder for folder in env.get("LD_LIBRARY_PATH", "").split(":") if folder]
-    found: "List[str]" = []
+    paths: "List[str]" = []
     for folder in dict.fromkeys([*folders, *PLUGIN_FOLDERS]):
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-        found += [
+        paths += [
             "{}/{}".format(folder, name)
             for name in names
             if name.startswith(PLUGINS) and ".so" in name
         ]
-    return found
+    return paths

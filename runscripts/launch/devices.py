@@ -58,16 +58,16 @@ def visible(env: "Env") -> "Optional[Visible]":
 
 def listed(value: str) -> "List[str]":
     """Read a list as the drivers do: it ends at the first invalid entry."""
-    found: "List[str]" = []
+    numbers: "List[str]" = []
     for name in value.split(","):
         if name.strip() in NO_DEVICES:
             break
-        found.append(name.strip())
-    return found
+        numbers.append(name.strip())
+    return numbers
 
 
 def installed(of: str) -> "List[str]":
-    """Number the devices whose files are here."""
+    """Return the numbers of the devices whose files exist."""
     count = nvidia_files() if of == "nvidia" else amd_nodes()
     return [str(index) for index in range(count)]
 
@@ -115,27 +115,27 @@ def choose(env: "Env", ranks: "Ranks", *, preset: bool) -> "Dict[str, str]":
 
 def to_compare(env: "Env") -> str:
     """Return LOCAL_RANK where no two ranks of a node may have the same: it sees several GPUs."""
-    found = visible(env)
-    return env["LOCAL_RANK"] if found and len(found.names) > 1 else ""
+    devices = visible(env)
+    return env["LOCAL_RANK"] if devices and len(devices.names) > 1 else ""
 
 
 def device(env: "Env", ranks: "Ranks", *, preset: bool) -> "Tuple[Optional[Tuple[str, str]], int]":
     """Return what to hide the others' devices with, if asked to, and the number of the own one."""
-    found = visible(env)
-    if not found or not found.names:
+    devices = visible(env)
+    if not devices or not devices.names:
         return None, ranks.local_rank
-    count, wanted = len(found.names), ranks.local_world_size
+    count, wanted = len(devices.names), ranks.local_world_size
     if preset:
-        check_preset(env, ranks, found)
+        check_preset(env, ranks, devices)
         return None, ranks.local_rank
     if count == 1 and not shared_by_all(env, ranks):
         return None, 0
     if count < wanted:
-        raise LaunchError(too_few(env, found, wanted))
+        raise LaunchError(too_few(env, devices, wanted))
     # A task that is alone on its node may use all of its devices.
     if env.get("SIFWRIGHT_GPU_VISIBILITY") == "own" and wanted > 1:
-        name = found.variable or VISIBILITY[vendor(env)][-1]
-        return (name, found.names[ranks.local_rank]), 0
+        name = devices.variable or VISIBILITY[vendor(env)][-1]
+        return (name, devices.names[ranks.local_rank]), 0
     return None, ranks.local_rank
 
 
@@ -144,28 +144,28 @@ def shared_by_all(env: "Env", ranks: "Ranks") -> bool:
     return ranks.local_world_size > 1 and env.get("SLURM_GPUS_ON_NODE") == "1"
 
 
-def check_preset(env: "Env", ranks: "Ranks", found: Visible) -> None:
-    if ranks.local_rank >= len(found.names):
+def check_preset(env: "Env", ranks: "Ranks", devices: Visible) -> None:
+    if ranks.local_rank >= len(devices.names):
         message = "LOCAL_RANK='{}' is beyond the {}: unset LOCAL_RANK, or ask for more GPUs"
-        raise LaunchError(message.format(ranks.local_rank, described(env, found)))
+        raise LaunchError(message.format(ranks.local_rank, described(env, devices)))
 
 
-def described(env: "Env", found: Visible) -> str:
-    plural = "s" if len(found.names) > 1 else ""
-    why = shown(env, found.variable) if found.variable else "the machine has no more"
-    return "{} visible GPU{} ({})".format(len(found.names), plural, why)
+def described(env: "Env", devices: Visible) -> str:
+    plural = "s" if len(devices.names) > 1 else ""
+    why = shown(env, devices.variable) if devices.variable else "the machine has no more"
+    return "{} visible GPU{} ({})".format(len(devices.names), plural, why)
 
 
-def too_few(env: "Env", found: Visible, ranks: int) -> str:
+def too_few(env: "Env", devices: Visible, ranks: int) -> str:
     message = (
         "LOCAL_WORLD_SIZE='{}' ranks on this node, but {}: ask the scheduler for one GPU per rank"
     )
-    return message.format(ranks, described(env, found))
+    return message.format(ranks, described(env, devices))
 
 
 def check_local_ranks(env: "Env", wanted: int) -> None:
     """Refuse more ranks than devices for --nproc-per-node; raises `LaunchError`."""
-    found = visible(env)
-    if found and found.names and wanted > len(found.names):
+    devices = visible(env)
+    if devices and devices.names and wanted > len(devices.names):
         message = "--nproc-per-node '{}' is more than the {}"
-        raise LaunchError(message.format(wanted, described(env, found)))
+        raise LaunchError(message.format(wanted, described(env, devices)))

@@ -1,4 +1,4 @@
-"""conda-python-distributed: decide the environment of this rank, meet the others, become Python."""
+"""conda-python-distributed: set up this rank's environment, join the others, become Python."""
 
 import os
 import sys
@@ -7,9 +7,9 @@ from . import debug, devices, folders, guarding, site_environment
 from .errors import EX_UNAVAILABLE, LaunchError
 from .hosts import LOOPBACK
 from .launchers import find_launcher, local_size, refuse_lost_environment
-from .meeting import Group, meet
 from .ports import launch_name
 from .ranks import NAMES, find_ranks, refuse_empty
+from .rendezvous import Group, rendezvous
 from .threads import threads
 from .variables import is_number, number, shown
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Callable, List, NoReturn, Optional, Tuple
 
     from .launchers import Launcher
-    from .meeting import Place
+    from .rendezvous import RendezvousAddress
     from .variables import Env
 
     Command = Tuple[List[str], Env]
@@ -31,7 +31,7 @@ AGENT, EXPANSION = os.path.join(HERE, "agent.py"), os.path.join(HERE, "expansion
 
 
 def main(arguments: "List[str]") -> "NoReturn":
-    """Become Python, or say in one line why not."""
+    """Become Python, or print the reason in one line."""
     try:
         words, env = command(arguments, dict(os.environ))
     except LaunchError as error:
@@ -50,7 +50,7 @@ def fail(message: str, status: int) -> "NoReturn":
 
 
 def command(arguments: "List[str]", env: "Env") -> "Command":
-    """Return the arguments and the environment of Python; meets the other ranks."""
+    """Return the arguments and the environment of Python; join the other ranks."""
     refuse_empty(env)
     launcher = find_launcher(env)
     wanted, expanding, arguments = options(arguments)
@@ -111,10 +111,10 @@ def one_rank(env: "Env", launcher: "Optional[Launcher]", arguments: "List[str]")
         group.device = devices.to_compare(env)
         check_node(env, one_node=ranks.one_node)
 
-    place = meet(env, group, check)
-    settle(env, group, place)
-    if place.node is not None:
-        env.setdefault("GROUP_RANK", str(place.node))
+    agreed = rendezvous(env, group, check)
+    settle(env, group, agreed)
+    if agreed.node is not None:
+        env.setdefault("GROUP_RANK", str(agreed.node))
     if ranks.world_size > 1:
         env.update(guarding.variables(env))
     debug.print_line(env, launcher)
@@ -127,7 +127,7 @@ def run_id(env: "Env") -> str:
 
 
 def explain_single_process(env: "Env", launcher: "Optional[Launcher]") -> None:
-    """A batch script's user may have expected more than one rank."""
+    """Warn that there is one rank: the user of a batch script may expect more."""
     shell = not launcher and "RANK" not in env and "SLURM_JOB_ID" in env
     if shell and env.get("SLURM_NTASKS", "1") != "1":
         message = "conda-python-distributed: one process, not {}: not started by srun"
@@ -146,13 +146,13 @@ def check_node(env: "Env", *, one_node: bool) -> None:
         check_interfaces(env)
 
 
-def settle(env: "Env", group: Group, place: "Place") -> None:
-    """Write down where the ranks meet."""
-    env["MASTER_ADDR"], env["MASTER_PORT"] = place.address, str(place.port)
+def settle(env: "Env", group: Group, agreed: "RendezvousAddress") -> None:
+    """Set the variables of the rendezvous."""
+    env["MASTER_ADDR"], env["MASTER_PORT"] = agreed.address, str(agreed.port)
     if group.nodes > 1 and "GLOO_SOCKET_IFNAME" not in env:
         from .network import gloo_interface  # noqa: PLC0415  # loads `socket`
 
-        env.update(gloo_interface(place.local))
+        env.update(gloo_interface(agreed.local))
 
 
 # --- one process per node that starts its ranks ---------------------------------------------------
@@ -175,11 +175,11 @@ def local_ranks(
         devices.check_local_ranks(env, int(wanted))
         check_node(env, one_node=nodes == 1)
 
-    rendezvous = agents_meet(env, Group(node, nodes, 1, known=launcher is not None), check)
+    endpoint = agents_rendezvous(env, Group(node, nodes, 1, known=launcher is not None), check)
     if int(wanted) * nodes > 1:
         env.update(guarding.variables(env, of_agent=True))
     debug.print_line(env, launcher)
-    return [AGENT, "--nproc-per-node", wanted, *rendezvous, *arguments], env
+    return [AGENT, "--nproc-per-node", wanted, *endpoint, *arguments], env
 
 
 def refuse_preset_ranks(env: "Env") -> None:
@@ -202,26 +202,26 @@ def refuse_several_tasks(env: "Env", launcher: "Optional[Launcher]") -> None:
         raise LaunchError(message.format(tasks))
 
 
-def agents_meet(env: "Env", group: Group, check: "Callable[[], None]") -> "List[str]":
+def agents_rendezvous(env: "Env", group: Group, check: "Callable[[], None]") -> "List[str]":
     """Return torchrun's options for the rendezvous of all nodes' agents."""
     if group.size == 1 and "MASTER_PORT" not in env:
         check()
         # torchrun finds a free port itself. By its name the machine might resolve to an address it
         # lacks.
         return ["--standalone", "--local-addr", LOOPBACK]
-    place = meet(env, group, check)
+    agreed = rendezvous(env, group, check)
     options = {
         "--nnodes": str(group.size),
         "--rdzv-backend": "c10d",
-        "--rdzv-endpoint": "{}:{}".format(place.address, place.port),
-        # Agents of another launch that come to the same port have another name, and stay outside.
+        "--rdzv-endpoint": "{}:{}".format(agreed.address, agreed.port),
+        # Agents of another launch that find the same port have another id, and are refused.
         "--rdzv-id": run_id(env),
         # Not left to a comparison of names and addresses, which fails where names resolve oddly.
         "--rdzv-conf": "is_host={}".format(int(group.rank == 0)),
     }
-    if place.local:
-        options["--local-addr"] = place.local
-    settle(env, group, place)
+    if agreed.local:
+        options["--local-addr"] = agreed.local
+    settle(env, group, agreed)
     for name in ("MASTER_ADDR", "MASTER_PORT"):
         del env[name]  # the agent's store has an address and port of its own
     return [word for option in options.items() for word in option]

@@ -23,15 +23,15 @@ def expand(arguments: "List[str]", env: "Dict[str, str]") -> "List[str]":
     Raises `ValueError` for a variable that is not set.
     """
 
-    def value(found: "re.Match[str]") -> str:
-        name = found.group(2) or found.group(3)
-        if found.group(1) or name in env:
-            return found.group(1) or env[name]
+    def value(match: "re.Match[str]") -> str:
+        name = match.group(2) or match.group(3)
+        if match.group(1) or name in env:
+            return match.group(1) or env[name]
         message = (
             "{} is not set, which the argument '{}' names: set it, write $$ for a plain $, or"
             " leave --expand-variables away"
         )
-        raise ValueError(message.format(name, found.string[:200]))
+        raise ValueError(message.format(name, match.string[:200]))
 
     return [VARIABLE.sub(value, argument) for argument in arguments]
 

@@ -65,5 +65,5 @@ def make_private(env: "Env", folder: str) -> None:
         message = "{}: {} cannot be made: {}"
         raise LaunchError(message.format(shown(env, "TMPDIR"), folder, error.strerror)) from None
     if status.st_uid != os.getuid() or os.path.islink(folder):
-        message = "{} belongs to somebody else: set TMPDIR to a folder of your own"
+        message = "{} belongs to another user: set TMPDIR to a folder of your own"
         raise LaunchError(message.format(folder))

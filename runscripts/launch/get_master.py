@@ -31,14 +31,14 @@ RANKS = ("RANK", *(launcher.rank for launcher in LAUNCHERS), "SLURM_PROCID")
 
 
 def master_addr(env: "Env", nodelist: "Optional[str]") -> str:
-    """Return the host of rank 0; raises `LaunchError` if nothing says where it is."""
-    if nodelist is not None:  # whoever gives a list wants its first host
+    """Return the host of rank 0; raise `LaunchError` if nothing names it."""
+    if nodelist is not None:  # a given list means its first host
         return hosts.first(env, nodelist)
     if env.get("MASTER_ADDR"):
         return env["MASTER_ADDR"]
     if env.get("WORLD_SIZE") != "1" and env.get(hosts.MASTER_HOST):
         return env[hosts.MASTER_HOST]
-    # One rank talks to nobody else, and a shell in an allocation may not be on its first host.
+    # One rank talks to no other rank, and a shell in an allocation may not be on its first host.
     if env.get("WORLD_SIZE") != "1" and hosts.has_hosts(env):
         return hosts.first(env)
     ranks, here = sizes(env)
@@ -48,7 +48,7 @@ def master_addr(env: "Env", nodelist: "Optional[str]") -> str:
 
 
 def sizes(env: "Env") -> "Tuple[int, int]":
-    """Return the number of ranks and of those on this node; 0 for what nothing says."""
+    """Return the number of ranks and of those on this node; 0 if unknown."""
     if "WORLD_SIZE" in env:
         here = number(env, "LOCAL_WORLD_SIZE") if "LOCAL_WORLD_SIZE" in env else 0
         return number(env, "WORLD_SIZE"), here
@@ -58,22 +58,22 @@ def sizes(env: "Env") -> "Tuple[int, int]":
 
 
 def master_port(env: "Env") -> int:
-    """Return the port; rank 0 also makes sure that nobody else has it."""
-    variable, found = ports.candidates(env)
+    """Return the port; on rank 0, raise `LaunchError` if it is in use."""
+    variable, listed = ports.candidates(env)
     # Of an unknown job there may be many ranks.
-    ranks = sizes(env)[0] or (2 if found else 1)
+    ranks = sizes(env)[0] or (2 if listed else 1)
     if ranks == 1 and not variable:
-        return ports.free_port()  # nobody else has to come to the same answer
-    if not found:
+        return ports.free_port()  # no other rank has to find the same port
+    if not listed:
         raise ports.without_port(ranks)
     if variable:
-        return found[0]
+        return listed[0]
     if env.get("SIFWRIGHT_SHARED_DIR"):
-        from .publication import published_port  # noqa: PLC0415  # not needed everywhere
+        from .port_file import published_port  # noqa: PLC0415  # not needed everywhere
 
-        return published_port(env, ports.launch_name(env), found, own_rank(env))
-    refuse_used(env, found[0])
-    return found[0]
+        return published_port(env, ports.launch_name(env), listed, own_rank(env))
+    refuse_used(env, listed[0])
+    return listed[0]
 
 
 def own_rank(env: "Env") -> int:
@@ -82,7 +82,7 @@ def own_rank(env: "Env") -> int:
 
 
 def refuse_used(env: "Env", port: int) -> None:
-    """On rank 0, refuse a port that somebody has: the others would meet a stranger there."""
+    """Refuse a port in use, on rank 0: the other ranks would reach another program there."""
     from .reservation import is_free  # noqa: PLC0415  # loads `socket`
 
     if own_rank(env) == 0 and not is_free(port):
@@ -100,24 +100,24 @@ def parse_arguments(arguments: "List[str]") -> argparse.Namespace:
         default="",
         help="the master's address on the network of this interface, such as hsn0",
     )
-    what = parser.add_mutually_exclusive_group()
+    chosen = parser.add_mutually_exclusive_group()
     for name in ("hosts", "port", "endpoint"):
-        what.add_argument("--" + name, dest="what", action="store_const", const=name)
+        chosen.add_argument("--" + name, dest="output", action="store_const", const=name)
     return parser.parse_args(arguments)
 
 
 def answer(arguments: argparse.Namespace, env: "Env") -> "Iterable[object]":
     """Return the lines to print."""
-    if arguments.what == "hosts":
+    if arguments.output == "hosts":
         return hosts.every(env, arguments.nodelist)
-    if arguments.what == "port":
+    if arguments.output == "port":
         return [master_port(env)]
     address = master_addr(env, arguments.nodelist)
     if arguments.interface:
         from .network import address_on  # noqa: PLC0415  # loads `socket`
 
         address = address_on(address, arguments.interface)
-    if arguments.what == "endpoint":
+    if arguments.output == "endpoint":
         return ["{}:{}".format(address, master_port(env))]
     return [address]
 

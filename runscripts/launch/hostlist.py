@@ -105,7 +105,7 @@ def part_values(part: "Part") -> "List[str]":
 
 
 def expand_element(element: "Element") -> "Iterator[str]":
-    """Every host in Slurm's order: the last bracket changes fastest, then the first, the second...
+    """Yield every host in Slurm's order: the last bracket changes fastest, then the first on.
 
     See _push_range_list() in Slurm's hostlist.c, which takes the brackets before the last one from
     the right, each in a loop around the next.
@@ -120,14 +120,14 @@ def expand_element(element: "Element") -> "Iterator[str]":
 
 
 def expand(elements: "List[Element]") -> "Iterator[str]":
-    """Every host; raises `ValueError` for more than a million."""
+    """Yield every host; raise `ValueError` for more than a million."""
     if sum(map(element_size, elements)) > MAX_HOSTS:
         raise ValueError("it names more than {} hosts".format(MAX_HOSTS))
     return chain.from_iterable(map(expand_element, elements))
 
 
 def first_host(elements: "List[Element]") -> str:
-    """Only the lowest number of each part: n[0-99999999] costs nothing."""
+    """Return the first host, from the lowest number of each part: n[0-99999999] costs nothing."""
     return "".join(
         part if isinstance(part, str) else "{:0{}d}".format(part[0][0], part[0][2])
         for part in elements[0]

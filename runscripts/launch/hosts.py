@@ -88,9 +88,9 @@ def other_hosts(env: "Env") -> "List[str]":
     name = next((name for name in NODE_FILES if name in env), "LSB_MCPU_HOSTS")
     # "host1 4 host2 4": hosts and their slots in turn.
     listed = read_file(env, name) if name in NODE_FILES else env[name].split()[::2]
-    found = unique(env, name, listed)
+    names = unique(env, name, listed)
     # jsrun's jobs begin with the node of the batch script, where no rank runs.
-    return found[1:] if "JSM_NAMESPACE_RANK" in env and len(found) > 1 else found
+    return names[1:] if "JSM_NAMESPACE_RANK" in env and len(names) > 1 else names
 
 
 def read_file(env: "Env", name: str) -> "List[str]":

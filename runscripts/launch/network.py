@@ -56,12 +56,12 @@ def matching(wanted: str) -> "List[str]":
 
 def address_of_interface(wanted: str, variable: str) -> str:
     """Return the IPv4 address of the first interface that fits; raises `LaunchError` for none."""
-    found = matching(wanted)
-    for interface in found:
+    interfaces = matching(wanted)
+    for interface in interfaces:
         address = ask(interface, SIOCGIFADDR)
         if address:
             return address
-    raise LaunchError(missing(variable, wanted, "has no IPv4 address" if found else ""))
+    raise LaunchError(missing(variable, wanted, "has no IPv4 address" if interfaces else ""))
 
 
 def address_on(host: str, wanted: str) -> str:
@@ -97,8 +97,8 @@ def known_addresses(host: str) -> "List[str]":
 
 
 def netmask_of(address: str) -> str:
-    found = [ask(name, SIOCGIFNETMASK) for name in names() if ask(name, SIOCGIFADDR) == address]
-    return found[0] or "255.255.255.255"
+    masks = [ask(name, SIOCGIFNETMASK) for name in names() if ask(name, SIOCGIFADDR) == address]
+    return masks[0] or "255.255.255.255"
 
 
 def masked(address: str, mask: str) -> int:
@@ -106,10 +106,10 @@ def masked(address: str, mask: str) -> int:
     return both[0] & both[1]
 
 
-def missing(variable: str, wanted: str, what: str = "") -> str:
-    what = what or "names no network interface of {}".format(socket.gethostname())
+def missing(variable: str, wanted: str, reason: str = "") -> str:
+    reason = reason or "names no network interface of {}".format(socket.gethostname())
     return "{}='{}' {}, which has {}: set it to one of them or unset it".format(
-        variable, wanted, what, ", ".join(names())
+        variable, wanted, reason, ", ".join(names())
     )
 
 
@@ -122,8 +122,8 @@ def check_interfaces(env: "Env") -> None:
 
 def addresses(host: str) -> "List[str]":
     """Return the addresses of a host's name; raises `OSError` if it has none."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in answers))
 
 
 def is_own(host: str) -> bool:
@@ -136,9 +136,9 @@ def is_own(host: str) -> bool:
 
 def can_bind(address: str) -> bool:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as one:
+    with socket.socket(family, socket.SOCK_STREAM) as sock:
         try:
-            one.bind((address, 0))
+            sock.bind((address, 0))
         except OSError:
             return False
     return True
@@ -159,13 +159,17 @@ def gloo_interface(local: "Optional[str]") -> "Dict[str, str]":
     """
     if not local or has_real_address():
         return {}
-    found = [name for name in names() if ask(name, SIOCGIFADDR) == local]
-    return {"GLOO_SOCKET_IFNAME": found[0], "TP_SOCKET_IFNAME": found[0]} if found else {}
+    interfaces = [name for name in names() if ask(name, SIOCGIFADDR) == local]
+    return (
+        {"GLOO_SOCKET_IFNAME": interfaces[0], "TP_SOCKET_IFNAME": interfaces[0]}
+        if interfaces
+        else {}
+    )
 
 
 def has_real_address() -> bool:
     try:
-        found = addresses(socket.gethostname())
+        own = addresses(socket.gethostname())
     except OSError:
         return False
-    return bool(found) and not any(map(is_loopback, found))
+    return bool(own) and not any(map(is_loopback, own))

@@ -1,4 +1,4 @@
-"""The port where the ranks meet."""
+"""The port of the rendezvous."""
 
 from zlib import crc32
 
@@ -53,7 +53,7 @@ def checked_port(env: "Env", name: str, text: str) -> int:
 
 
 def candidates(env: "Env") -> "Tuple[str, List[int]]":
-    """Return the ports where this launch may meet, best first, and the variable that says them.
+    """Return the ports of this launch's rendezvous, best first, and the variable that names them.
 
     The same on every rank. Without a port or a name of the launch in the environment: none.
     """
@@ -95,7 +95,7 @@ def hashed_ports(name: str) -> "List[int]":
 
 
 def free_port() -> int:
-    """Return a port that nobody uses now.
+    """Return a free port.
 
     From `_socket`, the part of `socket` in C: the rest of it takes 11 ms to load, which every
     single process would pay.
@@ -111,7 +111,7 @@ def free_port() -> int:
 
 
 def without_port(ranks: int) -> LaunchError:
-    """Say that nothing names the launch."""
+    """Return the error of a launch without a name."""
     message = (
         "MASTER_PORT is not set, and nothing names the job from which WORLD_SIZE='{}' ranks could"
         " all derive the same port: set MASTER_PORT, for example to {}"

@@ -18,8 +18,8 @@ NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")
 class Ranks:
     """All numbers of this process; `group_rank` is None where nothing says the node's number.
 
-    `launcher` is None for a process that stands alone or was numbered by hand: nobody else is known
-    to come to a roll call then.
+    `launcher` is None for a single process and for ranks numbered by hand, which have no
+    rendezvous.
     """
 
     def __init__(self, launcher: "Optional[Launcher]", values: "Dict[str, int]") -> None:
@@ -124,7 +124,7 @@ def local_numbers(
 
 
 def numbers_by_hand(env: "Env", values: "Dict[str, int]") -> "Dict[str, int]":
-    """Ranks numbered by hand are all on this machine if they meet on its loopback address."""
+    """Return the ranks of preset variables: on one machine if they meet at a loopback address."""
     loopback = is_loopback(env.get("MASTER_ADDR", "localhost"))
     known = "LOCAL_RANK" in env and "LOCAL_WORLD_SIZE" in env
     if not known and not loopback and values["WORLD_SIZE"] > 1:
@@ -140,7 +140,7 @@ def numbers_by_hand(env: "Env", values: "Dict[str, int]") -> "Dict[str, int]":
 def group_number(
     env: "Env", launcher: "Optional[Launcher]", values: "Dict[str, int]"
 ) -> "Dict[str, int]":
-    """Return GROUP_RANK, the node's number, if it is known; mpirun leaves it to the roll call."""
+    """Return GROUP_RANK, the node's number, if known; for mpirun the rendezvous counts nodes."""
     if "GROUP_RANK" in env:
         return {"GROUP_RANK": number(env, "GROUP_RANK")}
     if launcher and launcher.node in env:

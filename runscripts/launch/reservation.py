@@ -1,4 +1,4 @@
-"""Holding a port from the roll call until rank 0's Python listens there, and as long as it runs."""
+"""The reservation of a port, from the rendezvous until rank 0's Python ends."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ BACKLOG = 4096  # Linux's own limit (net.core.somaxconn) since 5.4
 
 
 class Reservation:
-    """A port that is ours: `listener` serves the roll call, `held` goes on to Python."""
+    """A reserved port: `listener` serves the rendezvous, `held` stays open for Python."""
 
     def __init__(self, port: int, held: "List[socket.socket]", listener: socket.socket) -> None:
         self.port = port
@@ -21,40 +21,40 @@ class Reservation:
     def hand_over(self) -> None:
         """Stop listening and let the reservation outlive exec.
 
-        The bound socket keeps the port from everybody who does not set SO_REUSEADDR. torch's
+        The bound socket keeps the port from programs that do not set SO_REUSEADDR. torch's
         TCPStore sets it (through libuv), so that it can listen there.
         """
         self.listener.close()
-        for one in self.held:
-            one.set_inheritable(True)
-            one.detach()
+        for sock in self.held:
+            sock.set_inheritable(True)
+            sock.detach()
 
     def give_back(self) -> None:
-        for one in (self.listener, *self.held):
-            one.close()
+        for sock in (self.listener, *self.held):
+            sock.close()
 
 
 def reserve(port: int) -> "Optional[Reservation]":
-    """Take a port and listen at it; None if anybody has it."""
+    """Take a port and listen at it; None if it is in use."""
     held: "List[socket.socket]" = []
     try:
-        held.append(claim(port))
+        held.append(lock_port(port))
         held.append(bound(port))
         listener = bound(port)
         held.append(listener)
         listener.listen(BACKLOG)
     except OSError:
-        for one in held:
-            one.close()
+        for sock in held:
+            sock.close()
         return None
     return Reservation(port, held[:2], listener)
 
 
-def claim(port: int) -> socket.socket:
+def lock_port(port: int) -> socket.socket:
     """Take the name that stands for the port among all launches on this machine.
 
-    SO_REUSEADDR lets two of us bind one port as long as neither listens. An abstract name is in the
-    same network namespace as the port, needs no file, and is free again when its process ends.
+    SO_REUSEADDR lets two processes bind a port as long as neither listens. An abstract name is in
+    the same network namespace as the port, needs no file, and is free when its process ends.
     """
     lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -79,21 +79,21 @@ def bound(port: int) -> socket.socket:
 
 
 def bound_to(family: int, port: int) -> socket.socket:
-    one = socket.socket(family, socket.SOCK_STREAM)
+    sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        one.bind(("", port))
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        sock.bind(("", port))
     except OSError:
-        one.close()
+        sock.close()
         raise
-    return one
+    return sock
 
 
 def is_free(port: int) -> bool:
-    """Tell whether nobody has a port now."""
-    found = reserve(port)
-    if found:
-        found.give_back()
-    return found is not None
+    """Tell whether no process uses the port now."""
+    reserved = reserve(port)
+    if reserved:
+        reserved.give_back()
+    return reserved is not None

@@ -199,7 +199,7 @@ def test_preset_miopen_cache_stays(runner: Runner, tmp_path: Path) -> None:
 def test_miopen_cache_laid_by_somebody_else(runner: Runner, tmp_path: Path) -> None:
     link = tmp_path / f"sifwright-miopen-{os.getuid()}-4711"
     link.symlink_to("/etc")
-    assert "belongs to somebody else" in refused(runner, **ONE_NODE, **AMD, TMPDIR=str(tmp_path))
+    assert "belongs to another user" in refused(runner, **ONE_NODE, **AMD, TMPDIR=str(tmp_path))
 
 
 def test_no_gpus_no_miopen_cache(runner: Runner, tmp_path: Path) -> None:

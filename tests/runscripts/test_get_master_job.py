@@ -11,7 +11,7 @@ from launch import reservation
 from launch.ports import hashed_ports
 
 from .test_get_master import get, refused
-from .test_roll_call import listening
+from .test_rendezvous import listening
 
 if TYPE_CHECKING:
     from pathlib import Path

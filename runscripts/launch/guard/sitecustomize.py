@@ -88,9 +88,9 @@ def of_torch(module: "Any") -> None:
     if group is None:
         return
 
-    def look(made: "Any", ranks: "Any" = (), *_: "Any", **__: "Any") -> None:
-        if made is not None and not ranks:
-            compare(made.size())
+    def look(group: "Any", ranks: "Any" = (), *_: "Any", **__: "Any") -> None:
+        if group is not None and not ranks:
+            compare(group.size())
 
     group.create = staticmethod(before(group.create, look))
 
@@ -112,8 +112,8 @@ class Watcher:
         if look is None:
             return None
         finders = (finder for finder in sys.meta_path if finder is not self)
-        found = (finder.find_spec(name, path, target) for finder in finders)
-        spec = next((spec for spec in found if spec is not None), None)
+        specs = (finder.find_spec(name, path, target) for finder in finders)
+        spec = next((spec for spec in specs if spec is not None), None)
         if spec is not None and spec.loader is not None:
             loader = spec.loader  # type: Any
             loader.exec_module = before(loader.exec_module, lambda _, module: look(module))

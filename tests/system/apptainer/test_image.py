@@ -117,7 +117,7 @@ def test_eight_ranks_compile_at_once(inside: list[str], image: Path, tmp_path: P
     assert list((tmp_path / folder / "inductor").rglob("*.so"))
 
 
-# What a late caller of another launch's roll call says at a port that has become this job's.
+# A late rank of another launch connects to a port that has become this job's.
 STRANGER = """
 import datetime, socket, torch
 wait = datetime.timedelta(seconds=20)

@@ -51,7 +51,7 @@ LAUNCHES = {
         layout=FOUR_RANKS,
         broken="[ $rank != 2 ] || exec sleep 40",
         silent=frozenset({2}),
-        expected=(r"rank 2 .*did not come",),
+        expected=(r"rank 2 .*did not join",),
     ),
     "no-such-interface": Launch(
         env={"GLOO_SOCKET_IFNAME": "nosuch0"}, expected=(r"GLOO_SOCKET_IFNAME='nosuch0'",)

@@ -1,4 +1,4 @@
-"""Where the source archive of a package is, by pip's own settings: indexes and folders of files.
+"""Addresses of source archives of packages, by pip's settings: indexes and folders of files.
 
 Not `pip download`, which runs what is in the archive to learn what it needs. Builds have this file
 as the program `find-sdist` (templates/bin/fetch-source), alone and with the image's Python.
@@ -43,29 +43,29 @@ class Sdist:
 
 
 def find(name: str, version: str, settings: Mapping[str, str]) -> Sdist:
-    """The archive NAME-VERSION.tar.gz. `settings` are pip's, as its variables (PIP_INDEX_URL).
+    """Find the archive NAME-VERSION.tar.gz. `settings` are pip's variables (PIP_INDEX_URL).
 
     Raises `NotFound` with the answers of all that were asked.
     """
-    said = []
+    answers = []
     for page in _pages(name, settings):
         try:
             links = list(_links(page, settings))
         except (OSError, ValueError) as error:
-            said.append(f"{_anonymous(page)}: {getattr(error, 'reason', '') or error}")
+            answers.append(f"{_anonymous(page)}: {getattr(error, 'reason', '') or error}")
             continue
         for link in links:
             address, fragment = urldefrag(link)
             if _is_sdist(address, name, version):
-                found = re.search("(?:^|&)sha256=([0-9a-f]{64})(?:&|$)", fragment)
+                digest = re.search("(?:^|&)sha256=([0-9a-f]{64})(?:&|$)", fragment)
                 trusted = is_trusted(address, settings)
-                return Sdist(address, found[1] if found else "", trusted=trusted)
-        said.append(f"{_anonymous(page)}: no such file")
-    raise NotFound(f"no {name}-{version}.tar.gz ({'; '.join(said) or 'there is no index'})")
+                return Sdist(address, digest[1] if digest else "", trusted=trusted)
+        answers.append(f"{_anonymous(page)}: no such file")
+    raise NotFound(f"no {name}-{version}.tar.gz ({'; '.join(answers) or 'there is no index'})")
 
 
 def _pages(name: str, settings: Mapping[str, str]) -> Iterator[str]:
-    """What lists files: the folders and pages of find-links, and the package's page of indexes."""
+    """Yield the sources of files: folders and pages of find-links, and pages of indexes."""
     yield from settings.get("PIP_FIND_LINKS", "").split()
     if settings.get("PIP_NO_INDEX", "").lower() in _TRUE:
         return
@@ -75,15 +75,15 @@ def _pages(name: str, settings: Mapping[str, str]) -> Iterator[str]:
 
 
 def default_index() -> str:
-    """The index that pip asks where nobody names one, as its own help says it."""
+    """Return the index that pip asks where nobody names one, as its own help says it."""
     command = [sys.executable, "-m", "pip", "install", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    found = re.search(r"\(default (https?://\S+)\)", " ".join(shown.split()))
-    return found[1] if found else ""
+    match = re.search(r"\(default (https?://\S+)\)", " ".join(shown.split()))
+    return match[1] if match else ""
 
 
 def _canonical(name: str) -> str:
-    """By the rules of names of packages (PEP 503)."""
+    """Return the name by the rules of package names (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -94,7 +94,7 @@ def _is_sdist(address: str, name: str, version: str) -> bool:
 
 
 def _links(page: str, settings: Mapping[str, str]) -> Iterator[str]:
-    """The addresses on a page, or of the files in a folder of this machine."""
+    """Yield the addresses on a page, or of the files in a folder of this machine."""
     parts = urlsplit(page)
     if parts.scheme in {"http", "https"}:
         yield from _remote_links(page, settings)
@@ -131,7 +131,7 @@ def _without_login(address: str) -> tuple[str, str]:
 
 
 def _noted_login(address: str) -> str:
-    """The login that the file of NETRC has for a host, which builds keep out of addresses."""
+    """Return a host's login from the file of NETRC; builds keep logins out of addresses."""
     try:
         noted = netrc(os.environ["NETRC"]).authenticators(urlsplit(address).hostname or "")
     except (KeyError, OSError, NetrcParseError):
@@ -156,7 +156,7 @@ def _opener(page: str, settings: Mapping[str, str]) -> urllib.request.OpenerDire
 
 
 def is_trusted(address: str, settings: Mapping[str, str]) -> bool:
-    """Whether its certificate need not be known; `settings` as for `find`."""
+    """Tell whether any certificate of the host is accepted; `settings` as for `find`."""
     host = urlsplit(_without_login(address)[1])
     trusted = settings.get("PIP_TRUSTED_HOST", "").split()
     return bool(host.netloc) and (host.netloc in trusted or host.hostname in trusted)
@@ -186,11 +186,11 @@ def _hrefs(text: str) -> list[str]:
 def _main() -> int:
     """Print `ADDRESS trusted|-` for NAME VERSION; what went wrong goes to standard error."""
     try:
-        found = find(sys.argv[1], sys.argv[2], os.environ)
+        archive = find(sys.argv[1], sys.argv[2], os.environ)
     except NotFound as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(f"{found.address} {'trusted' if found.trusted else '-'}\n")
+    sys.stdout.write(f"{archive.address} {'trusted' if archive.trusted else '-'}\n")
     return 0
 
 

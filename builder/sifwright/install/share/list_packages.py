@@ -19,32 +19,32 @@ def canonical(name: str) -> str:
 
 
 def of_folders(folders: "list[str]", origin: str) -> "dict[str, dict[str, str]]":
-    """Distributions of pip, or of conda where it left word of that; the first of a name is seen."""
-    found = {}  # type: dict[str, dict[str, str]]
+    """Return the distributions of pip and conda; of one name, the first."""
+    by_name = {}  # type: dict[str, dict[str, str]]
     for item in metadata.distributions(path=folders):
         name = item.metadata["Name"]
         if not name:
             continue  # a folder that an interrupted installation left
         installer = (item.read_text("INSTALLER") or "pip").strip()
         entry = {"name": name, "version": item.version, "from": origin, "installer": installer}
-        found.setdefault(canonical(name), entry)
-    return found
+        by_name.setdefault(canonical(name), entry)
+    return by_name
 
 
 def of_conda(prefix: str) -> "dict[str, dict[str, str]]":
-    """What conda installed, which need not be Python."""
-    found = {}
+    """Return the packages of conda, Python or not."""
+    by_name = {}
     for path in glob.glob(os.path.join(glob.escape(prefix), "conda-meta", "*.json")):
         with open(path, encoding="utf-8") as file:
             item = json.load(file)
         name, version = item["name"], item["version"]
-        found[canonical(name)] = {
+        by_name[canonical(name)] = {
             "name": name,
             "version": version,
             "from": "image",
             "installer": "conda",
         }
-    return found
+    return by_name
 
 
 def packages() -> "list[dict[str, str]]":
@@ -71,12 +71,12 @@ def line(entry: "dict[str, str]") -> "tuple[str, str, str]":
 def main() -> None:
     parser = argparse.ArgumentParser(prog="list-packages", allow_abbrev=False)
     parser.add_argument("--json", action="store_true")
-    found = packages()
+    listed = packages()
     if parser.parse_args().json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(listed, indent=1))
         return
-    lines = [("NAME", "VERSION", "FROM"), *map(line, found)]
-    widths = [max(len(one[column]) for one in lines) for column in range(2)]
+    lines = [("NAME", "VERSION", "FROM"), *map(line, listed)]
+    widths = [max(len(row[column]) for row in lines) for column in range(2)]
     for name, version, origin in lines:
         print("{:{}}  {:{}}  {}".format(name, widths[0], version, widths[1], origin))
 

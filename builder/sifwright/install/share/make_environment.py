@@ -39,34 +39,34 @@ def fail(message: str) -> None:
 
 
 def image_folders() -> "list[str]":
-    """Where the image's packages are."""
+    """Return the folders with the image's packages."""
     ends = ("site-packages", "dist-packages")
     return [path for path in sys.path if os.path.basename(path) in ends and os.path.isdir(path)]
 
 
-def make(place: str, base: str) -> None:
-    """By the file itself, whose name has the version: another image has none of that name."""
+def make(folder: str, base: str) -> None:
+    """Make an environment for the very Python file, whose name has the version."""
     has_pip = importlib.util.find_spec("pip") is not None
     options = ["--without-pip"] if has_pip else []
-    done = subprocess.run([base, "-m", "venv", "--symlinks", *options, place], check=False)
+    done = subprocess.run([base, "-m", "venv", "--symlinks", *options, folder], check=False)
     if done.returncode:
         fail("{} -m venv failed: the image's Python needs the module venv".format(base))
     if has_pip:
-        write_pip(place)
+        write_pip(folder)
 
 
-def write_pip(place: str) -> None:
+def write_pip(folder: str) -> None:
     for name in ("pip", "pip3", "pip{}.{}".format(*sys.version_info[:2])):
-        path = os.path.join(place, "bin", name)
-        write(path, PIP.format(place=place))
-        os.chmod(path, os.stat(path).st_mode | (os.stat(place).st_mode & 0o111))
+        path = os.path.join(folder, "bin", name)
+        write(path, PIP.format(place=folder))
+        os.chmod(path, os.stat(path).st_mode | (os.stat(folder).st_mode & 0o111))
 
 
-def link_python(place: str, base: str) -> None:
+def link_python(folder: str, base: str) -> None:
     """Let every name of Python there end at the file that the image's `python` is."""
     name = "python{}.{}".format(*sys.version_info[:2])
     for link in {"python", "python3", name}:
-        path = os.path.join(place, "bin", link)
+        path = os.path.join(folder, "bin", link)
         if os.path.lexists(path):
             os.unlink(path)
         os.symlink(base if link == name else name, path)
@@ -77,16 +77,16 @@ def write(path: str, text: str) -> None:
         file.write(text)
 
 
-def site_packages(place: str) -> str:
+def site_packages(folder: str) -> str:
     name = "python{}.{}".format(*sys.version_info[:2])
-    return os.path.join(place, "lib", name, "site-packages")
+    return os.path.join(folder, "lib", name, "site-packages")
 
 
-def heed_umask(place: str) -> None:
-    """Python's module venv copies some files with their modes."""
+def heed_umask(environment: str) -> None:
+    """Apply the umask to files that Python's module venv copied with their modes."""
     umask = os.umask(0o077)
     os.umask(umask)
-    for folder, _, files in os.walk(place):
+    for folder, _, files in os.walk(environment):
         for path in (os.path.join(folder, name) for name in files):
             if not os.path.islink(path):
                 os.chmod(path, os.stat(path).st_mode & ~umask & 0o777)
@@ -99,20 +99,23 @@ def torch_version() -> str:
         return ""
 
 
-def main(place: str) -> None:
+def main(environment: str) -> None:
     base = os.path.realpath(sys.executable)
     folders = image_folders()
-    make(place, base)
-    link_python(place, base)
-    target = site_packages(place)
+    make(environment, base)
+    link_python(environment, base)
+    target = site_packages(environment)
     guard = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sifwright_pip.py")
     shutil.copyfile(guard, os.path.join(target, "sifwright_pip.py"))
     seen = "".join(SEEN.format(folder=folder) for folder in folders)
     write(os.path.join(target, "sifwright.pth"), seen + GUARD)
     version = torch_version()
-    write(os.path.join(place, "constraints.txt"), "torch=={}\n".format(version) if version else "")
-    write(os.path.join(place, "pip.conf"), CONF.format(place=place))
-    heed_umask(place)
+    write(
+        os.path.join(environment, "constraints.txt"),
+        "torch=={}\n".format(version) if version else "",
+    )
+    write(os.path.join(environment, "pip.conf"), CONF.format(place=environment))
+    heed_umask(environment)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ READ_ONLY = (
 
 
 def words_of_pip(words: "list[str]") -> "list[str]":
-    """What pip is given, if this process is pip: `python -m pip …` or `python …/bin/pip …`."""
+    """Return pip's arguments if this process is pip: `python -m pip …` or `python …/bin/pip …`."""
     for before, word, after in zip(words, words[1:4], range(2, 5)):
         is_module = word == "pip" and re.match(r"-[A-Za-z]*m$", before)
         if is_module or re.search(r"/pip[0-9.]*$", word):
@@ -23,7 +23,7 @@ def words_of_pip(words: "list[str]") -> "list[str]":
 
 
 def refusal(words: "list[str]") -> str:
-    """Why pip cannot do this, or an empty text."""
+    """Return the reason why pip cannot do this, or ''."""
     command = next((word for word in words if not word.startswith("-")), "")
     if command not in CHANGES or any(word.split("=")[0] in ELSEWHERE for word in words):
         return ""

@@ -1,4 +1,4 @@
-"""All ranks of a launch meet before any starts: no mixing, no hang, one reason for all."""
+"""All ranks of a launch join before any starts: no mixing, no hang, one reason for all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from launch import meeting
+from launch import rendezvous
 from launch.ports import hashed_ports
 
 from tests.system.slurm.slurm import wait_for
@@ -35,7 +35,7 @@ while not os.path.exists(os.path.join({folder!r}, "end")):
 """
 
 
-def doors(job: int, step: int = 0) -> list[int]:
+def ports_of(job: int, step: int = 0) -> list[int]:
     return hashed_ports(f"{job} {step} 0")
 
 
@@ -66,7 +66,7 @@ def check_met(launch: Launch) -> None:
 
 def test_all_ranks_get_the_same_place() -> None:
     ended = Launch(4711, size=4).start(3, 1, 0, 2, code=SHOW).end()
-    assert {rank.stdout for rank in ended} == {f"127.0.0.1 {doors(4711)[0]}\n"}
+    assert {rank.stdout for rank in ended} == {f"127.0.0.1 {ports_of(4711)[0]}\n"}
     assert {rank.stderr for rank in ended} == {""}
 
 
@@ -75,11 +75,11 @@ def test_32_jobs_and_8_steps_at_once_do_not_mix() -> None:
     twins = same_first_port(4)
     jobs = [Launch(job) for job in [*itertools.chain(*twins), *range(100, 132 - 2 * len(twins))]]
     steps = [Launch(900, step=step) for step in range(8)]
-    with ExitStack() as strangers:
+    with ExitStack() as others:
         for launch in [*jobs[2::4], *steps[::4]]:
-            strangers.enter_context(listening(doors(launch.job, launch.step)[0]))
+            others.enter_context(listening(ports_of(launch.job, launch.step)[0]))
         for launch in (launches := jobs + steps):
-            strangers.enter_context(launch).start()
+            others.enter_context(launch).start()
         for launch in launches:
             check_met(launch)
     assert len(launches) == 40
@@ -90,7 +90,7 @@ def same_first_port(pairs: int) -> list[tuple[int, int]]:
     seen: dict[int, int] = {}
     found: list[tuple[int, int]] = []
     for job in itertools.count(10_000):
-        port = doors(job)[0]
+        port = ports_of(job)[0]
         if port in seen:
             found.append((seen.pop(port), job))
         if len(found) == pairs:
@@ -105,9 +105,9 @@ def test_port_is_kept_until_python_listens_there(tmp_path: Path) -> None:
     with Launch(first).start(code=IMPORTING.format(folder=str(tmp_path)) + SHOW) as one:
         assert wait_for(lambda: len(list(tmp_path.iterdir())) == one.size, 60)
         two = Launch(second).start(code=SHOW)
-        assert {rank.stdout.split()[1] for rank in two.end()} == {str(doors(second)[1])}
+        assert {rank.stdout.split()[1] for rank in two.end()} == {str(ports_of(second)[1])}
         (tmp_path / "end").touch()
-        assert {rank.stdout.split()[1] for rank in one.end()} == {str(doors(first)[0])}
+        assert {rank.stdout.split()[1] for rank in one.end()} == {str(ports_of(first)[0])}
 
 
 @pytest.mark.parametrize(
@@ -120,15 +120,15 @@ def test_port_is_kept_until_python_listens_there(tmp_path: Path) -> None:
         b"",
     ],
 )
-def test_strangers_are_sent_away(words: bytes) -> None:
+def test_other_programs_are_refused(words: bytes) -> None:
     launch = Launch(77).start(0)
-    stranger = connected(doors(77)[0])
-    stranger.sendall(words)
+    other = connected(ports_of(77)[0])
+    other.sendall(words)
     if words.endswith(b"\n"):
-        assert stranger.recv(100) == b"stranger\n"
+        assert other.recv(100) == b"other-launch\n"
     launch.start(1)
     check_met(launch)
-    stranger.close()
+    other.close()
 
 
 def connected(port: int) -> socket.socket:
@@ -143,7 +143,7 @@ def connected(port: int) -> socket.socket:
 def test_rank_that_never_comes_is_named() -> None:
     began = time.monotonic()
     ended = Launch(78, size=4, env={"SIFWRIGHT_START_TIMEOUT": "2"}).start(0, 1, 3).end()
-    assert "rank 2 of 4 did not come within 2 s" in reasons(ended)
+    assert "rank 2 of 4 did not join rank 0" in reasons(ended)
     assert {rank.status for rank in ended} == {69}
     assert time.monotonic() - began < 10
 
@@ -171,7 +171,7 @@ def test_port_in_use_is_named_with_its_variable() -> None:
         port = str(server.getsockname()[1])
         reason = reasons(Launch(81, size=3, env={"MASTER_PORT": port}).start().end())
     assert f"MASTER_PORT='{port}' is in use on " in reason
-    assert f"for example {doors(81)[0]}" in reason
+    assert f"for example {ports_of(81)[0]}" in reason
 
 
 def test_port_in_use_on_one_address_only() -> None:
@@ -199,13 +199,13 @@ def test_reserved_ports_one_of_which_is_free() -> None:
 def test_two_tasks_of_one_rank_are_named() -> None:
     launch = Launch(85, size=3, rank_env={2: {"SLURM_PROCID": "1"}})
     assert "rank 1 on " in (reason := reasons(launch.start().end()))
-    assert "is there twice" in reason
+    assert "joined twice" in reason
 
 
 def test_ranks_that_disagree_about_their_number() -> None:
     four = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_TASKS_PER_NODE": "4"}
     launch = Launch(86, size=3, rank_env={2: four})
-    assert "says there are 4 ranks, not 3" in reasons(launch.start().end())
+    assert "has a world size of 4, not 3" in reasons(launch.start().end())
 
 
 def test_rank_that_dies_while_the_others_come() -> None:
@@ -254,7 +254,7 @@ def test_name_that_cannot_be_resolved() -> None:
 
 def test_ctrl_c_while_waiting() -> None:
     launch = Launch(92).start(0)
-    connected(doors(92)[0]).close()
+    connected(ports_of(92)[0]).close()
     launch.processes[0].send_signal(signal.SIGINT)
     (rank,) = launch.end()
     assert rank.status == 130
@@ -268,7 +268,7 @@ def test_silent_connections_do_not_keep_the_ranks_apart() -> None:
     launch = Launch(93, size=3).start(0)
     with ExitStack() as silent:
         for _ in range(8):
-            silent.enter_context(connected(doors(93)[0]))
+            silent.enter_context(connected(ports_of(93)[0]))
         began = time.monotonic()
         check_met(launch.start(1, 2))
     assert time.monotonic() - began < 10
@@ -277,7 +277,7 @@ def test_silent_connections_do_not_keep_the_ranks_apart() -> None:
 def test_rank_0_that_stands_still_for_a_while() -> None:
     """The others have connected and said who they are long before it hears them."""
     launch = Launch(94, size=3).start(0)
-    connected(doors(94)[0]).close()
+    connected(ports_of(94)[0]).close()
     launch.processes[0].send_signal(signal.SIGSTOP)
     launch.start(1, 2)
     time.sleep(4)
@@ -285,15 +285,15 @@ def test_rank_0_that_stands_still_for_a_while() -> None:
     check_met(launch)
 
 
-def test_client_that_trickles_does_not_prolong_the_roll_call() -> None:
+def test_client_that_trickles_does_not_prolong_the_rendezvous() -> None:
     launch = Launch(95, env={"SIFWRIGHT_START_TIMEOUT": "3"}).start(0)
     began = time.monotonic()
-    with connected(doors(95)[0]) as slow:
+    with connected(ports_of(95)[0]) as slow:
         while launch.processes[0].poll() is None and time.monotonic() - began < 20:
             with suppress(OSError):
                 slow.sendall(b"x")
             time.sleep(0.2)
-    assert "rank 1 of 2 did not come within 3 s" in reasons(launch.end())
+    assert "rank 1 of 2 did not join rank 0" in reasons(launch.end())
     assert time.monotonic() - began < 10
 
 
@@ -319,11 +319,11 @@ def test_more_ranks_than_open_files() -> None:
 def test_more_time_for_more_nodes_and_larger_images(
     tmp_path: Path, size: int, neighbours: int, nodes: int, variable: str
 ) -> None:
-    group = meeting.Group(0, size, neighbours, known=True)
-    assert meeting.start_seconds({}, group) == 60 + nodes
+    group = rendezvous.Group(0, size, neighbours, known=True)
+    assert rendezvous.start_seconds({}, group) == 60 + nodes
     with (tmp_path / "image.sif").open("wb") as image:
         image.truncate(15 * 10**9)
     for env in ({variable: str(tmp_path / "image.sif")}, {variable: "/nowhere"}):
         expected = 60 + nodes + (150 if "nowhere" not in env[variable] else 0)
-        assert meeting.start_seconds(env, group) == expected
-        assert meeting.start_seconds({**env, "SIFWRIGHT_START_TIMEOUT": "7"}, group) == 7
+        assert rendezvous.start_seconds(env, group) == expected
+        assert rendezvous.start_seconds({**env, "SIFWRIGHT_START_TIMEOUT": "7"}, group) == 7

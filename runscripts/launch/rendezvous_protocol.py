@@ -1,17 +1,17 @@
-"""The roll call: all ranks of a launch meet at rank 0 before any of them starts Python.
+"""The protocol of the rendezvous: all ranks of a launch join rank 0 before any starts Python.
 
-What torch.distributed does without it: a rank that never comes, a master that cannot be reached or
-one rank's error leave the others waiting for up to 30 minutes, and a rank of another job that finds
-the same port joins in silently. Here everybody says which launch it belongs to and whether it can
-start; rank 0 answers `go` with the address and port to use, or `stop` with the reason, to all.
+torch.distributed has no such step. If a rank never starts, a master cannot be reached or one rank
+fails, the other ranks wait for up to 30 minutes. A rank of another job that finds the same port
+joins silently. Here each rank sends the name of its launch, and whether it can start. Rank 0
+answers all ranks: `go` with the address and port to use, or `stop` with the reason.
 
 One line each way, fields separated by tabs:
 
     ->  sifwright-1  launch  rank  size  host  device  problem
-    <-  wait | stranger
+    <-  wait | other-launch
     <-  go  address  port  node  neighbours | stop  reason
 
-Rank 0's side is in leader.py, the others' in follower.py.
+Rank 0's side is in rendezvous_server.py, the other ranks' in rendezvous_client.py.
 """
 
 import select
@@ -28,23 +28,23 @@ MAX_FIELD = 1000  # characters
 SEND_SECONDS = 2.0  # for a short line, which the other side's system takes at once
 
 
-class Party:
-    """What every rank knows of its launch before; `doors` are ports to try in turn."""
+class LaunchIdentity:
+    """A rank and its launch, known before the rendezvous; `ports` are tried in turn."""
 
     def __init__(
-        self, launch: str, rank: int, size: int, doors: "List[int]", seconds: float
+        self, launch: str, rank: int, size: int, ports: "List[int]", seconds: float
     ) -> None:
         self.launch = clean(launch)
         self.rank = rank
         self.size = size
-        self.doors = doors
+        self.ports = ports
         self.seconds = seconds
-        self.device = ""  # the number of its GPU, where several can be seen
+        self.device = ""  # the number of its GPU, if several are visible
         self.problem = ""  # why it cannot start
 
 
 class Answer:
-    """Where to meet, and what rank 0 saw of this rank.
+    """The answer of rank 0: address and port to use, and facts of this rank.
 
     `local` is the address by which this rank reached the others, or None; `node` is the number of
     its node in the order of the ranks, on which `neighbours` ranks are, itself included.
@@ -67,28 +67,28 @@ def hostname() -> str:
     return socket.gethostname()
 
 
-class Wire:
-    """One connection of the roll call: lines of fields, each way."""
+class Connection:
+    """A connection of the rendezvous: lines of fields, in both directions."""
 
-    def __init__(self, connection: "socket.socket") -> None:
-        self.connection = connection
+    def __init__(self, sock: "socket.socket") -> None:
+        self.sock = sock
         self.received = b""
         self.ended = False
-        connection.settimeout(SEND_SECONDS)
+        sock.settimeout(SEND_SECONDS)
 
     def send(self, *fields: str) -> bool:
-        """Send one line; False if the other side is not there any more."""
+        """Send one line; return False if the other side has closed."""
         line = "\t".join(clean(field) for field in fields) + "\n"
         try:
-            self.connection.sendall(line.encode("utf-8", "replace"))
+            self.sock.sendall(line.encode("utf-8", "replace"))
         except OSError:
             self.ended = True
         return not self.ended
 
-    def line(self, seconds: float) -> "Optional[List[str]]":
+    def read_line(self, seconds: float) -> "Optional[List[str]]":
         """Return the fields of the next line, or None if none comes in that time.
 
-        A side that has gone, or says too much, has `ended`.
+        A side that has closed, or sends too much, has `ended`.
         """
         deadline = time.monotonic() + seconds
         while b"\n" not in self.received and not self.ended:
@@ -101,32 +101,32 @@ class Wire:
         return line.decode("utf-8", "replace").split("\t")
 
     def wait(self, seconds: float) -> bool:
-        """Tell whether something comes in that time: words, or the end."""
+        """Tell whether data or the end arrives in that time."""
         poll = select.poll()  # select() knows the first 1024 descriptors only
-        poll.register(self.connection, select.POLLIN)
+        poll.register(self.sock, select.POLLIN)
         return bool(poll.poll(max(0.0, seconds) * 1000))
 
     def receive(self) -> None:
         try:
-            data = self.connection.recv(MAX_LINE)
+            data = self.sock.recv(MAX_LINE)
         except OSError:
             data = b""
         self.received += data
         self.ended = not data or len(self.received) > MAX_LINE
 
-    def is_gone(self) -> bool:
-        """Tell whether the other side, which has nothing to say now, has gone."""
+    def is_closed(self) -> bool:
+        """Tell whether the other side, which has nothing to send now, has closed."""
         if not self.ended and self.wait(0):
             self.receive()
         return self.ended
 
     def addresses(self) -> "Tuple[str, str]":
         """Return this side's and the other side's address."""
-        here, there = self.connection.getsockname(), self.connection.getpeername()
+        here, there = self.sock.getsockname(), self.sock.getpeername()
         return address_of(here), address_of(there)
 
     def close(self) -> None:
-        self.connection.close()
+        self.sock.close()
 
 
 def address_of(name: "Tuple[str, int]") -> str:

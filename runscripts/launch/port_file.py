@@ -18,16 +18,16 @@ PAUSE_SECONDS = 0.05
 ASKING_SECONDS = 1.0
 
 
-def published_port(env: "Env", launch: str, doors: "List[int]", rank: int) -> int:
+def published_port(env: "Env", launch: str, ports: "List[int]", rank: int) -> int:
     """Return the port of this launch; rank 0 chooses a free one, once, and the others wait for it.
 
-    The launch's name (job, step, restart) is the file's, so that no other launch reads it. Asked
-    again, the answer is the same, or an error if somebody has taken the port since.
+    The launch's name (job, step, restart) is the file's, so that no other launch reads it. A
+    second call returns the same port, or raises if another program has taken it since.
     """
     path = "{}/sifwright-port-{}".format(env[VARIABLE], "-".join(launch.split()).replace("/", "-"))
     if rank == 0:
         earlier = read(path)
-        publish(env, path, still_free(earlier) if earlier else free(doors))
+        publish(env, path, still_free(earlier) if earlier else free(ports))
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         port = read(path)
@@ -39,9 +39,9 @@ def published_port(env: "Env", launch: str, doors: "List[int]", rank: int) -> in
 
 
 def still_free(port: int) -> int:
-    """Return the port that was published before; raises `LaunchError` if somebody has it now.
+    """Return the port that was published before; raise `LaunchError` if it is in use now.
 
-    Others of this launch that ask at the same moment have it as well, for as long as they ask.
+    Other calls of this launch at the same moment use the port as well, for a short time.
     """
     from .reservation import is_free  # noqa: PLC0415  # loads `socket`
 
@@ -53,15 +53,15 @@ def still_free(port: int) -> int:
     return free([port])
 
 
-def free(doors: "List[int]") -> int:
-    """Return the first port that nobody uses; raises `LaunchError`."""
+def free(ports: "List[int]") -> int:
+    """Return the first free port; raise `LaunchError` if all are in use."""
     from .reservation import is_free  # noqa: PLC0415  # loads `socket`
 
-    for port in doors:
+    for port in ports:
         if is_free(port):
             return port
     message = "none of the ports {} is free: set MASTER_PORT to one that is"
-    raise LaunchError(message.format(", ".join(map(str, doors))), EX_UNAVAILABLE)
+    raise LaunchError(message.format(", ".join(map(str, ports))), EX_UNAVAILABLE)
 
 
 def read(path: str) -> "Optional[int]":
@@ -69,7 +69,7 @@ def read(path: str) -> "Optional[int]":
     try:
         with open(path, encoding="ascii") as file:
             if os.fstat(file.fileno()).st_uid != os.getuid():
-                raise LaunchError("{} is somebody else's file: remove it".format(path))
+                raise LaunchError("{} belongs to another user: remove it".format(path))
             text = file.read().strip()
     except FileNotFoundError:
         return None
@@ -79,7 +79,7 @@ def read(path: str) -> "Optional[int]":
 
 
 def publish(env: "Env", path: str, port: int) -> None:
-    """Write the file whole; if another did so at the same moment, its port stands."""
+    """Write the file whole; if another process did so at the same moment, keep its port."""
     part = "{}.{}.{}".format(path, os.uname().nodename, os.getpid())
     try:
         with open(part, "w", encoding="ascii") as file:

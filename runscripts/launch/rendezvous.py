@@ -1,4 +1,4 @@
-"""Where the ranks meet: MASTER_ADDR and MASTER_PORT, agreed on by all of them."""
+"""The rendezvous: all ranks agree on MASTER_ADDR and MASTER_PORT."""
 
 import os
 
@@ -10,11 +10,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, List, Optional
 
+    from .rendezvous_protocol import Answer, LaunchIdentity
     from .reservation import Reservation
-    from .rollcall import Answer, Party
     from .variables import Env
 
-# For all ranks to come: launchers start nodes one after the other, and a shared file system that
+# For all ranks to join: launchers start nodes one after the other, and a shared file system that
 # has just the speed of a disk (100 MB/s) reads or unpacks a gigabyte of an image in ten seconds.
 START_SECONDS = 60
 SECONDS_PER_NODE = 1
@@ -37,15 +37,15 @@ class Group:
 
     @property
     def nodes(self) -> int:
-        """About as many as there are: nodes need not have equally many."""
+        """The number of nodes, about: nodes may have different numbers of ranks."""
         return -(-self.size // self.neighbours)
 
 
-class Place:
+class RendezvousAddress:
     """The agreed address and port.
 
-    `local` is this rank's own address on the way there and `node` the number of its node, each None
-    where no roll call told.
+    `local` is this rank's own address towards it, and `node` the number of its node. Both are None
+    without a rendezvous.
     """
 
     def __init__(self, address: str, port: int) -> None:
@@ -55,32 +55,32 @@ class Place:
         self.node: "Optional[int]" = None
 
 
-def meet(env: "Env", group: Group, check: "Callable[[], None]") -> Place:
-    """Agree with all ranks on the place, or end with the reason on all of them.
+def rendezvous(env: "Env", group: Group, check: "Callable[[], None]") -> RendezvousAddress:
+    """Agree with all ranks on the address, or end with one reason on all ranks.
 
-    `check` raises `LaunchError` if this rank cannot start; the others hear of it.
+    `check` raises `LaunchError` if this rank cannot start; the other ranks get the reason.
     """
     if group.size == 1:
         check()
-        return Place(env.get("MASTER_ADDR", hosts.LOOPBACK), single_port(env))
+        return RendezvousAddress(env.get("MASTER_ADDR", hosts.LOOPBACK), single_port(env))
     if not group.known or env.get("SIFWRIGHT_ROLL_CALL") == "0":
         check()
-        return Place(master(env, group), first_port(env, group))
-    return call_roll(env, group, check)
+        return RendezvousAddress(master(env, group), first_port(env, group))
+    return join_ranks(env, group, check)
 
 
 def single_port(env: "Env") -> int:
-    """Nobody else has to come to the same port."""
+    """Return a port of a launch with one rank: no other rank has to find it."""
     if env.get("MASTER_PORT") or ports.has_reserved_ports(env):
         return ports.candidates(env)[1][0]
     return ports.free_port()
 
 
 def first_port(env: "Env", group: Group) -> int:
-    found = ports.candidates(env)[1]
-    if not found:
+    listed = ports.candidates(env)[1]
+    if not listed:
         raise ports.without_port(group.size)
-    return found[0]
+    return listed[0]
 
 
 def master(env: "Env", group: Group) -> str:
@@ -98,20 +98,20 @@ def master(env: "Env", group: Group) -> str:
 
 
 def refuse_loopback(env: "Env", group: Group) -> None:
-    """Each node would wait for rank 0 at its own address."""
+    """Refuse a loopback address: each node would wait for rank 0 at its own."""
     if group.known and group.nodes > 1 and hosts.is_loopback(env["MASTER_ADDR"]):
         message = "{} is every node's own address, but the {} ranks are on several nodes: unset it"
         raise LaunchError(message.format(shown(env, "MASTER_ADDR"), group.size))
 
 
-# --- the roll call --------------------------------------------------------------------------------
+# --- all ranks ------------------------------------------------------------------------------------
 
 
-def call_roll(env: "Env", group: Group, check: "Callable[[], None]") -> Place:
-    """Hold the roll call. Everything raised before it is raised alike on every rank."""
+def join_ranks(env: "Env", group: Group, check: "Callable[[], None]") -> RendezvousAddress:
+    """Join all ranks. Errors before that are the same on every rank."""
     # Here: they load `socket`, 11 ms that a single process need not pay.
-    from .follower import Follower  # noqa: PLC0415
-    from .rollcall import Party  # noqa: PLC0415
+    from .rendezvous_client import Client  # noqa: PLC0415
+    from .rendezvous_protocol import LaunchIdentity  # noqa: PLC0415
 
     host = master(env, group)
     variable, own = ports.candidates(env)
@@ -119,21 +119,21 @@ def call_roll(env: "Env", group: Group, check: "Callable[[], None]") -> Place:
     if not own:
         raise ports.without_port(group.size)
     name = name or "{}:{}".format(host, own[0])
-    # A door to meet at where MASTER_PORT itself is taken: then, too, everybody is to hear of it.
-    doors = list(dict.fromkeys(own + ports.hashed_ports(name)))
-    party = Party(name, group.rank, group.size, doors, start_seconds(env, group))
+    # If MASTER_PORT itself is taken, the ranks join at another port and get the reason.
+    listed = list(dict.fromkeys(own + ports.hashed_ports(name)))
+    identity = LaunchIdentity(name, group.rank, group.size, listed, start_seconds(env, group))
     if group.rank == 0:
-        answer = lead(party, Claim(env, group, host, variable, own), check)
+        answer = lead(identity, RankZeroSettings(env, group, host, variable, own), check)
     else:
         at = hosts.LOOPBACK if group.nodes == 1 else host
-        party.problem = problem_of(check)
-        party.device = group.device
-        answer = Follower(party, at).call()
-    place = Place(answer.address, answer.port)
-    place.local = answer.local
+        identity.problem = problem_of(check)
+        identity.device = group.device
+        answer = Client(identity, at).join()
+    agreed = RendezvousAddress(answer.address, answer.port)
+    agreed.local = answer.local
     # Hosts of one name would count as one node.
-    place.node = answer.node if answer.neighbours == group.neighbours else None
-    return place
+    agreed.node = answer.node if answer.neighbours == group.neighbours else None
+    return agreed
 
 
 def start_seconds(env: "Env", group: Group) -> float:
@@ -163,8 +163,8 @@ def problem_of(check: "Callable[[], None]") -> str:
     return ""
 
 
-class Claim:
-    """What rank 0 was told to use: the host, and the ports a variable names."""
+class RankZeroSettings:
+    """Settings of rank 0: the host, and the ports that a variable names."""
 
     def __init__(
         self, env: "Env", group: Group, host: str, variable: str, ports_: "List[int]"
@@ -176,60 +176,62 @@ class Claim:
         self.ports = ports_
 
 
-def lead(party: "Party", claim: Claim, check: "Callable[[], None]") -> "Answer":
-    """Rank 0: stand at the door, say whether and where to meet, keep the port for Python."""
-    from .leader import Leader, open_door  # noqa: PLC0415
-    from .rollcall import Answer  # noqa: PLC0415
+def lead(
+    identity: "LaunchIdentity", settings: RankZeroSettings, check: "Callable[[], None]"
+) -> "Answer":
+    """Serve the rendezvous on rank 0, and keep the port for Python."""
+    from .rendezvous_protocol import Answer  # noqa: PLC0415
+    from .rendezvous_server import Server, reserve_first  # noqa: PLC0415
 
-    door = place = open_door(party.doors)
-    address = claim.host
+    listening = reserved = reserve_first(identity.ports)
+    address = settings.host
     try:
         check()
-        place = claimed_port(claim, door)
-        address = claimed_address(claim)
+        reserved = requested_port(settings, listening)
+        address = requested_address(settings)
     except LaunchError as error:
-        party.problem = str(error)
-    party.device = claim.group.device
-    answer = Leader(party, door).call(Answer(address, place.port))
-    place.hand_over()
-    if place is not door:
-        door.give_back()
+        identity.problem = str(error)
+    identity.device = settings.group.device
+    answer = Server(identity, listening).serve(Answer(address, reserved.port))
+    reserved.hand_over()
+    if reserved is not listening:
+        listening.give_back()
     return answer
 
 
-def claimed_port(claim: Claim, door: "Reservation") -> "Reservation":
-    """Return the reservation of the port that a variable asks for, or that of the door."""
+def requested_port(settings: RankZeroSettings, listening: "Reservation") -> "Reservation":
+    """Return the reservation of the port that a variable asks for, or `listening`."""
+    from .rendezvous_protocol import hostname  # noqa: PLC0415
     from .reservation import reserve  # noqa: PLC0415
-    from .rollcall import hostname  # noqa: PLC0415
 
-    if not claim.variable or door.port in claim.ports:
-        return door
-    for port in claim.ports:
-        place = reserve(port)
-        if place:
-            return place
+    if not settings.variable or listening.port in settings.ports:
+        return listening
+    for port in settings.ports:
+        reserved = reserve(port)
+        if reserved:
+            return reserved
     message = "{} is in use on {}: {}"
-    advice = "unset it, or set it to a free port, for example {}".format(door.port)
-    if claim.variable != "MASTER_PORT":
-        advice = "set MASTER_PORT to a free port, for example {}".format(door.port)
-    text = shown(claim.env, claim.variable)
+    advice = "unset it, or set it to a free port, for example {}".format(listening.port)
+    if settings.variable != "MASTER_PORT":
+        advice = "set MASTER_PORT to a free port, for example {}".format(listening.port)
+    text = shown(settings.env, settings.variable)
     raise LaunchError(message.format(text, hostname(), advice))
 
 
-def claimed_address(claim: Claim) -> str:
-    """Return the address for everybody, after making sure that it is one of this machine."""
+def requested_address(settings: RankZeroSettings) -> str:
+    """Return the address for all ranks; raise `LaunchError` if it is not this machine's."""
     from . import network  # noqa: PLC0415
-    from .rollcall import hostname  # noqa: PLC0415
+    from .rendezvous_protocol import hostname  # noqa: PLC0415
 
-    env, group = claim.env, claim.group
+    env, group = settings.env, settings.group
     if env.get("SIFWRIGHT_INTERFACE") and group.nodes > 1 and "MASTER_ADDR" not in env:
         return network.address_of_interface(env["SIFWRIGHT_INTERFACE"], "SIFWRIGHT_INTERFACE")
-    if network.is_own(claim.host):
-        return claim.host
+    if network.is_own(settings.host):
+        return settings.host
     if group.nodes == 1 and "MASTER_ADDR" not in env:
         return hosts.LOOPBACK
     message = (
         "rank 0 runs on {}, and MASTER_ADDR='{}' is not an address of it ({}): set MASTER_ADDR to"
         " the host of rank 0"
     )
-    raise LaunchError(message.format(hostname(), claim.host, network.why_not_own(claim.host)))
+    raise LaunchError(message.format(hostname(), settings.host, network.why_not_own(settings.host)))
