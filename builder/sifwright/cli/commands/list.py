@@ -43,4 +43,4 @@ def run(arguments: Namespace) -> None:
         print_line("layers, and which tests build them" if kind == "layers" else kind)
         for name, text in texts[kind].items():
             state = f"{building_target(catalog.layers[name]):<9}  " if kind == "layers" else ""
-            say(f"  {name:<18}  {state}{text}")
+            print_line(f"  {name:<18}  {state}{text}")
