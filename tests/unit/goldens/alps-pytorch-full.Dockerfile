@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 9b732e68f98dfca7d2c6e914cd139fcd32a1261672e5dacdf3713cb31b7afeea
+# step f9ad10ee8b8acdfb8a92d91bc8a1240fb45813b353bfcc253194c46d650eef33
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="9b732e68f98dfca7d2c6e914cd139fcd32a1261672e5dacdf3713cb31b7afeea" \
+      org.sifwright.plan="f9ad10ee8b8acdfb8a92d91bc8a1240fb45813b353bfcc253194c46d650eef33" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -158,7 +158,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="cf4072081dae834952847794dd706f37c7e8e3fabda3e0696ceea7f5d7fa3375" \
       org.sifwright.step.accelerate="9db5bd94fa4abdaf11d52147efb45a364946f3d8266a151e5ce91a7aeb11f542" \
       org.sifwright.step.transformers="70b486af6d2895ca1ae27f00f1bed2243039c3e51e63b073098a52384db52397" \
-      org.sifwright.step.run-scripts="9b732e68f98dfca7d2c6e914cd139fcd32a1261672e5dacdf3713cb31b7afeea" \
+      org.sifwright.step.run-scripts="f9ad10ee8b8acdfb8a92d91bc8a1240fb45813b353bfcc253194c46d650eef33" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f79c09977bdf900540aa4deb65ac2ab2abc87f99b00aa4534b443b435ae97ec8
+# step 72febab901665dc981f45965ae0b12e8329cafa8c8e010228f334ed6b5fe4c59
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="f79c09977bdf900540aa4deb65ac2ab2abc87f99b00aa4534b443b435ae97ec8" \
+      org.sifwright.plan="72febab901665dc981f45965ae0b12e8329cafa8c8e010228f334ed6b5fe4c59" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.mpich="c81ff9497cd4651be567eadad0ca94d5b348b5d10e229714657d3710d099a877" \
       org.sifwright.step.mpi4py="33682e6831e15152f562ba1b4c530bfbcb56fc146f6f88009bb3db3b19747f1c" \
       org.sifwright.step.horovod="975e0d2cf08ea444a478c23e90c861e1f4b001ffa2f52cf3b075abadd73dc15d" \
-      org.sifwright.step.run-scripts="f79c09977bdf900540aa4deb65ac2ab2abc87f99b00aa4534b443b435ae97ec8" \
+      org.sifwright.step.run-scripts="72febab901665dc981f45965ae0b12e8329cafa8c8e010228f334ed6b5fe4c59" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

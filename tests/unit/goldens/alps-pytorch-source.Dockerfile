@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 42a74c44d0cedd69bcb8ed2ce4535614eb58290fc3d39923befa49179efe2324
+# step 72160b075cc686d17d1d089952c5ea7088d9918224d3abb3039cdbecbef41c26
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="42a74c44d0cedd69bcb8ed2ce4535614eb58290fc3d39923befa49179efe2324" \
+      org.sifwright.plan="72160b075cc686d17d1d089952c5ea7088d9918224d3abb3039cdbecbef41c26" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -147,7 +147,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="1fea52afb66166b942372a329a2c3a0f40a9a0065d76ae9dedf1e5dc3089de1d" \
       org.sifwright.step.mpi4py="a484c8aa8735f4f45cd8babc5bb2c38de97ef27bdeed8cdaf812cfbb9d2bb2ea" \
       org.sifwright.step.torch-extras="88ff670043986b5e6df55bac0957b3103f7ba93cb027c0081b4c0087a31054d3" \
-      org.sifwright.step.run-scripts="42a74c44d0cedd69bcb8ed2ce4535614eb58290fc3d39923befa49179efe2324" \
+      org.sifwright.step.run-scripts="72160b075cc686d17d1d089952c5ea7088d9918224d3abb3039cdbecbef41c26" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step bc5d7b6083469b301fff01f2eaff4e3f984841cc8c8a5908b465ab2c68199052
+# step c7dec203ea8ebcdacf21bb40155428532b7f04d5da7c5be10e8647e1be2ace05
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="bc5d7b6083469b301fff01f2eaff4e3f984841cc8c8a5908b465ab2c68199052" \
+      org.sifwright.plan="c7dec203ea8ebcdacf21bb40155428532b7f04d5da7c5be10e8647e1be2ace05" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -111,7 +111,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.step.pytorch-wheel="c83eef733db8993992ab416b0e9713e5669b5d344b7503b8ebb9b296aafc2c85" \
       org.sifwright.step.aws-ofi-nccl="0315b89f02ac074f7993225d8aef3dcd619b2429c5c4a5e82ad22f4619f1cf91" \
       org.sifwright.step.torch-extras="a2d9b1df8202bdf3b06a6bb04576a7491c6318fb26cf8795ffa9212d436f94bf" \
-      org.sifwright.step.run-scripts="bc5d7b6083469b301fff01f2eaff4e3f984841cc8c8a5908b465ab2c68199052" \
+      org.sifwright.step.run-scripts="c7dec203ea8ebcdacf21bb40155428532b7f04d5da7c5be10e8647e1be2ace05" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

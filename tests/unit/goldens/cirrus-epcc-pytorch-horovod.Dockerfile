@@ -97,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c01540533266124499694e2d8de9c9a060df80d2feacbde4c42164806af17130
+# step e1933957a9412c30613d83b416e3566cb08fdc395a3ca8e8b6f210294d77b3ee
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="c01540533266124499694e2d8de9c9a060df80d2feacbde4c42164806af17130" \
+      org.sifwright.plan="e1933957a9412c30613d83b416e3566cb08fdc395a3ca8e8b6f210294d77b3ee" \
       org.sifwright.step.base-cuda="23e94fa46da123d10598253f8b21fcb22538b0ec48d1bacbf72880019ac17c9a" \
       org.sifwright.step.python-venv="f23f0f676e257c44607998d1577f327057c75c76b08112a20b1ccf183224e90a" \
       org.sifwright.step.build-tools="487caecc42abac2fa1f82728012a6b9eb5a72cd8481f09c6ea490f77228d49c1" \
@@ -119,7 +119,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.openmpi="70848d2af421a9d5609df95a8660752736b8bb98b2d50a3ac1f090ebf33c0f35" \
       org.sifwright.step.mpi4py="c1dfc4a46ae4ce2752f94b68b1dc49f2d794d3f2a346d894de1cc66fdbeab043" \
       org.sifwright.step.horovod="7aaeb54a315ce26684d4f487bb6c2802b5cfb8afc3de7763f429a74656523d35" \
-      org.sifwright.step.run-scripts="c01540533266124499694e2d8de9c9a060df80d2feacbde4c42164806af17130" \
+      org.sifwright.step.run-scripts="e1933957a9412c30613d83b416e3566cb08fdc395a3ca8e8b6f210294d77b3ee" \
       org.sifwright.option.base-cuda.cuda="12.1.1" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 78947ed787a5fa173ce4d0f5a9562e65217628a7504c4cd8e8f63b7dd87518ea
+# step 707f9795560ef9310a85b9041f96ade9aaabce6dba66cc629980d12e2371da8c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="78947ed787a5fa173ce4d0f5a9562e65217628a7504c4cd8e8f63b7dd87518ea" \
+      org.sifwright.plan="707f9795560ef9310a85b9041f96ade9aaabce6dba66cc629980d12e2371da8c" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -158,7 +158,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="528cb123b3a52599b855af30d67c8663ebba36d4cf7225a1aa091b23acd776d2" \
       org.sifwright.step.accelerate="bea2fb34a71b1c3c4e22001455ce427635687dbd3a67b02bd25939c9daf9131f" \
       org.sifwright.step.transformers="ebc257196f5748277f8935c0b60d8f5b4d4842affdd671b25e865e24a6251b2e" \
-      org.sifwright.step.run-scripts="78947ed787a5fa173ce4d0f5a9562e65217628a7504c4cd8e8f63b7dd87518ea" \
+      org.sifwright.step.run-scripts="707f9795560ef9310a85b9041f96ade9aaabce6dba66cc629980d12e2371da8c" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 0c1128de4573cf888faa06d5211c2dd85f39f3566580753e133b61d1306c9257
+# step 6f365aedd2671de4afc7e53aac390ea07fdb3499f48b34aaef158c0fceed29f9
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="0c1128de4573cf888faa06d5211c2dd85f39f3566580753e133b61d1306c9257" \
+      org.sifwright.plan="6f365aedd2671de4afc7e53aac390ea07fdb3499f48b34aaef158c0fceed29f9" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.mpich="a556ed30f1b8ce24c4abe50cfbd46a1e15c09bbf059bd8bc655086bd032e2243" \
       org.sifwright.step.mpi4py="de59cba55f5944dcf300c2153b5b8ac58ecc8caab487cdbc35fb9bd918b304be" \
       org.sifwright.step.horovod="0118f380787169c31f7549e26925efba36c0ea3ae17ae8cd56710bfc61806c48" \
-      org.sifwright.step.run-scripts="0c1128de4573cf888faa06d5211c2dd85f39f3566580753e133b61d1306c9257" \
+      org.sifwright.step.run-scripts="6f365aedd2671de4afc7e53aac390ea07fdb3499f48b34aaef158c0fceed29f9" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 922b40a2f04065bf74afef30aaf051fabdbccd1d9d1e0c43715a7345fe69ae8c
+# step 8621dd4f07f1cb1ae6c9b22bd022f5621dabddbdea7813586c5d48b6cb0ab2e7
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="922b40a2f04065bf74afef30aaf051fabdbccd1d9d1e0c43715a7345fe69ae8c" \
+      org.sifwright.plan="8621dd4f07f1cb1ae6c9b22bd022f5621dabddbdea7813586c5d48b6cb0ab2e7" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -147,7 +147,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="056663490c2f3f8a56e030f8b5ac224eb3d0d29ee1353253ed003344d3a5fdb7" \
       org.sifwright.step.mpi4py="063678cef7b4c5277b7836169c8b78107166c8034ca27f7aabdbe63879d08522" \
       org.sifwright.step.torch-extras="5d271b4256deef57cff42ef9f220dfb66059c2b8704099aeee665ca1bf0ca30f" \
-      org.sifwright.step.run-scripts="922b40a2f04065bf74afef30aaf051fabdbccd1d9d1e0c43715a7345fe69ae8c" \
+      org.sifwright.step.run-scripts="8621dd4f07f1cb1ae6c9b22bd022f5621dabddbdea7813586c5d48b6cb0ab2e7" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ca12953b9ccc54b43d83d06973cb9deaa8af82cf3ef86db9b2b7a9fa6bb55880
+# step 162a24f8a379c8e43d23dc6842874b280aff7850609c980fbf3c683b6e036790
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="ca12953b9ccc54b43d83d06973cb9deaa8af82cf3ef86db9b2b7a9fa6bb55880" \
+      org.sifwright.plan="162a24f8a379c8e43d23dc6842874b280aff7850609c980fbf3c683b6e036790" \
       org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
       org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
       org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
@@ -158,7 +158,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="2b717c716f2bb2e90ee4f6a35fc051de0b9652b79792e4a467bdc92d8021275a" \
       org.sifwright.step.accelerate="3ddaeff46d458be106c018f32d6914a6d3ef5fc96031965fccc0343048efdf89" \
       org.sifwright.step.transformers="f4d7690d7c543cde3d051bcee6fd8c693183d0144a174490fb602a28c054e654" \
-      org.sifwright.step.run-scripts="ca12953b9ccc54b43d83d06973cb9deaa8af82cf3ef86db9b2b7a9fa6bb55880" \
+      org.sifwright.step.run-scripts="162a24f8a379c8e43d23dc6842874b280aff7850609c980fbf3c683b6e036790" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
       org.sifwright.option.base-rocm.updates="true" \

@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step faba20e47ecfbfe3830bac21a77f5e73cd3f7de6530c6fc7b139c92171e42615
+# step e5e2982e184912bbe53edb159649273b74cf53efef97d3e60ba09699247485e8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="faba20e47ecfbfe3830bac21a77f5e73cd3f7de6530c6fc7b139c92171e42615" \
+      org.sifwright.plan="e5e2982e184912bbe53edb159649273b74cf53efef97d3e60ba09699247485e8" \
       org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
       org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
       org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
@@ -147,7 +147,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="d81412458bad3e2949bc9c3c84d82e61a017d6bd1a3f569676fd43efea844a7a" \
       org.sifwright.step.mpi4py="a4dce9327a80c638db8b97665ad2497ac563b4604046eed937bc5d08630decf6" \
       org.sifwright.step.torch-extras="d0aa9b50bcf525132cb3f54d5fb1886d7808d6f92a56393cef0278826e07b724" \
-      org.sifwright.step.run-scripts="faba20e47ecfbfe3830bac21a77f5e73cd3f7de6530c6fc7b139c92171e42615" \
+      org.sifwright.step.run-scripts="e5e2982e184912bbe53edb159649273b74cf53efef97d3e60ba09699247485e8" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
       org.sifwright.option.base-rocm.updates="true" \

@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 7b0843f9b2f34b4b5b50ab6f9bf63d66a47af56b081a7e282550f43c5986e60a
+# step 1c778882f4044bbce5bd84ea12a0406ae219a21db30b137d0cb70c285758a6c4
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="7b0843f9b2f34b4b5b50ab6f9bf63d66a47af56b081a7e282550f43c5986e60a" \
+      org.sifwright.plan="1c778882f4044bbce5bd84ea12a0406ae219a21db30b137d0cb70c285758a6c4" \
       org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
       org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
       org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
@@ -158,7 +158,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="b63450c0eb91c521ff78b01126f9bcdaebe7ede0f5820a85d6902d1d365607b4" \
       org.sifwright.step.accelerate="7a03c46b638b7390fd60cba638e05ee71586e18c5373585e914fc41385f43fce" \
       org.sifwright.step.transformers="41977773e91fd4ec4f7dca2b9bb6aab3f2c6989d30a79543f574a71e40577ab2" \
-      org.sifwright.step.run-scripts="7b0843f9b2f34b4b5b50ab6f9bf63d66a47af56b081a7e282550f43c5986e60a" \
+      org.sifwright.step.run-scripts="1c778882f4044bbce5bd84ea12a0406ae219a21db30b137d0cb70c285758a6c4" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
       org.sifwright.option.base-rocm.updates="true" \

@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 81a7daed150862a583d0e1e9c0e1b2287eb9e9d396c2290d193af62996c3ff0b
+# step 5f2ac7cfc1e1e67b7ee51f914e135c2a35166f8356ff082822845c1a43d9f8f1
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="81a7daed150862a583d0e1e9c0e1b2287eb9e9d396c2290d193af62996c3ff0b" \
+      org.sifwright.plan="5f2ac7cfc1e1e67b7ee51f914e135c2a35166f8356ff082822845c1a43d9f8f1" \
       org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
       org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
       org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
@@ -147,7 +147,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="c7a322cde22f8a1fb2a8e953060fc3fe71d436b81f9eee59ba5582eca65ea533" \
       org.sifwright.step.mpi4py="ca2e57e6cc50ef96609a4e76c2aceddfcb471718596ee59dc3db505db7052ea0" \
       org.sifwright.step.torch-extras="d09a22e8adef54fa566e248a0faa71a57bb4da24ccd1422e1241f6b4f0953dd8" \
-      org.sifwright.step.run-scripts="81a7daed150862a583d0e1e9c0e1b2287eb9e9d396c2290d193af62996c3ff0b" \
+      org.sifwright.step.run-scripts="5f2ac7cfc1e1e67b7ee51f914e135c2a35166f8356ff082822845c1a43d9f8f1" \
       org.sifwright.option.base-rocm.rocm="7.1.1" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
       org.sifwright.option.base-rocm.updates="true" \

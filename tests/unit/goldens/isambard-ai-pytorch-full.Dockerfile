@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 18b53a8bfb3e726d2c62b707fec99f1fb6c01f4bc64b9e21df4fd4707cb55d8d
+# step d0dbbee1fab5d883c00af4ffa64e0b9e4735218e374f5001871195ae5a4eb3ed
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="18b53a8bfb3e726d2c62b707fec99f1fb6c01f4bc64b9e21df4fd4707cb55d8d" \
+      org.sifwright.plan="d0dbbee1fab5d883c00af4ffa64e0b9e4735218e374f5001871195ae5a4eb3ed" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -158,7 +158,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="3ed525319a15a993429f6ba061459be2a97c4e521e638e6e73844584e6f79d6a" \
       org.sifwright.step.accelerate="75bf1c0d470df5f698751044fde103734f9eaeaa1922551be433aece6dbcd108" \
       org.sifwright.step.transformers="41edb698676b23599607cf6e4f8b3ee73cee8e004bd38e1652f808a79c74170e" \
-      org.sifwright.step.run-scripts="18b53a8bfb3e726d2c62b707fec99f1fb6c01f4bc64b9e21df4fd4707cb55d8d" \
+      org.sifwright.step.run-scripts="d0dbbee1fab5d883c00af4ffa64e0b9e4735218e374f5001871195ae5a4eb3ed" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d460e8fcf82070cfece7c734c1803a8a9125f63d481e457a1662476820fbe36a
+# step 11a26aa54df9fcf3d1a0abca0e1b101307db89a66dae690ff8de013f21f11367
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="d460e8fcf82070cfece7c734c1803a8a9125f63d481e457a1662476820fbe36a" \
+      org.sifwright.plan="11a26aa54df9fcf3d1a0abca0e1b101307db89a66dae690ff8de013f21f11367" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.mpich="94baf5e099f41c1c550390c84750d73fdfb36d4ceb59b3417fb8b89075f956dc" \
       org.sifwright.step.mpi4py="fd5e3d4623d0eae8513b6980eb7fea93cae0176c2f52b99d23f750519a56f207" \
       org.sifwright.step.horovod="0b5b3dc2081cce7c3798394a7dd2678339f1b6db9ee065d5371cf235846afed9" \
-      org.sifwright.step.run-scripts="d460e8fcf82070cfece7c734c1803a8a9125f63d481e457a1662476820fbe36a" \
+      org.sifwright.step.run-scripts="11a26aa54df9fcf3d1a0abca0e1b101307db89a66dae690ff8de013f21f11367" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step db742c4069f4e90eb4ad75f1bdabeb348eca1c0c291073a034aef946636468a7
+# step 0976b1887e50bdc385bc1378db9c9c2466253647390a8fb38e8178589997c50d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="db742c4069f4e90eb4ad75f1bdabeb348eca1c0c291073a034aef946636468a7" \
+      org.sifwright.plan="0976b1887e50bdc385bc1378db9c9c2466253647390a8fb38e8178589997c50d" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -147,7 +147,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="4fb86462167f303a47d84a2d74829094e75f633e689b68a1ecbdbe054919265f" \
       org.sifwright.step.mpi4py="faf60cbd0479ab65ac5ab9ae9128a2f37b3bd428b018a770a37f09236c59c658" \
       org.sifwright.step.torch-extras="aef46b094ac7191b9516e83888d369621e1301399fea402d449e4063ff63209b" \
-      org.sifwright.step.run-scripts="db742c4069f4e90eb4ad75f1bdabeb348eca1c0c291073a034aef946636468a7" \
+      org.sifwright.step.run-scripts="0976b1887e50bdc385bc1378db9c9c2466253647390a8fb38e8178589997c50d" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

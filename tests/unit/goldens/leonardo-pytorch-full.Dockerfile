@@ -107,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ee693d3ceecbaab3670a811495a47efcef1c6aea3698e8cce861df78d4ff3b4e
+# step c1586cd1704f84f61c13dbb41078e0c1ee3d0f1b7ea5ea2a7c9a66bd3c1f8635
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -120,7 +120,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="ee693d3ceecbaab3670a811495a47efcef1c6aea3698e8cce861df78d4ff3b4e" \
+      org.sifwright.plan="c1586cd1704f84f61c13dbb41078e0c1ee3d0f1b7ea5ea2a7c9a66bd3c1f8635" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -131,7 +131,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="b5c5f1932088306c45cf1257e1c190043bb952741467fb2bcdc309e99a4219e4" \
       org.sifwright.step.accelerate="3f3b1f7cdd03ab9b650be75106e1c3b1d53268a7c314a3d97d70604527e2f1be" \
       org.sifwright.step.transformers="adbdbac30cd9b5fcdf6debf17aa608657a4cb6b6cc0e4f265104224211064ee0" \
-      org.sifwright.step.run-scripts="ee693d3ceecbaab3670a811495a47efcef1c6aea3698e8cce861df78d4ff3b4e" \
+      org.sifwright.step.run-scripts="c1586cd1704f84f61c13dbb41078e0c1ee3d0f1b7ea5ea2a7c9a66bd3c1f8635" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -97,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step aa451817458f9f43d097a5ebed4d1208266f298ec26d774ec82b6c737163b153
+# step ad20b1deaef02c05b96ead570b2f4538ed7ae59af27cce576ab9fbaf600b529f
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="aa451817458f9f43d097a5ebed4d1208266f298ec26d774ec82b6c737163b153" \
+      org.sifwright.plan="ad20b1deaef02c05b96ead570b2f4538ed7ae59af27cce576ab9fbaf600b529f" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -119,7 +119,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.openmpi="776898ae9effb1ef4df91d4c84dd748ee8777cdf9c3507c5155f75358bed436b" \
       org.sifwright.step.mpi4py="a6d27e18ae0cec0f63b128cfb2ed4b1a5438d7d3b60653c3cc627145e14df35b" \
       org.sifwright.step.horovod="35be9fcf53640454eeeab0113a9234f422adcda41dd6728af4478ffa14198a23" \
-      org.sifwright.step.run-scripts="aa451817458f9f43d097a5ebed4d1208266f298ec26d774ec82b6c737163b153" \
+      org.sifwright.step.run-scripts="ad20b1deaef02c05b96ead570b2f4538ed7ae59af27cce576ab9fbaf600b529f" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

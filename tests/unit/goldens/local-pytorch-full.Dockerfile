@@ -109,7 +109,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c6f32ad87d45b442357e77db7ca6af509b6b65fffc39bec3f80637c6ec4435f1
+# step c00d3990ae409ed4c21cdfb4a12e81cd045516e30e58d201f8075eef289cff6e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -122,7 +122,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="c6f32ad87d45b442357e77db7ca6af509b6b65fffc39bec3f80637c6ec4435f1" \
+      org.sifwright.plan="c00d3990ae409ed4c21cdfb4a12e81cd045516e30e58d201f8075eef289cff6e" \
       org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
       org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
       org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
@@ -133,7 +133,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="95a96f327f3abc14c34984697cbeceea5e5135c4d9a290f82561bf46af27eaa5" \
       org.sifwright.step.accelerate="d5a9c2a586bbfee96d1726cd57a1011ab35665a36b9bdb227066c5cb0197d201" \
       org.sifwright.step.transformers="949112fc9a2786853204ac80813dc54d6627dd3e945776ebb70d2eeea94f4727" \
-      org.sifwright.step.run-scripts="c6f32ad87d45b442357e77db7ca6af509b6b65fffc39bec3f80637c6ec4435f1" \
+      org.sifwright.step.run-scripts="c00d3990ae409ed4c21cdfb4a12e81cd045516e30e58d201f8075eef289cff6e" \
       org.sifwright.option.base-debian.suite="bookworm" \
       org.sifwright.option.base-debian.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \

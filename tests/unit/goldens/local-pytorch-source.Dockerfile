@@ -100,7 +100,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 522519651e30e8cf63a6ab9adf56ab65f467f5b9ef99ce9737d42b78e3becc7b
+# step 759e967c34fa39e9ad63149a921447793ac46f5c6324def2002e264def314f91
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -113,7 +113,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="522519651e30e8cf63a6ab9adf56ab65f467f5b9ef99ce9737d42b78e3becc7b" \
+      org.sifwright.plan="759e967c34fa39e9ad63149a921447793ac46f5c6324def2002e264def314f91" \
       org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
       org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
       org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
@@ -122,7 +122,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.torchvision-source="6135381b0e7cadf63ae71b4dbd28ceb739ec57569e2e09930b88b5ac01129763" \
       org.sifwright.step.mpi4py="6a447ac6f93c1c439daf876ec2d838754192c8b4239436c1eae9c5286353e701" \
       org.sifwright.step.torch-extras="5fa6c191cfdf036b4acf2132109053a9d39223c5da01b8f367c7f5cad84246a9" \
-      org.sifwright.step.run-scripts="522519651e30e8cf63a6ab9adf56ab65f467f5b9ef99ce9737d42b78e3becc7b" \
+      org.sifwright.step.run-scripts="759e967c34fa39e9ad63149a921447793ac46f5c6324def2002e264def314f91" \
       org.sifwright.option.base-debian.suite="bookworm" \
       org.sifwright.option.base-debian.updates="true" \
       org.sifwright.option.python-venv.pip="26.3" \

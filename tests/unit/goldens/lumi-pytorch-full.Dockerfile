@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8ce83aa331546e0eba12f180a4a68e67994486a7f096da97fe28a2a2527ebfc5
+# step e6e9e467845767a86ac8264c12c3fb1f7ad67510b6f25b81dbdbfb811074174c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="8ce83aa331546e0eba12f180a4a68e67994486a7f096da97fe28a2a2527ebfc5" \
+      org.sifwright.plan="e6e9e467845767a86ac8264c12c3fb1f7ad67510b6f25b81dbdbfb811074174c" \
       org.sifwright.step.base-rocm="e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf" \
       org.sifwright.step.python-venv="06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111" \
       org.sifwright.step.build-tools="57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727" \
@@ -158,7 +158,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="755d99cd384fe0da1276327bd10cce85904f9a2d027dd59505821498b4eda8f0" \
       org.sifwright.step.accelerate="99d4213116341acc45c952f09c495c84a81bb97958d970ebcd312990381830fd" \
       org.sifwright.step.transformers="20774c87977c74530990f5ab6f1042677cb4b34d0951218c67f9d4beaa48e12f" \
-      org.sifwright.step.run-scripts="8ce83aa331546e0eba12f180a4a68e67994486a7f096da97fe28a2a2527ebfc5" \
+      org.sifwright.step.run-scripts="e6e9e467845767a86ac8264c12c3fb1f7ad67510b6f25b81dbdbfb811074174c" \
       org.sifwright.option.base-rocm.rocm="7.0.2" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
       org.sifwright.option.base-rocm.updates="true" \

@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 378fe07603cf6c42951404e254ce9a0d4a1c1fc02d86be914ca1280fd51e81c0
+# step 315da9745e82cc246b6f25b2e8fd43ce6914e2289a1f6d656b5656a409dd1ab7
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="378fe07603cf6c42951404e254ce9a0d4a1c1fc02d86be914ca1280fd51e81c0" \
+      org.sifwright.plan="315da9745e82cc246b6f25b2e8fd43ce6914e2289a1f6d656b5656a409dd1ab7" \
       org.sifwright.step.base-rocm="e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf" \
       org.sifwright.step.python-venv="06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111" \
       org.sifwright.step.build-tools="57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727" \
@@ -147,7 +147,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="dc97b0c18e31c6c7462f0b789767dc03ee9330474376c2eb28d141155d9c35d8" \
       org.sifwright.step.mpi4py="cd3c48edbad138684e0fa696db0b5f271c0daa84a624adb28cb6aa7e4e248318" \
       org.sifwright.step.torch-extras="db7982d4dcb6ac5bbc21859ee8b4d8d07b79f03c9983bc6e5e1ed1a98a1c84c6" \
-      org.sifwright.step.run-scripts="378fe07603cf6c42951404e254ce9a0d4a1c1fc02d86be914ca1280fd51e81c0" \
+      org.sifwright.step.run-scripts="315da9745e82cc246b6f25b2e8fd43ce6914e2289a1f6d656b5656a409dd1ab7" \
       org.sifwright.option.base-rocm.rocm="7.0.2" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
       org.sifwright.option.base-rocm.updates="true" \

@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 48b8d73975f5e61c63f727e5ac0296e37bfa8dae065fb0d1a249047967455727
+# step 2376f8e7ab3c5fc4941f5e3658d82a013926453e3597e36fc576b20a8fe62eda
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="48b8d73975f5e61c63f727e5ac0296e37bfa8dae065fb0d1a249047967455727" \
+      org.sifwright.plan="2376f8e7ab3c5fc4941f5e3658d82a013926453e3597e36fc576b20a8fe62eda" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -158,7 +158,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="e579c3662e9b2e719cc543d6c113a9273331da7c11d4511b2f2b17b8c8ef57e1" \
       org.sifwright.step.accelerate="f24e97db3a1eb92274caad8b798459684673af2e25069d726909208b6369ffea" \
       org.sifwright.step.transformers="83ab73868d3c2cd51567209dd32810e496ea61c7be1f29565163c4f295a6e0de" \
-      org.sifwright.step.run-scripts="48b8d73975f5e61c63f727e5ac0296e37bfa8dae065fb0d1a249047967455727" \
+      org.sifwright.step.run-scripts="2376f8e7ab3c5fc4941f5e3658d82a013926453e3597e36fc576b20a8fe62eda" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

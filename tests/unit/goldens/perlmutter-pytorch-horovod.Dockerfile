@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a015e72993a5ee01639fcc4a99a6f74bf4297fb30abb09c0d61e3469920b42f3
+# step 04474b4b2422dd63dd827db501327832565a84a50119c20fcdd4b4c1f224c006
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="a015e72993a5ee01639fcc4a99a6f74bf4297fb30abb09c0d61e3469920b42f3" \
+      org.sifwright.plan="04474b4b2422dd63dd827db501327832565a84a50119c20fcdd4b4c1f224c006" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -146,7 +146,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.step.mpich="cab40b523ba1ed0e3ea80ac6d3f8de6e48f1a4738cb2273210f3b58b60df0520" \
       org.sifwright.step.mpi4py="92a080fe887e721fa17277deaba24ffbf2e132fb9a4af56c798dca4689dc5167" \
       org.sifwright.step.horovod="c209b6cea4f9bb4f2eee425309d04cf5baa8b319c334f8c24c173db3d92f7464" \
-      org.sifwright.step.run-scripts="a015e72993a5ee01639fcc4a99a6f74bf4297fb30abb09c0d61e3469920b42f3" \
+      org.sifwright.step.run-scripts="04474b4b2422dd63dd827db501327832565a84a50119c20fcdd4b4c1f224c006" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 069ba7045be5ab50b1c783fc57476bbf02ec3d3ad338f1839a0bb80720071b9d
+# step cd7fbbbb8c4ab9f97c2215197f73c81863b09d51bde0d56ef5645f0bbeba202e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="069ba7045be5ab50b1c783fc57476bbf02ec3d3ad338f1839a0bb80720071b9d" \
+      org.sifwright.plan="cd7fbbbb8c4ab9f97c2215197f73c81863b09d51bde0d56ef5645f0bbeba202e" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -147,7 +147,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="0033097a6f012d40adca5fce7b6114ab92d50033ce96d43165a0dd9a23e1aa79" \
       org.sifwright.step.mpi4py="9dfbea8ebf8c91026da354aecef3d68efc3009880290c91e289139e8030ba520" \
       org.sifwright.step.torch-extras="5360ba7b8e2a05e7e70b33e4a694c89edd056b2b2d931c24bcb5b4228205129a" \
-      org.sifwright.step.run-scripts="069ba7045be5ab50b1c783fc57476bbf02ec3d3ad338f1839a0bb80720071b9d" \
+      org.sifwright.step.run-scripts="cd7fbbbb8c4ab9f97c2215197f73c81863b09d51bde0d56ef5645f0bbeba202e" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8cf35493f6c9f485deddd9c09ac87f3b0e5d0b300f6caf0a0a4f6a33cb28a256
+# step 2c4d7268c5d9eccbce5cd7f97521af22090bffa8f77280f45775b6087f3b539b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="8cf35493f6c9f485deddd9c09ac87f3b0e5d0b300f6caf0a0a4f6a33cb28a256" \
+      org.sifwright.plan="2c4d7268c5d9eccbce5cd7f97521af22090bffa8f77280f45775b6087f3b539b" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -111,7 +111,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.step.pytorch-wheel="42b79650327870e9f9945d722039ee1dcbe3141ffda5aaad365043a17bf41326" \
       org.sifwright.step.aws-ofi-nccl="1bf6072469f4ff49d69c933deb42fde44b03cd1846b4c034ac4f70d21f7766d2" \
       org.sifwright.step.torch-extras="3636cf1592446171879f4a1ef89cb1c2ec1e85ca23bf682c0b2800694ced9bcb" \
-      org.sifwright.step.run-scripts="8cf35493f6c9f485deddd9c09ac87f3b0e5d0b300f6caf0a0a4f6a33cb28a256" \
+      org.sifwright.step.run-scripts="2c4d7268c5d9eccbce5cd7f97521af22090bffa8f77280f45775b6087f3b539b" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \

@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d59d80fde9607ee873bcce1de5329b2485ec219659694aba45739b4f029f2b4f
+# step 4a50a93b219e2a434a0051239754b8d4c41397e69cbc1c138c27e772a75fca40
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="d59d80fde9607ee873bcce1de5329b2485ec219659694aba45739b4f029f2b4f" \
+      org.sifwright.plan="4a50a93b219e2a434a0051239754b8d4c41397e69cbc1c138c27e772a75fca40" \
       org.sifwright.step.base-rocm="9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9" \
       org.sifwright.step.python-venv="2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9" \
       org.sifwright.step.build-tools="6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9" \
@@ -158,7 +158,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="03d2d36bad6094abc401d676e9f605022ece26c89f9de5a1a491fb388014948b" \
       org.sifwright.step.accelerate="bcab08da1b94dc4f6453f546c596791f4a28cb3e7263158abc6739f70993b0b7" \
       org.sifwright.step.transformers="83a6d0a9cf86c6cb826a8799bf1f81333579cc6bfdab93d27d39393cbd169881" \
-      org.sifwright.step.run-scripts="d59d80fde9607ee873bcce1de5329b2485ec219659694aba45739b4f029f2b4f" \
+      org.sifwright.step.run-scripts="4a50a93b219e2a434a0051239754b8d4c41397e69cbc1c138c27e772a75fca40" \
       org.sifwright.option.base-rocm.rocm="6.3.4" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
       org.sifwright.option.base-rocm.updates="true" \

@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8fabea26a7cacacc5271d46046e12043ae487b9a2bfc94e678cdf74f08eb4ebc
+# step dc783fb1a7eea517f07e92da01e6deaf0ac14afea335e05ccdc764a405462118
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="8fabea26a7cacacc5271d46046e12043ae487b9a2bfc94e678cdf74f08eb4ebc" \
+      org.sifwright.plan="dc783fb1a7eea517f07e92da01e6deaf0ac14afea335e05ccdc764a405462118" \
       org.sifwright.step.base-rocm="9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9" \
       org.sifwright.step.python-venv="2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9" \
       org.sifwright.step.build-tools="6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9" \
@@ -147,7 +147,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.step.aws-ofi-nccl="0769f5ede7c3a2f5c13b7ad0d47e032ace9b6ca5b37929ad2451f6ea63ab9fd6" \
       org.sifwright.step.mpi4py="bea3c660a3f64e201f5a7998eb1f2d802dc14463829387059e0faa9f58803b3a" \
       org.sifwright.step.torch-extras="5e9cac3120a7aa1d372e1404ba0a24419e182fcea10c1ba0bf6a11063ac58d24" \
-      org.sifwright.step.run-scripts="8fabea26a7cacacc5271d46046e12043ae487b9a2bfc94e678cdf74f08eb4ebc" \
+      org.sifwright.step.run-scripts="dc783fb1a7eea517f07e92da01e6deaf0ac14afea335e05ccdc764a405462118" \
       org.sifwright.option.base-rocm.rocm="6.3.4" \
       org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
       org.sifwright.option.base-rocm.updates="true" \

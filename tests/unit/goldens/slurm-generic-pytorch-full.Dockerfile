@@ -105,7 +105,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 056f5baabf284e9ff7fe1fc378f941af02f3e03b358608177637c6054cf6ac3b
+# step 380b83e4239fce4e1e14754b0d317779b1fcb16014a0980b778aec74b679467c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -118,7 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="056f5baabf284e9ff7fe1fc378f941af02f3e03b358608177637c6054cf6ac3b" \
+      org.sifwright.plan="380b83e4239fce4e1e14754b0d317779b1fcb16014a0980b778aec74b679467c" \
       org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
       org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
       org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
@@ -129,7 +129,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.step.deepspeed="90e00fe4417c238370d8f99a7d3ec341f4c9190f6a346c32bf4905843ff4e057" \
       org.sifwright.step.accelerate="b139e24ea6b9e8cf14b69adf7e78bbf45fe4dd8a0e9d1dc36f6e8b12a34faafa" \
       org.sifwright.step.transformers="66d8e54e3b51a6fdc94f79f78518c93569168844452e025b29430f6d41e9aacc" \
-      org.sifwright.step.run-scripts="056f5baabf284e9ff7fe1fc378f941af02f3e03b358608177637c6054cf6ac3b" \
+      org.sifwright.step.run-scripts="380b83e4239fce4e1e14754b0d317779b1fcb16014a0980b778aec74b679467c" \
       org.sifwright.option.base-cuda.cuda="12.6.3" \
       org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
       org.sifwright.option.base-cuda.updates="true" \
