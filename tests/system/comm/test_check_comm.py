@@ -160,7 +160,7 @@ def test_a_site_for_the_native_engine_alone(site: Site) -> None:
     (site.results / "image.sif").unlink()
     done = site.check()
     assert done.returncode == 2
-    assert done.stderr.startswith("sifwright: site two is described for the native engine only, ")
+    assert done.stderr.startswith("sifwright: site two runs jobs on the host only, ")
     assert "there is no image yet" not in done.stderr
 
 

@@ -200,7 +200,7 @@ def test_open_mpi_brings_other_nodes_what_is_named(slurm: Site) -> None:
 
 def test_site_without_images_is_refused(slurm: Site) -> None:
     start.require_images(slurm)
-    with pytest.raises(UsageError, match=r"site s is described for the native engine only"):
+    with pytest.raises(UsageError, match=r"site s runs jobs on the host only"):
         start.require_images(replace(slurm, run_in=("host",)))
 
 
