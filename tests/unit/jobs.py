@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sifwright.catalog.model import Site
 from sifwright.launch.job import JobRequest, decide_job
-from sifwright.launch.jobscript import script
+from sifwright.launch.jobscript import render_jobscript
 from tests.unit.conftest import program
 
 RECORDED = ("srun", "mpiexec", "mpirun", "flux", "apptainer", "singularity")
@@ -54,7 +54,7 @@ class Bench:
     def render(self, site: Site, *arguments: str, **asked: object) -> str:
         """The script of a job that is asked for with these values of `JobRequest`."""
         values = {"nodes": 2, "arguments": arguments or ("train.py",)} | self.places()
-        return script(decide_job(site, JobRequest(**(values | asked))))  # type: ignore[arg-type]
+        return render_jobscript(decide_job(site, JobRequest(**(values | asked))))  # type: ignore[arg-type]
 
     def places(self) -> dict[str, object]:
         """Where a job finds its image and its run scripts: folders that need quoting."""

@@ -50,7 +50,7 @@ def load_catalog(defs: Path, project: Path) -> Catalog:
         warnings=tuple(reader.warnings),
     )
     reader.sound.remember()
-    problems = reader.problems or list(references.problems(catalog, reader.location))
+    problems = reader.problems or list(references.broken_references(catalog, reader.location))
     if problems:
         raise CatalogError(*problems)
     return catalog
@@ -106,7 +106,7 @@ class _CatalogReader:
         if data is None:
             return None
         try:
-            document = yaml_file.parse(data, self.name(path))
+            document = yaml_file.parse_yaml(data, self.name(path))
         except yaml_file.YamlProblem as error:
             self.problems.append(error.problem)
             return None
@@ -119,7 +119,7 @@ class _CatalogReader:
         """Return whether the document fits the schema, and keep the problems if it does not."""
         if self.sound.has(data, kind):
             return True
-        problems = list(schema.check(document, kind, self.name(path)))
+        problems = list(schema.check_document(document, kind, self.name(path)))
         self.problems += problems
         if not problems:
             self.sound.add(data, kind)
@@ -182,7 +182,7 @@ class _CatalogReader:
         data = self.read(path)
         if data is None:
             return ""
-        problems = list(script_rules.problems(data, self.name(path)))
+        problems = list(script_rules.script_problems(data, self.name(path)))
         self.problems += problems
         return "" if problems else data.decode()
 

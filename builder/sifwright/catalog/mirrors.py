@@ -123,13 +123,13 @@ def _read(path: Path) -> Mirrors:
 
 def _document(path: Path) -> yaml_file.Document:
     try:
-        document = yaml_file.parse(path.read_bytes(), str(path))
+        document = yaml_file.parse_yaml(path.read_bytes(), str(path))
     except OSError as error:
         message = f"the mirrors file cannot be read: {error.strerror}"
         raise CatalogError.of(message, where=str(path), fix=f"Mend or unset {VARIABLE}.") from None
     except yaml_file.YamlProblem as error:
         raise CatalogError(error.problem) from None
-    if problems := tuple(schema.check(document, "mirrors", str(path))):
+    if problems := tuple(schema.check_document(document, "mirrors", str(path))):
         # What does not fit may hold a password.
         login = re.compile("(['\"][a-z]+://).*@")
         raise CatalogError(

@@ -30,7 +30,7 @@ def with_pin(text: str, source: Source, version: str, digest: str, file: str) ->
 
     Raises `CatalogError` if the file is not written with one version on each line.
     """
-    document = yaml_file.parse(text.encode(), file)
+    document = yaml_file.parse_yaml(text.encode(), file)
     keys = (source.name, "versions")
     below = {path: line for path, line in document.lines.items() if path[:2] == keys}
     known = version in document.data[source.name]["versions"]
@@ -60,6 +60,6 @@ def _changes_only_the_pin(
     expected = copy.deepcopy(before.data)
     expected[name][versions][version] = {"commit" if source.kind == "git" else "sha256": digest}
     try:
-        return bool(yaml_file.parse(text.encode(), "").data == expected)
+        return bool(yaml_file.parse_yaml(text.encode(), "").data == expected)
     except yaml_file.YamlProblem:
         return False

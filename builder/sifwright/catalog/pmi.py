@@ -12,7 +12,16 @@ if TYPE_CHECKING:
 
     Table = Mapping[str, Mapping[str, tuple[str, ...]]]
 
-__all__ = ["NAMES", "UNKNOWN", "ImageMpi", "common", "family", "found", "of_facts", "offered"]
+__all__ = [
+    "NAMES",
+    "UNKNOWN",
+    "ImageMpi",
+    "common",
+    "family",
+    "inspected_mpi",
+    "mpi_of_facts",
+    "offered",
+]
 
 # As people call the MPIs of the table 'mpi' of versions.yaml.
 NAMES = {"mpich": "MPICH", "openmpi": "Open MPI"}
@@ -42,7 +51,7 @@ class ImageMpi:
         return f"{title} ({self.source})" if self.source else title
 
 
-def of_facts(facts: Mapping[str, str], source: str) -> ImageMpi:
+def mpi_of_facts(facts: Mapping[str, str], source: str) -> ImageMpi:
     """Return the MPI that the facts of a plan name."""
     name = facts.get("mpi", "")
     return ImageMpi(
@@ -59,7 +68,7 @@ def family(texts: tuple[str, ...]) -> str:
     return "" if not texts else names.pop() if len(names) == 1 else UNKNOWN
 
 
-def found(texts: tuple[str, ...], table: Table, source: str) -> ImageMpi:
+def inspected_mpi(texts: tuple[str, ...], table: Table, source: str) -> ImageMpi:
     """Return the inspected MPI with its PMIs from the table 'mpi' of versions.yaml."""
     name = family(texts)
     version = texts[0].removeprefix(NAMES.get(name, "")).strip() if len(texts) == 1 else ""

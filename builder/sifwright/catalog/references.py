@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     Locate = Callable[[Path], str]
 
-__all__ = ["problems"]
+__all__ = ["broken_references"]
 
 
-def problems(catalog: Catalog, location: Callable[[str, Path], str]) -> Iterator[Problem]:
+def broken_references(catalog: Catalog, location: Callable[[str, Path], str]) -> Iterator[Problem]:
     """Yield every reference that leads nowhere and every value that its option refuses.
 
     `location` gives the file and line of a value, from a file below `defs` and a path in it.
@@ -58,7 +58,7 @@ def _site_problems(site: Site, catalog: Catalog, locate: Locate) -> Iterator[Pro
         yield Problem(where=locate(("image",)), what=message, fix=fix)
     for name, values in site.options.items():
         yield from _value_problems(name, values, catalog, locate, ("options", name))
-    yield from site_consistency.problems(site, locate)
+    yield from site_consistency.site_contradictions(site, locate)
 
 
 def _value_problems(

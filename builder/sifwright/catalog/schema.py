@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.yaml_file import Document, Path
 
-__all__ = ["check", "did_you_mean", "text"]
+__all__ = ["check_document", "did_you_mean", "schema_text"]
 
 MAX_LISTED = 30
 MAX_FINDINGS = 50
@@ -48,7 +48,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"{question}Known: {listed}."
 
 
-def check(document: Document, kind: str, file: str) -> Iterator[Problem]:
+def check_document(document: Document, kind: str, file: str) -> Iterator[Problem]:
     """Yield the first findings, in the order of the file."""
     errors = islice(_validator(kind).iter_errors(document.data), MAX_FINDINGS)
     findings = [finding for error in errors for finding in _explain(error, document)]
@@ -64,10 +64,10 @@ def _validator(kind: str) -> Draft202012Validator:
     formats = FormatChecker(formats=())
     formats.checks("line")(lambda value: not (isinstance(value, str) and refuse_text(value)))
     formats.checks("regex", raises=_REGEX_FAULTS)(_compiles)
-    return Draft202012Validator(json.loads(text(kind)), format_checker=formats)
+    return Draft202012Validator(json.loads(schema_text(kind)), format_checker=formats)
 
 
-def text(kind: str) -> str:
+def schema_text(kind: str) -> str:
     """Return the schema of a kind of file."""
     return resources.files("sifwright").joinpath("catalog", "schemas", f"{kind}.json").read_text()
 

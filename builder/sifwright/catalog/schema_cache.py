@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 
-from sifwright.catalog.schema import text
+from sifwright.catalog.schema import schema_text
 from sifwright.system import fact_cache
 
 __all__ = ["SchemaCache"]
@@ -44,4 +44,4 @@ def _key(data: bytes, kind: str) -> str:
 
 @cache
 def _schema(kind: str) -> bytes:
-    return hashlib.sha256(text(kind).encode()).digest()
+    return hashlib.sha256(schema_text(kind).encode()).digest()

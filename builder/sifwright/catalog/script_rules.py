@@ -10,7 +10,7 @@ from sifwright.errors import Problem, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BUILD_ARGUMENT", "DELIMITER", "SECTION", "problems", "refuse_text"]
+__all__ = ["BUILD_ARGUMENT", "DELIMITER", "SECTION", "refuse_text", "script_problems"]
 
 DELIMITER = "SIFWRIGHT_EOF"
 # Apptainer reads sections of a definition file up to 64 KiB, and a section holds many values.
@@ -22,7 +22,7 @@ BUILD_ARGUMENT = re.compile(r"\{\{\s*\w+\s*\}\}")
 _STRICT = re.compile(r"^set -euo pipefail\r?$", re.MULTILINE)
 
 
-def problems(data: bytes, file: str) -> Iterator[Problem]:
+def script_problems(data: bytes, file: str) -> Iterator[Problem]:
     """Yield what is wrong with the text of install.sh or test.sh."""
     try:
         text = data.decode()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Locate = Callable[[Path], str]
 
-__all__ = ["LAUNCHERS", "default_partition", "problems"]
+__all__ = ["LAUNCHERS", "default_partition", "site_contradictions"]
 
 # Which launchers find a scheduler's nodes by themselves.
 LAUNCHERS = {
@@ -38,7 +38,7 @@ def default_partition(site: Site) -> str:
     return next((key for key in _PARTITION if key in site.job.directives), "")
 
 
-def problems(site: Site, locate: Locate) -> Iterator[Problem]:
+def site_contradictions(site: Site, locate: Locate) -> Iterator[Problem]:
     """Yield contradictions; `locate` gives file and line of a path in the site's file."""
     for check in (
         _launchers,

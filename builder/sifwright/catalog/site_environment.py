@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Site
 
-__all__ = ["FILE", "always", "text", "variables"]
+__all__ = ["FILE", "always", "render", "variables"]
 
 # Beside install.sh of a layer that includes it; the run scripts read it as /etc/sifwright/….
 FILE = "site-environment"
 
 
-def text(site: Site) -> str:
+def render(site: Site) -> str:
     """Render sections of NAME=VALUE lines, the values verbatim: no quotes, no expansion."""
     lines = [
         f"# Site {site.name}. NAME=VALUE, each set only if unset; sections: which launches.",

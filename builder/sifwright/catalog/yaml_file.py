@@ -15,7 +15,7 @@ from yaml import events
 
 from sifwright.errors import Problem, quoted
 
-__all__ = ["Document", "Path", "YamlProblem", "parse"]
+__all__ = ["Document", "Path", "YamlProblem", "parse_yaml"]
 
 MAX_BYTES = 1 << 18
 MAX_DEPTH = 20
@@ -153,7 +153,7 @@ class _Builder:
         return (*path, key)
 
 
-def parse(data: bytes, file: str) -> Document:
+def parse_yaml(data: bytes, file: str) -> Document:
     """Read one YAML document; raises `YamlProblem` with file and line."""
     if len(data) > MAX_BYTES:
         raise YamlProblem(

@@ -87,7 +87,7 @@ def notes(site: Site, share: Mapping[str, bytes]) -> Iterator[LayerFile]:
     """Yield what is known of the site and of the image; `share` says what that is made of."""
     files = {
         **share,
-        site_environment.FILE: site_environment.text(site).encode(),
+        site_environment.FILE: site_environment.render(site).encode(),
         GPU: f"{ENGINE_GPU[site.vendor]}\n".encode(),
     }
     for name, data in files.items():

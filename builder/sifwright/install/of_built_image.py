@@ -42,7 +42,7 @@ def of_built(plan: Plan, output: ImageFolder) -> tuple[InstalledImage, dict[str,
         record = output.whole_record()
     except ValueError as error:
         raise UsageError.of(str(error), where=str(output.link), fix=again) from error
-    planned = plan_file.parse(json.dumps(record))
+    planned = plan_file.parse_plan(json.dumps(record))
     if planned.id != plan.id:
         raise UsageError.of(
             "the image is of another plan: definitions or options have changed since it was built",
@@ -59,7 +59,7 @@ def of_built(plan: Plan, output: ImageFolder) -> tuple[InstalledImage, dict[str,
 def of_planned(plan: Plan, date: str) -> tuple[InstalledImage, dict[str, bytes]]:
     """Return the same for an image that will be built on that date."""
     text = plan_json(plan)
-    return _facts(plan, plan_file.parse(text), date), {"plan.json": text.encode()}
+    return _facts(plan, plan_file.parse_plan(text), date), {"plan.json": text.encode()}
 
 
 def of_other(site: Site, sif: Path) -> tuple[InstalledImage, dict[str, bytes]]:

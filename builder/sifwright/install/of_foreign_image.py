@@ -47,7 +47,7 @@ def inspect(sif: Path) -> InstalledImage:
     date = _date(sif, texts.get(_LABELS, b""))
     facts = _of_torch(stack, texts, date)
     try:
-        ours = installed_image.of_plan(plan_file.parse(texts[plan_file.IN_IMAGE]), date)
+        ours = installed_image.of_plan(plan_file.parse_plan(texts[plan_file.IN_IMAGE]), date)
     except (KeyError, ValueError):
         return facts
     # What was read counts; of its layers, only the plan knows.

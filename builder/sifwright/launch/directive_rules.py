@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.launch.job import Job, JobRequest
 
-__all__ = ["contradictions", "problems"]
+__all__ = ["contradictions", "directive_problems"]
 
 # Schedulers read directives with rules of their own for blanks, quotes, backslashes and '#'.
 _VALUE = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\]{}][A-Za-z0-9_.,:=+@%/&|*!()\[\]{}-]{0,254}")
@@ -62,7 +62,7 @@ _DECIDED: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def problems(site: Site, request: JobRequest) -> Iterator[Problem]:
+def directive_problems(site: Site, request: JobRequest) -> Iterator[Problem]:
     """Yield every reason why a directive of the request cannot be written."""
     if site.scheduler == "local":
         yield from _without_scheduler(site, request)

@@ -104,10 +104,10 @@ def decide_job(site: Site, request: JobRequest) -> Job:
 
     Raises `UsageError` with everything the site or its scheduler would refuse.
     """
-    if problems := list(job_rules.problems(site, request)):
+    if problems := list(job_rules.job_problems(site, request)):
         raise UsageError(*problems)
     job = arrange_job(site, request)
-    if problems := [*directive_rules.contradictions(job), *job_mpi.problems(job)]:
+    if problems := [*directive_rules.contradictions(job), *job_mpi.mpi_problems(job)]:
         raise UsageError(*problems)
     return job
 

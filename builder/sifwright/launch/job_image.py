@@ -50,13 +50,13 @@ def of_record(sif: Path) -> ImageMpi | None:
     """
     try:
         text = (sif.parent / _RECORD).read_bytes()
-        facts = plan_file.parse(text).facts
+        facts = plan_file.parse_plan(text).facts
         is_other = json.loads(text).get("sif") != sif.resolve().name
     except (OSError, ValueError):
         return None
     if is_other:
         return None
-    mpi = pmi.of_facts(facts, _shown(sif.parent / _RECORD))
+    mpi = pmi.mpi_of_facts(facts, _shown(sif.parent / _RECORD))
     return mpi if mpi.pmi or not mpi.name else None
 
 
@@ -67,18 +67,18 @@ def _of_file(catalog: Catalog, site: Site, sif: Path) -> ImageMpi:
         facts = facts_of(str(sif), processor=site.processor, progress=QuietProgress())
     except SifwrightError:
         return pmi.ImageMpi(name=pmi.UNKNOWN, source=f"{_shown(sif)} (not to be inspected)")
-    return pmi.found(facts.mpi, catalog.versions.get("mpi", {}), f"inspected {_shown(sif)}")
+    return pmi.inspected_mpi(facts.mpi, catalog.versions.get("mpi", {}), f"inspected {_shown(sif)}")
 
 
 def _of_site(catalog: Catalog, site: Site) -> pmi.ImageMpi:
     """Return the PMIs that srun needs for the site's MPI; none for Cray's, its own default."""
     texts = (pmi.NAMES[site.mpi],) if site.mpi in pmi.NAMES else ()
-    return pmi.found(texts, catalog.versions.get("mpi", {}), f"site '{site.name}'")
+    return pmi.inspected_mpi(texts, catalog.versions.get("mpi", {}), f"site '{site.name}'")
 
 
 def _of_plan(catalog: Catalog, site: Site, image: Image) -> ImageMpi:
     facts = resolve(catalog, site.name, image.name, ()).facts
-    return pmi.of_facts(facts, f"image '{image.name}' as planned")
+    return pmi.mpi_of_facts(facts, f"image '{image.name}' as planned")
 
 
 def _shown(path: Path) -> str:

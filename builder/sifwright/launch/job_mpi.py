@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sifwright.catalog.pmi import ImageMpi
     from sifwright.launch.job import Job
 
-__all__ = ["NO_MPI", "notes", "plugin", "problems"]
+__all__ = ["NO_MPI", "mpi_notes", "mpi_problems", "plugin"]
 
 NO_MPI = "none"  # as srun calls it
 _PLUGIN = re.compile(r"[a-z][a-z0-9_]{0,31}")
@@ -29,7 +29,7 @@ def plugin(job: Job) -> str:
     return request.pmi or next(pmi.common(names, request.mpi) if request.mpi else iter(()), "")
 
 
-def problems(job: Job) -> Iterator[Problem]:
+def mpi_problems(job: Job) -> Iterator[Problem]:
     """Yield why the MPI of the image and the launcher of the ranks share no PMI.
 
     The MPI of the site itself goes with the site's launchers.
@@ -49,7 +49,7 @@ def problems(job: Job) -> Iterator[Problem]:
         yield _nothing_common(job, mpi, asked)
 
 
-def notes(job: Job) -> Iterator[str]:
+def mpi_notes(job: Job) -> Iterator[str]:
     """Yield doubts that refuse nothing: ranks unknown to MPI, or an unknown MPI."""
     mpi = job.request.mpi
     if mpi is None or not mpi.name or job.request.pmi == NO_MPI:

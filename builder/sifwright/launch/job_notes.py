@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
     from sifwright.launch.job import Job
 
-__all__ = ["notes"]
+__all__ = ["notes_about_job"]
 
 _VARIABLE = re.compile(r"\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)")
 
 
-def notes(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
+def notes_about_job(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the notes about a job that is submitted from a shell with this environment."""
     for part in (_launcher, _account, _arguments):
         yield from part(job)
-    yield from job_mpi.notes(job)
+    yield from job_mpi.mpi_notes(job)
     yield from _loaded_image(job, environ)
     yield from _submission(job, environ)
 

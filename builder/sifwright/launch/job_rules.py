@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.launch.job import JobRequest
 
-__all__ = ["ACCOUNTS", "TORCHRUN", "is_word", "launcher", "problems", "run_in"]
+__all__ = ["ACCOUNTS", "TORCHRUN", "is_word", "job_problems", "launcher", "run_in"]
 
 TORCHRUN = "torchrun"
 # Variables with the account of one's jobs: sbatch's own, and NCAR's for PBS.
@@ -33,14 +33,14 @@ _MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]{0,254}")
 _VENV = re.compile(r"[^-\s*?\[\]\\][^\s*?\[\]\\]*")
 
 
-def problems(site: Site, request: JobRequest) -> Iterator[Problem]:
+def job_problems(site: Site, request: JobRequest) -> Iterator[Problem]:
     """Yield every reason why this site cannot run that job."""
     for check in (
         *(_nodes, _ranks, _launcher, _run_in, _host_mpi),
         *(_directives, _words, _modules, _arguments),
     ):
         yield from check(site, request)
-    yield from directive_rules.problems(site, request)
+    yield from directive_rules.directive_problems(site, request)
 
 
 def launcher(site: Site, request: JobRequest) -> str:

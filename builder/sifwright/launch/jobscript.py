@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Modules
     from sifwright.launch.job import Job, JobRequest
 
-__all__ = ["ready_for_modules", "script"]
+__all__ = ["ready_for_modules", "render_jobscript"]
 
 # Where Lmod and Environment Modules define the command 'module', if a site's file does not say.
 _MODULE_INITS = (
@@ -29,7 +29,7 @@ _MODULE_INITS = (
 _WORD = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\]{} -]+")
 
 
-def script(job: Job) -> str:
+def render_jobscript(job: Job) -> str:
     """Return the text of the batch script, ready to be submitted."""
     return template(f"launch/templates/{job.site.scheduler}.sh.j2", ("word", _word)).render(
         job=job,

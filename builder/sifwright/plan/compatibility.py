@@ -30,20 +30,20 @@ class Resolver:
     site: Site
     facts: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    givers: dict[str, str] = field(default_factory=dict)  # fact -> who gave it, for people
+    fact_sources: dict[str, str] = field(default_factory=dict)  # fact -> who gave it, for people
 
     def add(self, layer: Layer, given: Mapping[str, Value]) -> dict[str, Value]:
         """Decide the layer's options, learn its facts, check its rules; return the options."""
         options: dict[str, Value] = {}
         for option in layer.options.values():
             options[option.name] = given.get(option.name) or self.default(layer, option, options)
-            self.check_needed(layer, option, options[option.name])
-            self.check_held(layer, option, options)
+            self.check_required(layer, option, options[option.name])
+            self.check_inspected(layer, option, options)
         for name, origin in layer.facts.items():
-            text = self.trace(origin, layer, options)
+            text = self.resolve_origin(origin, layer, options)
             if text is not None:
                 self.facts[name] = text
-                self.givers[name] = _giver(layer, origin)
+                self.fact_sources[name] = _fact_source(layer, origin)
         for rule in layer.compatible:
             self.check_rule(rule, layer, options)
         return options
@@ -52,8 +52,8 @@ class Resolver:
         if option.derived is None:
             return Value(value=option.default, origin="layer default")
         before = len(self.problems)
-        text = self.trace(option.derived, layer, options) or ""
-        value = Value(value=text, origin=self.told(option.derived, options))
+        text = self.resolve_origin(option.derived, layer, options) or ""
+        value = Value(value=text, origin=self.describe_origin(option.derived, options))
         problem = refuse_value(option, text)
         # A row that is not there has been told; that its cell is empty follows from it.
         if problem and len(self.problems) == before:
@@ -65,7 +65,7 @@ class Resolver:
             self.problems.append(Problem(where=where, what=message, fix=fix))
         return value
 
-    def check_needed(self, layer: Layer, option: Option, value: Value) -> None:
+    def check_required(self, layer: Layer, option: Option, value: Value) -> None:
         if value.text or not option.required_at or why_not_suitable(option.required_at, self.site):
             return
         facts = " and ".join(f"{name} {self.site.fact(name)}" for name in option.required_at)
@@ -73,7 +73,7 @@ class Resolver:
         fix = f"Give one: --set {layer.name}.{option.name}=… ({option.description})"
         self.problems.append(Problem(where=f"{layer.name}.{option.name}", what=message, fix=fix))
 
-    def check_held(self, layer: Layer, option: Option, options: Mapping[str, Value]) -> None:
+    def check_inspected(self, layer: Layer, option: Option, options: Mapping[str, Value]) -> None:
         """Report a value of a user that contradicts the inspected image."""
         held, value = layer.inspects, options[option.name]
         if held is None or option.name not in held.must_match:
@@ -91,14 +91,16 @@ class Resolver:
             )
         )
 
-    def trace(self, origin: Origin, layer: Layer, options: Mapping[str, Value]) -> str | None:
+    def resolve_origin(
+        self, origin: Origin, layer: Layer, options: Mapping[str, Value]
+    ) -> str | None:
         """Return the text that an origin leads to; None if it is not known."""
         if isinstance(origin, str):
             return self.text(origin, options)
         cell = self.cell(origin, options, layer)
         return None if cell is None else next(iter(cell), "")
 
-    def told(self, origin: Origin, options: Mapping[str, Value]) -> str:
+    def describe_origin(self, origin: Origin, options: Mapping[str, Value]) -> str:
         """Return the name of an origin as 'plan --explain' prints it."""
         if isinstance(origin, TableCell):
             row = self.text(origin.row, options) or "unknown"
@@ -182,18 +184,22 @@ class Resolver:
             order = list(table)
             best = min(good, key=lambda name: abs(order.index(name) - order.index(current)))
             yield f"Nearest {_noun(rule.lookup.row)} that does: {best}."
-            yield from (f"Or change {told}." for told in self.given(rule.value))
+            yield from (f"Or change {told}." for told in self.describe_giver(rule.value))
         else:
-            told = next(iter(self.given(rule.value)), _noun(rule.value))
+            told = next(iter(self.describe_giver(rule.value)), _noun(rule.value))
             yield f"No {_noun(rule.lookup.row)} does; change {told}."
 
-    def given(self, reference: str) -> list[str]:
+    def describe_giver(self, reference: str) -> list[str]:
         """Return a fact with the layer that gave it; nothing for other references."""
         kind, _, name = reference.partition(".")
-        return [f"{name} ({self.givers[name]})"] if kind == "fact" and name in self.givers else []
+        return (
+            [f"{name} ({self.fact_sources[name]})"]
+            if kind == "fact" and name in self.fact_sources
+            else []
+        )
 
 
-def _giver(layer: Layer, origin: Origin) -> str:
+def _fact_source(layer: Layer, origin: Origin) -> str:
     """Return the thing that a user can change to get another fact."""
     reference = origin.row if isinstance(origin, TableCell) else origin
     if reference.startswith("option."):

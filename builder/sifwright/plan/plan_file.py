@@ -18,7 +18,7 @@ __all__ = [
     "PlanFacts",
     "SourceFacts",
     "StepFacts",
-    "parse",
+    "parse_plan",
     "plan_document",
     "plan_json",
 ]
@@ -68,7 +68,7 @@ class PlanFacts:
     left_out: Mapping[str, str]
 
 
-def parse(text: bytes | str) -> PlanFacts:
+def parse_plan(text: bytes | str) -> PlanFacts:
     """Read the JSON of a plan, or of a record that has one; `ValueError` says why it is none."""
     try:
         document = json.loads(text)

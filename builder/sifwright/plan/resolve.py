@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog, Image, Layer, OptionValue, Site
     from sifwright.plan.selection import Selected, Selection
 
-__all__ = ["choose", "resolve"]
+__all__ = ["get_or_suggest", "resolve"]
 
 MAX_SHOWN = 100
 T = TypeVar("T")
@@ -37,8 +37,8 @@ def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequenc
     site gives one, unless the image gives one, unless `settings` do. Raises `UsageError` for names
     and settings that do not exist, `PlanError` for layers that do not go together.
     """
-    site = choose(catalog.sites, site_name, "site")
-    image = choose(catalog.images, image_name or site.image, "image")
+    site = get_or_suggest(catalog.sites, site_name, "site")
+    image = get_or_suggest(catalog.images, image_name or site.image, "image")
     catalog = base_request.with_base_provides(catalog, site, image, settings)
     selection = select(catalog, site, image)
     overrides = _parse_settings(selection, image, settings)
@@ -46,7 +46,7 @@ def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequenc
     decided = []
     for slot in selection.slots:
         options = resolver.add(slot.layer, _given(slot, site, image, overrides))
-        resolver.problems += sources.problems(slot.layer, options)
+        resolver.problems += sources.source_problems(slot.layer, options)
         decided.append((slot.layer, options))
     if resolver.problems:
         raise PlanError(*resolver.problems)
@@ -60,7 +60,7 @@ def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequenc
     )
 
 
-def choose(known: Mapping[str, T], name: str, kind: str) -> T:
+def get_or_suggest(known: Mapping[str, T], name: str, kind: str) -> T:
     """Return the entry of that name; raises `UsageError` with the list of names."""
     if name in known:
         return known[name]
@@ -131,7 +131,7 @@ def _steps(site: Site, decided: Iterable[tuple[Layer, Mapping[str, Value]]]) -> 
         step = Step(
             layer=layer,
             options=options,
-            files=(*sources.files(layer, options), *_site_files(site, layer)),
+            files=(*sources.carried_files(layer, options), *_site_files(site, layer)),
             sources=tuple(sources.step_sources(layer, options)),
             id="",
         )
@@ -141,7 +141,7 @@ def _steps(site: Site, decided: Iterable[tuple[Layer, Mapping[str, Value]]]) -> 
 
 def _site_files(site: Site, layer: Layer) -> Iterator[LayerFile]:
     if layer.site_environment:
-        data = site_environment.text(site).encode()
+        data = site_environment.render(site).encode()
         yield LayerFile(path=site_environment.FILE, data=data, executable=False)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Layer, LayerFile, Source, Value
 
-__all__ = ["files", "fill", "problems", "step_sources"]
+__all__ = ["carried_files", "fill", "source_problems", "step_sources"]
 
 _OFF = ("", "none", "false")
 _PATCHES = "patches/"
@@ -35,7 +35,7 @@ def step_sources(layer: Layer, options: Mapping[str, Value]) -> Iterator[StepSou
             )
 
 
-def files(layer: Layer, options: Mapping[str, Value]) -> tuple[LayerFile, ...]:
+def carried_files(layer: Layer, options: Mapping[str, Value]) -> tuple[LayerFile, ...]:
     """Return the layer's files; below patches/, only the folder that its option names."""
     if not layer.patches:
         return layer.files
@@ -43,7 +43,7 @@ def files(layer: Layer, options: Mapping[str, Value]) -> tuple[LayerFile, ...]:
     return tuple(file for file in layer.files if not _is_other_patch(file.path, folder))
 
 
-def problems(layer: Layer, options: Mapping[str, Value]) -> Iterator[Problem]:
+def source_problems(layer: Layer, options: Mapping[str, Value]) -> Iterator[Problem]:
     """Yield sources without a pin for their version, and a folder of patches that is not there."""
     for source in _needed(layer, options):
         value = options[source.option]

@@ -32,7 +32,7 @@ def of_dockerfile(
     shown = {item.name: item for item in listed if item.name in {"ENTRYPOINT", "CMD"}}
     if not shown:
         return of_base(base, "" if copies.own_places(folder) else folder)
-    metadata = spython_metadata.of(listed)
+    metadata = spython_metadata.metadata_of(listed)
     entrypoint = _words(metadata.entrypoint, shown.get("ENTRYPOINT"))
     cmd = _words(metadata.command, shown.get("CMD"))
     _check_place([*shown.values()][-1].line, (folder, *entrypoint[:1], *cmd[:1]), findings)

@@ -10,13 +10,13 @@ from sifwright.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["MAX_BYTES", "read"]
+__all__ = ["MAX_BYTES", "read_recipe_text"]
 
 MAX_BYTES = 1 << 20
 _FIX = "Name a Dockerfile or a definition file."
 
 
-def read(path: Path) -> str:
+def read_recipe_text(path: Path) -> str:
     """Return the text, with Unix line ends; raises `UsageError` with file and line."""
     data = _bytes(path)
     try:

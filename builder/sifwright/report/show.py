@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sifwright.plan.resolve import choose
+from sifwright.plan.resolve import get_or_suggest
 from sifwright.report import show_layers, show_site
 
 if TYPE_CHECKING:
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog
 
-__all__ = ["document", "lines"]
+__all__ = ["show_document", "show_lines"]
 
 
-def lines(catalog: Catalog, kind: str, name: str) -> Iterator[str]:
+def show_lines(catalog: Catalog, kind: str, name: str) -> Iterator[str]:
     """Yield the text about one thing; raises `UsageError` if there is none of that name."""
     if kind == "image":
-        return show_layers.image_lines(catalog, choose(catalog.images, name, kind))
+        return show_layers.image_lines(catalog, get_or_suggest(catalog.images, name, kind))
     if kind == "layer":
-        return show_layers.layer_lines(choose(catalog.layers, name, kind))
-    return show_site.site_lines(choose(catalog.sites, name, kind))
+        return show_layers.layer_lines(get_or_suggest(catalog.layers, name, kind))
+    return show_site.site_lines(get_or_suggest(catalog.sites, name, kind))
 
 
-def document(catalog: Catalog, kind: str, name: str) -> dict[str, Any]:
+def show_document(catalog: Catalog, kind: str, name: str) -> dict[str, Any]:
     """Return one thing as plain data; raises `UsageError` if there is none of that name."""
     if kind == "image":
-        return show_layers.image_document(catalog, choose(catalog.images, name, kind))
+        return show_layers.image_document(catalog, get_or_suggest(catalog.images, name, kind))
     if kind == "layer":
-        return show_layers.layer_document(choose(catalog.layers, name, kind))
-    return asdict(choose(catalog.sites, name, kind))
+        return show_layers.layer_document(get_or_suggest(catalog.layers, name, kind))
+    return asdict(get_or_suggest(catalog.sites, name, kind))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifwright.launch.comm.nccl_log import NetworkEvidence, Process, parse
+from sifwright.launch.comm.nccl_log import NetworkEvidence, Process, parse_nccl_log
 from tests.system.comm.conftest import LOGS, log, ranks
 
 
@@ -94,20 +94,20 @@ def test_every_log_names_its_source() -> None:
 def test_networks_and_providers(
     name: str, expected: dict[Process, tuple[list[str], list[str]]]
 ) -> None:
-    assert {process: names(said) for process, said in parse(log(name)).items()} == expected
+    assert {process: names(said) for process, said in parse_nccl_log(log(name)).items()} == expected
 
 
 def test_a_line_glued_to_another_belongs_to_its_own_process() -> None:
     known = ranks("nid002432:7338", "nid002661:27599", "nid002336:75702", "nid002156:81033")
-    found = parse(log("glued-perlmutter"), known)
+    found = parse_nccl_log(log("glued-perlmutter"), known)
     assert set(found) == set(known)
     assert {names(said)[0][0] for said in found.values()} == {"AWS Libfabric"}
 
 
 def test_reasons_are_kept() -> None:
-    (said,) = parse(log("fallback-plugin-failed")).values()
+    (said,) = parse_nccl_log(log("fallback-plugin-failed")).values()
     assert said.hints[0] == "NET/OFI aws-ofi-nccl initialization failed"
-    (said,) = (said for said in parse(log("no-plugin-nccl-2.27")).values() if said.hints)
+    (said,) = (said for said in parse_nccl_log(log("no-plugin-nccl-2.27")).values() if said.hints)
     assert said.hints == ["NET/Plugin: Could not find: libnccl-net.so."]
 
 
@@ -119,7 +119,7 @@ def test_reasons_are_kept() -> None:
     ],
 )
 def test_what_is_cut_off_is_no_evidence(line: str) -> None:
-    found = parse(line, ranks("nid1:1", "nid2:3"))
+    found = parse_nccl_log(line, ranks("nid1:1", "nid2:3"))
     assert set(found) == set(ranks("nid1:1", "nid2:3"))
     assert all(names(said) == ([], []) for said in found.values())
 
@@ -135,13 +135,13 @@ def test_what_is_cut_off_is_no_evidence(line: str) -> None:
     ],
 )
 def test_what_is_not_nccls_says_nothing(text: str) -> None:
-    assert parse(text) == {}
+    assert parse_nccl_log(text) == {}
 
 
 @given(st.text())
 def test_no_text_breaks_it(text: str) -> None:
-    parse(text)
-    parse(f"nid1:1:2 [0] NCCL INFO {text}")
+    parse_nccl_log(text)
+    parse_nccl_log(f"nid1:1:2 [0] NCCL INFO {text}")
 
 
 @given(st.data())
@@ -153,4 +153,4 @@ def test_the_order_of_processes_does_not_matter(data: st.DataObject) -> None:
     mixed = []
     while left := [queue for queue in queues.values() if queue]:
         mixed.append(data.draw(st.sampled_from(left)).pop(0))
-    assert parse("\n".join(mixed)) == parse(text)
+    assert parse_nccl_log("\n".join(mixed)) == parse_nccl_log(text)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sifwright.launch.comm.nccl_log import Process, parse
+from sifwright.launch.comm.nccl_log import Process, parse_nccl_log
 from sifwright.launch.comm.verdict import Verdict, judge
 from tests.system.comm.conftest import log, ranks
 
@@ -17,7 +17,7 @@ CRUSHER = ranks("crusher002:81767", "crusher003:24359")
 
 
 def verdict(expect: tuple[str, ...], processes: list[Process], text: str) -> Verdict:
-    return judge(expect, processes, parse(text, processes))
+    return judge(expect, processes, parse_nccl_log(text, processes))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,10 @@ BAD = [log("fallback-crusher-rccl"), log("tcp-provider"), log("fallback-two-of-e
 def test_no_damage_makes_a_fallback_a_proof(data: st.DataObject, bad: str) -> None:
     """Lines lost, cut at either end, glued together, in any order, among good ones."""
     good = log("good-cxi-old-and-new")
-    processes = [*SLINGSHOT, *(rank for rank in parse(bad) if rank.host != "x3006c0s1b0n0")]
+    processes = [
+        *SLINGSHOT,
+        *(rank for rank in parse_nccl_log(bad) if rank.host != "x3006c0s1b0n0"),
+    ]
     lines = data.draw(st.permutations((good + bad).splitlines()))
     damaged = "".join(
         line[slice(*sorted(data.draw(st.tuples(st.integers(0, 300), st.integers(0, 300)))))]

@@ -10,7 +10,7 @@ import pytest
 from sifwright.catalog import load
 from sifwright.catalog.model import ComputeNode, Modules
 from sifwright.launch.job import JobRequest, decide_job
-from sifwright.launch.jobscript import script
+from sifwright.launch.jobscript import render_jobscript
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _script(slurm: Cluster, *arguments: str, **asked: object) -> str:
     (venv / "bin" / "activate").write_text(f"export VIRTUAL_ENV={venv} PATH={venv}/bin:$PATH\n")
     values = {"nodes": 2, "ranks_per_node": 2, "environment": str(venv), "time": "00:01:00"}
     values |= {"arguments": arguments, "run_scripts": str(ROOT / "runscripts")}
-    return script(decide_job(site, JobRequest(**(values | asked))))  # type: ignore[arg-type]
+    return render_jobscript(decide_job(site, JobRequest(**(values | asked))))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("asked", [{}, {"ports": True}, {"signal": "USR1@30"}])

@@ -33,10 +33,10 @@ def _says_it_all(problem: Problem) -> bool:
 def _read(data: bytes, kind: str) -> bool:
     """Whether a document is good; any exception but ours comes out of here."""
     try:
-        document = yaml_file.parse(data, "x.yaml")
+        document = yaml_file.parse_yaml(data, "x.yaml")
     except yaml_file.YamlProblem as error:
         return not _says_it_all(error.problem)
-    return not list(schema.check(document, kind, "x.yaml"))
+    return not list(schema.check_document(document, kind, "x.yaml"))
 
 
 def test_documents(portion: float) -> None:

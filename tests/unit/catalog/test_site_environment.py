@@ -34,7 +34,7 @@ def _read(text: str) -> dict[str, dict[str, str]]:
 
 
 def test_lumi(real: Catalog) -> None:
-    text = site_environment.text(real.sites["lumi"])
+    text = site_environment.render(real.sites["lumi"])
     assert text.splitlines()[:6] == [
         "# Site lumi. NAME=VALUE, each set only if unset; sections: which launches.",
         "[always]",
@@ -48,7 +48,7 @@ def test_lumi(real: Catalog) -> None:
 
 
 def test_facts_that_a_site_has_not_are_left_out(real: Catalog) -> None:
-    found = _read(site_environment.text(real.sites["local"]))
+    found = _read(site_environment.render(real.sites["local"]))
     assert found == {
         "always": {"SIFWRIGHT_SITE": "local", "SIFWRIGHT_VENDOR": "cpu"},
         "one-node": {},
@@ -61,7 +61,7 @@ def test_the_image_carries_it(real: Catalog, site: str) -> None:
     plan = resolve(real, site, "", [])
     post = deffile.sections(definition(plan, MACHINE))["post"]
     carried = deffile.here_documents(post)
-    assert carried[f"{FOLDER}/{site_environment.FILE}"] == site_environment.text(real.sites[site])
+    assert carried[f"{FOLDER}/{site_environment.FILE}"] == site_environment.render(real.sites[site])
     install = carried[f"{FOLDER}/install.sh"]
     assert "\ncp site-environment /etc/sifwright/site-environment\n" in install
 
@@ -70,7 +70,7 @@ def test_the_image_carries_it(real: Catalog, site: str) -> None:
 def test_variables_are_those_of_the_file(real: Catalog, nodes: int) -> None:
     """So engine native and the image agree; what stands under 'always' comes first."""
     for site in real.sites.values():
-        sections = _read(site_environment.text(site))
+        sections = _read(site_environment.render(site))
         other = sections["several-nodes" if nodes > 1 else "one-node"]
         assert site_environment.variables(site, nodes) == {**other, **sections["always"]}
 
@@ -80,7 +80,7 @@ def test_values_stand_there_as_they_are(real: Catalog) -> None:
     values = [v for v in hostile.texts(hostile.SEED + 200, 1500) if v and not refuse_text(v)]
     wanted = {f"E{number}": value for number, value in enumerate(values)}
     site = replace(real.sites["local"], environment=Environment(one_node=wanted))
-    assert _read(site_environment.text(site))["one-node"] == wanted
+    assert _read(site_environment.render(site))["one-node"] == wanted
 
 
 def _ids(project: Path) -> list[str]:
@@ -134,7 +134,7 @@ def test_the_run_scripts_read_what_is_written(real: Catalog, tmp_path: Path) -> 
     odd = Environment(always={f"E{number}": value for number, value in enumerate(values)})
     sites = [*real.sites.values(), replace(real.sites["local"], name="odd", environment=odd)]
     for site in sites:
-        (tmp_path / site.name).write_text(site_environment.text(site))
+        (tmp_path / site.name).write_text(site_environment.render(site))
     asked = [(site, nodes) for site in sites for nodes in (1, 2)]
     words = json.dumps([(str(tmp_path / site.name), nodes == 1) for site, nodes in asked])
     done = subprocess.run(

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were checked, all of them."""
     seen: list[str] = []
-    real = schema.check
+    real = schema.check_document
 
     def check(document: Document, kind: str, file: str) -> Iterator[Problem]:
         seen.append(file)
         return real(document, kind, file)
 
-    monkeypatch.setattr(schema, "check", check)
+    monkeypatch.setattr(schema, "check_document", check)
     return seen
 
 

@@ -10,7 +10,7 @@ import pytest
 from sifwright.errors import UsageError
 from sifwright.launch.directives import directives
 from sifwright.launch.job import Job, JobRequest, decide_job
-from sifwright.launch.job_notes import notes
+from sifwright.launch.job_notes import notes_about_job
 
 if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog
@@ -138,19 +138,19 @@ def test_a_list_of_the_site_is_none_where_the_file_has_none(real: Catalog) -> No
 @pytest.mark.parametrize("variable", ["SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_TIMELIMIT"])
 def test_variables_that_sbatch_takes_over_a_script_are_told(real: Catalog, variable: str) -> None:
     job = _job(real, "lumi")
-    assert list(notes(job, {})) == []
-    (said,) = notes(job, {variable: "other"})
+    assert list(notes_about_job(job, {})) == []
+    (said,) = notes_about_job(job, {variable: "other"})
     assert f"{variable}='other'" in said
     same = {"SBATCH_ACCOUNT": "ada", "SBATCH_PARTITION": "standard-g"}
-    assert list(notes(job, same)) == []
+    assert list(notes_about_job(job, same)) == []
 
 
 def test_advice_against_a_launcher_is_told_with_its_source(real: Catalog) -> None:
-    (said,) = notes(_job(real, "frontier", launcher="torchrun"), {})
+    (said,) = notes_about_job(_job(real, "frontier", launcher="torchrun"), {})
     assert "OLCF advises against torchrun" in said
     assert "pytorch_frontier.rst" in said
-    assert list(notes(_job(real, "frontier"), {})) == []
-    assert list(notes(_job(real, "lumi", launcher="torchrun"), {})) == []
+    assert list(notes_about_job(_job(real, "frontier"), {})) == []
+    assert list(notes_about_job(_job(real, "lumi", launcher="torchrun"), {})) == []
 
 
 @pytest.mark.parametrize(
@@ -158,6 +158,6 @@ def test_advice_against_a_launcher_is_told_with_its_source(real: Catalog) -> Non
 )
 def test_a_variable_in_an_argument_is_told(real: Catalog, argument: str, *, told: bool) -> None:
     arguments = ("train.py", argument)
-    assert bool(list(notes(_job(real, "lumi", arguments=arguments), {}))) is told
+    assert bool(list(notes_about_job(_job(real, "lumi", arguments=arguments), {}))) is told
     expanding = _job(real, "lumi", arguments=arguments, expand_variables=True)
-    assert list(notes(expanding, {})) == []
+    assert list(notes_about_job(expanding, {})) == []

@@ -11,7 +11,7 @@ from sifwright.catalog import load
 from sifwright.catalog.model import Catalog, Site
 from sifwright.launch.job import JobRequest, decide_job
 from sifwright.launch.job_rules import TORCHRUN
-from sifwright.launch.jobscript import script
+from sifwright.launch.jobscript import render_jobscript
 from tests.unit import golden
 from tests.unit.conftest import CHECKOUT, program
 
@@ -45,7 +45,7 @@ def _script(site: Site, launcher: str, engine: str) -> str:
         account="project" if site.job.needs_account else "",
         **PLACES[engine],
     )
-    return script(decide_job(site, request))
+    return render_jobscript(decide_job(site, request))
 
 
 @pytest.mark.parametrize(("site", "launcher", "engine"), JOBS, ids=NAMES)

@@ -209,10 +209,10 @@ def _schema_takes(data: Mapping[str, object]) -> bool:
     good = "description: x\nvendor: cpu\nscheduler: slurm\nlauncher: srun\nimage: x\n"
     text = good + yaml.safe_dump(dict(data), default_style='"', allow_unicode=True)
     try:
-        document = yaml_file.parse(text.encode(errors="surrogatepass"), "x.yaml")
+        document = yaml_file.parse_yaml(text.encode(errors="surrogatepass"), "x.yaml")
     except yaml_file.YamlProblem:
         return False
-    return not list(schema.check(document, "site", "x.yaml"))
+    return not list(schema.check_document(document, "site", "x.yaml"))
 
 
 def test_paths_of_a_site(shells: Shells) -> None:

@@ -13,7 +13,7 @@ from sifwright.catalog.pmi import UNKNOWN, ImageMpi
 from sifwright.errors import UsageError
 from sifwright.launch import launch_command
 from sifwright.launch.job import JobRequest, decide_job
-from sifwright.launch.job_mpi import notes
+from sifwright.launch.job_mpi import mpi_notes
 from tests.unit.conftest import GOOD, Cli
 
 MPICH = ImageMpi(name="mpich", pmi=("pmi1",), version="5.0.1", source="here")
@@ -100,7 +100,7 @@ def test_ranks_of_the_sites_mpi_are_started_as_the_site_does(
 def test_notes(site: Site) -> None:
     def said(mpi: ImageMpi, **asked: object) -> list[str]:
         values = {"nodes": 2, "arguments": ("x.py",), "mpi": mpi} | asked
-        return list(notes(decide_job(site, JobRequest(**values))))  # type: ignore[arg-type]
+        return list(mpi_notes(decide_job(site, JobRequest(**values))))  # type: ignore[arg-type]
 
     (torchrun,) = said(MPICH, launcher="torchrun")
     assert torchrun.startswith("ranks that torchrun starts are none of MPI's")
@@ -125,7 +125,7 @@ TABLE = {"mpich": {"pmi": ("pmi1",)}, "openmpi": {"pmi": ("pmix",)}}
     ],
 )
 def test_what_an_inspection_found(texts: tuple[str, ...], found: object) -> None:
-    known = pmi.found(texts, TABLE, "")
+    known = pmi.inspected_mpi(texts, TABLE, "")
     assert found in (known, (known.name, known.pmi, known.version))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sifwright.catalog import load
-from sifwright.catalog.schema import text as read_schema
+from sifwright.catalog.schema import schema_text as read_schema
 from sifwright.errors import CatalogError, PlanError
 from sifwright.plan.lint import image_rules, site_rules
 from sifwright.plan.lint.rule import Rule

@@ -11,7 +11,7 @@ import pytest
 from sifwright.catalog.model import ImageStart
 from sifwright.plan.resolve import resolve
 from sifwright.recipes.requirements.extended_image import Extension, check, extended
-from sifwright.recipes.requirements.read_requirements import parse
+from sifwright.recipes.requirements.read_requirements import parse_requirements
 from sifwright.recipes.requirements.saved_extension import FILE
 from sifwright.render.definition import definition
 from tests.unit.conftest import CHECKOUT, MACHINE
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def _plan(real: Catalog, text: str, site: str = "local", constraints: str = "") -> Plan:
-    extension = Extension(name="mine", image="pytorch", requirements=parse(text, constraints))
+    extension = Extension(
+        name="mine", image="pytorch", requirements=parse_requirements(text, constraints)
+    )
     held = check(real, site, extension, [])
     return resolve(extended(real, extension, held), site, "mine", [])
 

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import UsageError
-from sifwright.recipes.requirements.read_requirements import Requirements, parse, read
+from sifwright.recipes.requirements.read_requirements import (
+    Requirements,
+    parse_requirements,
+    read_requirements,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +23,7 @@ COMMIT = "0123456789" * 4
 def _read(folder: Path, text: str | bytes) -> Requirements:
     file = folder / "r.txt"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read(file)
+    return read_requirements(file)
 
 
 def _refusal(folder: Path, text: str | bytes) -> list[str]:
@@ -44,14 +48,14 @@ def test_what_it_says_without_what_it_does_not_say(tmp_path: Path) -> None:
         'rich[jupyter]>=13; python_version > "3.8"\ntoy==1\n'
     )
     assert [one.where for one in found.wanted] == [f"{tmp_path}/r.txt:{n}" for n in (2, 4, 5)]
-    assert parse(found.text, "").text == found.text
+    assert parse_requirements(found.text, "").text == found.text
 
 
 def test_hashes(tmp_path: Path) -> None:
     text = f"toy==1.0 \\\n    --hash={SHA256} \\\n    --hash {SHA256}\n"
     assert _read(tmp_path, text).text == f"toy==1.0 --hash={SHA256} --hash={SHA256}\n"
     found = _read(tmp_path, text)
-    assert parse(found.text, "").wanted[0].hashes == (SHA256, SHA256)
+    assert parse_requirements(found.text, "").wanted[0].hashes == (SHA256, SHA256)
 
 
 def test_addresses_that_cannot_move(tmp_path: Path) -> None:
@@ -142,4 +146,4 @@ def test_everything_is_said_at_once(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none.txt: cannot be read: No such file"):
-        read(tmp_path / "none.txt")
+        read_requirements(tmp_path / "none.txt")

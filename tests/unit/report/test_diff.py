@@ -11,7 +11,7 @@ from sifwright.build.cache.store import Store
 from sifwright.images.contents.layer_stack import LayeredNode
 from sifwright.images.contents.listing import ListedPath
 from sifwright.images.contents.packages import Package
-from sifwright.plan.plan_file import parse
+from sifwright.plan.plan_file import parse_plan
 from sifwright.report.diff import packages, plans, trees
 from tests.unit.stores import add, key_of
 
@@ -34,7 +34,7 @@ def document(**layers: dict[str, object]) -> dict[str, object]:
 
 
 def plan(**layers: dict[str, object]) -> PlanFacts:
-    return parse(json.dumps(document(**layers)))
+    return parse_plan(json.dumps(document(**layers)))
 
 
 OLD = plan(base={"suite": "a"}, python={"pip": "1", "extra": True}, last={})
@@ -79,7 +79,7 @@ def test_a_source() -> None:
         made = document(base={})
         made["steps"][0]["sources"] = [source | {"version": version}]  # type: ignore[index]
         made["steps"][0]["id"] = version  # type: ignore[index]
-        two.append(parse(json.dumps(made)))
+        two.append(parse_plan(json.dumps(made)))
     [layer] = plans.compare(two[0], two[1]).changed
     assert [(one.name, one.old, one.new) for one in layer.sources] == [
         ("nccl", "1 u v1 d", "2 u v1 d")
@@ -88,7 +88,7 @@ def test_a_source() -> None:
 
 def test_a_script_is_named_where_it_is_known() -> None:
     new = plan(base={"suite": "a"}, python={"pip": "1", "extra": True}, last={})
-    other = parse(json.dumps({**document(base={"suite": "a"}), "steps": [
+    other = parse_plan(json.dumps({**document(base={"suite": "a"}), "steps": [
         {"layer": "base", "id": "other", "options": {"suite": {"value": "a"}}}
     ]}))  # fmt: skip
     known = {"install.sh": "1" * 64, "option suite": "a", "compression": "zstd"}
@@ -109,7 +109,7 @@ def test_a_script_is_named_where_it_is_known() -> None:
 )
 def test_what_holds_no_plan(text: str) -> None:
     with pytest.raises(ValueError, match="holds no plan"):
-        parse(text)
+        parse_plan(text)
 
 
 class Fake:

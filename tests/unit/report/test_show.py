@@ -70,8 +70,8 @@ def test_a_site_of_ours_lists_where_jobs_go(site: str) -> None:
 @pytest.mark.parametrize("site", SITES)
 def test_everything_of_a_site_is_shown(site: str) -> None:
     """Every fact that is text or a list of texts stands in what is printed."""
-    text = "\n".join(show.lines(_REAL, "site", site))
-    document = show.document(_REAL, "site", site)
+    text = "\n".join(show.show_lines(_REAL, "site", site))
+    document = show.show_document(_REAL, "site", site)
     hidden = {"container_program"} if "container" not in _REAL.sites[site].run_in else set()
     hidden |= {"options", "compression", "run_in", "gpu_visibility", "vendor", "job", "launch"}
     for key, value in document.items():
@@ -250,13 +250,13 @@ def test_a_layer_as_data(run_cli: Cli) -> None:
 def test_every_layer_and_image_can_be_shown() -> None:
     names = [("layer", name) for name in _REAL.layers] + [("image", name) for name in _REAL.images]
     for kind, name in names:
-        assert next(show.lines(_REAL, kind, name)).startswith(f"{name}: ")
+        assert next(show.show_lines(_REAL, kind, name)).startswith(f"{name}: ")
         assert all(
             line.isprintable()
-            for text in show.lines(_REAL, kind, name)
+            for text in show.show_lines(_REAL, kind, name)
             for line in text.splitlines()
         )
-        assert json.dumps(show.document(_REAL, kind, name))
+        assert json.dumps(show.show_document(_REAL, kind, name))
 
 
 def test_the_words_of_a_file_are_printed_as_they_are(project: Path, run_cli: Cli) -> None:

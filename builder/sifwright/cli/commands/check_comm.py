@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> None:
         print_json(result.document)
     else:
         _print(result)
-    if problems := check.problems(result):
+    if problems := check.failures(result):
         raise TestError(*problems)
 
 

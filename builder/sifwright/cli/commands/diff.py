@@ -12,7 +12,7 @@ from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.images.contents.packages import installed
 from sifwright.report.diff import packages, plans, trees
 from sifwright.report.diff.comparison import Comparison
-from sifwright.report.diff.lines import lines
+from sifwright.report.diff.lines import difference_lines
 from sifwright.report.diff.sides import opened
 from sifwright.system.terminal import print_json, print_line
 
@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json(comparison.document())
     else:
-        for line in lines(comparison):
+        for line in difference_lines(comparison):
             print_line(line)
     return int(comparison.differs)
 

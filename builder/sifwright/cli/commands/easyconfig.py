@@ -13,7 +13,7 @@ from sifwright.errors import UsageError, quoted
 from sifwright.host.network.http import redact_url
 from sifwright.install import bundle, help_text, module, of_built_image
 from sifwright.install.bundle import Bundle
-from sifwright.plan.resolve import choose, resolve
+from sifwright.plan.resolve import get_or_suggest, resolve
 from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run(arguments: Namespace) -> None:
 def bundle_of(arguments: Namespace) -> Bundle:
     """Return the files of an installation."""
     catalog = context.load(arguments)
-    site = choose(catalog.sites, arguments.site, "site")
+    site = get_or_suggest(catalog.sites, arguments.site, "site")
     central = _central(arguments, site)
     sif, facts, share = _image(arguments, catalog)
     brings = arguments.central is None
@@ -87,7 +87,7 @@ def _image(
     arguments: Namespace, catalog: Catalog
 ) -> tuple[Path | None, InstalledImage, dict[str, bytes]]:
     if arguments.sif:
-        return _other(arguments, choose(catalog.sites, arguments.site, "site"))
+        return _other(arguments, get_or_suggest(catalog.sites, arguments.site, "site"))
     plan = resolve(catalog, arguments.site, arguments.image, arguments.settings)
     if arguments.date:
         _check_date(arguments)

@@ -11,9 +11,9 @@ from sifwright.cli import arguments as shared
 from sifwright.cli.commands import build, plan
 from sifwright.cli.context import load, output_of, progress_of
 from sifwright.errors import UsageError
-from sifwright.plan.resolve import choose, resolve
+from sifwright.plan.resolve import get_or_suggest, resolve
 from sifwright.recipes.requirements.extended_image import Extension, check, extended
-from sifwright.recipes.requirements.read_requirements import read
+from sifwright.recipes.requirements.read_requirements import read_requirements
 from sifwright.recipes.requirements.saved_extension import SavedExtension
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def _show_plan(arguments: Namespace, catalog: Catalog) -> None:
 
 
 def _extension(arguments: Namespace, catalog: Catalog) -> Extension:
-    site = choose(catalog.sites, arguments.site, "site")
-    image = choose(catalog.images, arguments.image or site.image, "image")
+    site = get_or_suggest(catalog.sites, arguments.site, "site")
+    image = get_or_suggest(catalog.images, arguments.image or site.image, "image")
     name = arguments.name or f"{image.name}-extended"
     if not _NAME.fullmatch(name):
         fix = "Use lower-case words joined by '-'."
@@ -85,7 +85,7 @@ def _extension(arguments: Namespace, catalog: Catalog) -> Extension:
     if name in catalog.images:
         fix = "Choose another --name."
         raise UsageError.of(f"'{name}' is an image under defs/", where="--name", fix=fix)
-    requirements = read(Path(arguments.requirements))
+    requirements = read_requirements(Path(arguments.requirements))
     return Extension(name=name, image=image.name, requirements=requirements)
 
 

@@ -77,7 +77,7 @@ def imported(
     look: starting_image.Look = starting_image.ask_nothing,
 ) -> write_layers.ImportedImage:
     """Return the layers of a recipe; raises `UsageError` with all that cannot be carried."""
-    text = read_text.read(recipe)
+    text = read_text.read_recipe_text(recipe)
     findings = Findings(file=str(recipe))
     folder = Context(root=Path(context) if context else recipe.parent, is_assumed=not context)
     draft = _read(recipe, text, folder, findings, look)
@@ -94,9 +94,9 @@ def _read(
     recipe: Path, text: str, folder: Context, findings: Findings, look: starting_image.Look
 ) -> Draft:
     if is_definition(recipe, text):
-        return read_definition.read(text, replace(folder, follows=True), findings, look)
+        return read_definition.read_definition(text, replace(folder, follows=True), findings, look)
     context = replace(folder, ignored=_ignored(recipe, folder.root))
-    return read_dockerfile.read(text, context, findings, look)
+    return read_dockerfile.read_dockerfile(text, context, findings, look)
 
 
 def _listed(lines: list[int]) -> str:
@@ -115,7 +115,7 @@ def _ignored(recipe: Path, folder: Path) -> tuple[str, ...]:
     """Return the patterns of .dockerignore; one of the recipe's own comes first, as in BuildKit."""
     for path in (recipe.with_name(f"{recipe.name}.dockerignore"), folder / ".dockerignore"):
         if path.is_file():
-            lines = (line.strip() for line in read_text.read(path).split("\n"))
+            lines = (line.strip() for line in read_text.read_recipe_text(path).split("\n"))
             return tuple(line for line in lines if line and not line.startswith("#"))
     return ()
 

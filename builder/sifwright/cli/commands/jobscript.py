@@ -15,9 +15,9 @@ from sifwright.cli.context import load
 from sifwright.launch import job_files, job_image, job_notes
 from sifwright.launch.job import JobRequest, decide_job
 from sifwright.launch.job_rules import ACCOUNTS
-from sifwright.launch.jobscript import script
+from sifwright.launch.jobscript import render_jobscript
 from sifwright.plan.lint import run as lint
-from sifwright.plan.resolve import choose
+from sifwright.plan.resolve import get_or_suggest
 from sifwright.system import files
 from sifwright.system.terminal import note, print_line
 
@@ -153,11 +153,11 @@ def _scheduler(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Write the script to standard output or to a file."""
     catalog = load(arguments)
-    site = choose(catalog.sites, arguments.site, "site")
+    site = get_or_suggest(catalog.sites, arguments.site, "site")
     project = project_folder(arguments.project)
     # A launch that hangs costs a job's hours: nothing is written for a site that does not lint.
     lint.refuse(site, lint.locator(project / "defs", site))
-    image = choose(catalog.images, arguments.image or site.image, "image")
+    image = get_or_suggest(catalog.images, arguments.image or site.image, "image")
     built = Path("build", site.name, image.name, "image.sif").absolute()
     request = _request(arguments, site, built, project)
     decide_job(site, request)  # a wrong word is refused before any image is looked at
@@ -165,8 +165,8 @@ def run(arguments: Namespace) -> None:
     job = decide_job(site, replace(request, mpi=mpi))
     if not arguments.elsewhere:
         job_files.require(job.request)
-    data = script(job).encode()
-    for line in job_notes.notes(job, os.environ):
+    data = render_jobscript(job).encode()
+    for line in job_notes.notes_about_job(job, os.environ):
         note(line)
     if not arguments.output:
         # Not through the text layer: a terminal that knows ASCII only would change arguments.

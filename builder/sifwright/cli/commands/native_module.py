@@ -11,7 +11,7 @@ from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
 from sifwright.errors import PlanError, UsageError, quoted
 from sifwright.install.native import render_native
-from sifwright.plan.resolve import choose
+from sifwright.plan.resolve import get_or_suggest
 from sifwright.system import files
 from sifwright.system.terminal import print_line
 
@@ -55,7 +55,7 @@ def run(arguments: Namespace) -> None:
 
 def native_site(arguments: Namespace, catalog: Catalog) -> Site:
     """Return the site; raises `PlanError` if its jobs run in containers only."""
-    site = choose(catalog.sites, arguments.site, "site")
+    site = get_or_suggest(catalog.sites, arguments.site, "site")
     if "host" not in site.run_in:
         message = f"jobs at site '{site.name}' run in containers only"
         raise PlanError.of(

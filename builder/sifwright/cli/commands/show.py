@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> None:
     """Print its facts."""
     catalog = load(arguments)
     if arguments.json:
-        print_json(show.document(catalog, arguments.kind, arguments.name))
+        print_json(show.show_document(catalog, arguments.kind, arguments.name))
         return
-    for line in show.lines(catalog, arguments.kind, arguments.name):
+    for line in show.show_lines(catalog, arguments.kind, arguments.name):
         print_line(line)

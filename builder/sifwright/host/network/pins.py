@@ -10,7 +10,7 @@ from sifwright.catalog import pins_file
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import CatalogError, MachineError, Problem, UsageError
 from sifwright.host.network import upstream
-from sifwright.plan.resolve import choose
+from sifwright.plan.resolve import get_or_suggest
 from sifwright.plan.sources import fill
 from sifwright.system import files
 
@@ -101,11 +101,11 @@ def _chosen(catalog: Catalog, words: Sequence[str]) -> Iterator[tuple[Layer, Sou
 
 def _layer(catalog: Catalog, name: str) -> Layer:
     with_sources = {layer.name: layer for layer in catalog.layers.values() if layer.sources}
-    return choose(with_sources, name, "layer with sources")
+    return get_or_suggest(with_sources, name, "layer with sources")
 
 
 def _source(layer: Layer, name: str) -> Source:
-    return choose({source.name: source for source in layer.sources}, name, "source")
+    return get_or_suggest({source.name: source for source in layer.sources}, name, "source")
 
 
 def _require_version(source: Source, version: str) -> None:

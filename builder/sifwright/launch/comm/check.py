@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sifwright.build.request.image_folder import ImageFolder
     from sifwright.catalog.model import Site
 
-__all__ = ["BenchmarkRequest", "BenchmarkResult", "check_comm", "problems", "request"]
+__all__ = ["BenchmarkRequest", "BenchmarkResult", "check_comm", "failures", "request"]
 
 _JSON, _LOG = "comm.json", "comm.log"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -113,7 +113,7 @@ def check_comm(
         return BenchmarkResult(document=document, verdict=verdict, status=status, files=kept)
 
 
-def problems(result: BenchmarkResult) -> tuple[Problem, ...]:
+def failures(result: BenchmarkResult) -> tuple[Problem, ...]:
     """Return the failures of a run: wrong values, another network than the site's, a bad end."""
     rows = [row for row in result.document["rows"] if row.get("wrong_elements")]
     wrong = [
@@ -183,7 +183,7 @@ def _broken(site: Site, output: ImageFolder, status: int, log: str) -> MachineEr
     told = [line.split(_SAYS, 1)[1] for line in log.splitlines() if _SAYS in line]
     if told:
         return MachineError.of(f"the benchmark cannot run: {told[0]}", fix=where)
-    hints = [hint for evidence in nccl_log.parse(log).values() for hint in evidence.hints]
+    hints = [hint for evidence in nccl_log.parse_nccl_log(log).values() for hint in evidence.hints]
     if hints:
         message = f"the benchmark failed with exit status {status}, and NCCL said: {hints[-1]}"
         fix = f"{comm_verdict.advice(site.network_expect)}\n    {where}"
@@ -206,7 +206,7 @@ def _verdict(site: Site, measured: Mapping[str, Any], log: str) -> Verdict:
         text = f"backend {measured['backend']} does not use the network of NCCL; nothing is proven"
         return Verdict(state="not checked", text=text)
     ranks = [Process(rank["host"], rank["pid"]) for rank in measured["ranks"]]
-    return comm_verdict.judge(site.network_expect, ranks, nccl_log.parse(log, ranks))
+    return comm_verdict.judge(site.network_expect, ranks, nccl_log.parse_nccl_log(log, ranks))
 
 
 def _publish(output: ImageFolder, work_dir: Path, document: Mapping[str, Any]) -> tuple[Path, ...]:

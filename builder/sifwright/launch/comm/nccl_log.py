@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["NetworkEvidence", "Process", "parse"]
+__all__ = ["NetworkEvidence", "Process", "parse_nccl_log"]
 
 # Found anywhere in a line: launchers, schedulers and clocks put their own words before it, and
 # unbuffered writers glue one line to another.
@@ -52,7 +52,7 @@ class NetworkEvidence:
     hints: list[str] = field(default_factory=list)
 
 
-def parse(text: str, known: Collection[Process] = ()) -> dict[Process, NetworkEvidence]:
+def parse_nccl_log(text: str, known: Collection[Process] = ()) -> dict[Process, NetworkEvidence]:
     """Return the network evidence of each process in a log.
 
     `known` processes are recognised even if another line is glued to the front of their names. A

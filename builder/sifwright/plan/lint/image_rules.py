@@ -153,7 +153,7 @@ def _gpu_direct(plan: Plan) -> Iterator[Violation]:
 
 def _mpi_launcher(plan: Plan) -> Iterator[Violation]:
     """Yield an MPI of a layer that no launcher starts; a base image's MPI may stay unused."""
-    site, mpi = plan.site, pmi.of_facts(plan.facts, "")
+    site, mpi = plan.site, pmi.mpi_of_facts(plan.facts, "")
     layer = next((step.layer.name for step in plan.steps if "mpi" in step.layer.provides), "")
     if not layer or site.host_mpi or "container" not in site.run_in:
         return

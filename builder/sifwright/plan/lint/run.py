@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sifwright.catalog import yaml_file
 from sifwright.errors import CatalogError, PlanError, Problem
 from sifwright.plan.lint import image_rules, site_rules
-from sifwright.plan.resolve import choose, resolve
+from sifwright.plan.resolve import get_or_suggest, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -98,8 +98,8 @@ def lint_site(
     `names` are those of the site and the image. `looked` gives the definitions with what is in the
     image that this one starts from.
     """
-    site = choose(catalog.sites, names[0], "site")
-    image = choose(catalog.images, names[1] or site.image, "image")
+    site = get_or_suggest(catalog.sites, names[0], "site")
+    image = get_or_suggest(catalog.images, names[1] or site.image, "image")
     locate = locator(defs, site)
     findings = list(_of_site(site, locate))
     try:
@@ -115,7 +115,7 @@ def locator(defs: FilePath, site: Site) -> Locate:
     """Return a function that gives file and line of a path in the site's file, or of its parent."""
     file = defs / "sites" / f"{site.name}.yaml"
     name = file.relative_to(defs.parent)
-    known = yaml_file.parse(file.read_bytes(), str(name)).lines
+    known = yaml_file.parse_yaml(file.read_bytes(), str(name)).lines
 
     def locate(path: Path) -> str:
         while path and path not in known:

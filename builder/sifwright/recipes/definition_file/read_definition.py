@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sifwright.recipes.draft import Draft
     from sifwright.recipes.findings import Findings
 
-__all__ = ["read"]
+__all__ = ["read_definition"]
 
 _REFUSED = {
     "setup": ("runs on the machine itself", "Do it in %files and %post."),
@@ -60,7 +60,7 @@ exec {shell} -c "$script"
 """
 
 
-def read(
+def read_definition(
     text: str,
     context: Context,
     findings: Findings,

@@ -21,7 +21,7 @@ __all__ = [
     "check_directive",
     "check_image",
     "check_lines",
-    "read",
+    "read_base",
 ]
 
 BUILDER_ARGUMENTS = {
@@ -59,7 +59,7 @@ def check_lines(text: str, findings: Findings) -> None:
             findings.refuse(number, message, "Write it in one line.")
 
 
-def read(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Instruction]]:
+def read_base(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Instruction]]:
     """Return the beginning of a draft, and the instructions after FROM."""
     _check_names(listed, findings)
     places = [number for number, item in enumerate(listed) if item.name == "FROM"]

@@ -39,7 +39,7 @@ def metadata(listed: list[Instruction], draft: Draft, findings: Findings) -> Non
     for item in listed:
         if item.name in _HARMLESS:
             findings.note(item.line, f"{item.name} is not carried: {_HARMLESS[item.name]}")
-    labels = spython_metadata.of(listed).labels
+    labels = spython_metadata.metadata_of(listed).labels
     draft.remarks += [f"LABEL {label}" for label in labels]
     draft.description = _described(labels)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sifwright.recipes.context import Context
     from sifwright.recipes.findings import Findings
 
-__all__ = ["read"]
+__all__ = ["read_dockerfile"]
 
 # Filled in by whoever builds; the machine's own proxies reach every step here (machine.py).
 _PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"}
@@ -42,7 +42,7 @@ _OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _FIX = "Write it in another way; docs/reference/recipe-constructs.md has the list."
 
 
-def read(
+def read_dockerfile(
     text: str,
     context: Context,
     findings: Findings,
@@ -56,7 +56,7 @@ def read(
         docker_base.check_directive(line, name, value, findings)
     docker_base.check_lines(text, findings)
     listed = list(instructions(text))
-    base, rest = docker_base.read(listed, findings)
+    base, rest = docker_base.read_base(listed, findings)
     reader = _DockerfileReader(context=context, findings=findings, draft=base, frozen=_frozen(rest))
     reader.global_arguments = docker_base.arguments(listed)
     start = reader.start(look, rest)

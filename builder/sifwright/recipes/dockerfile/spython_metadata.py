@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sifwright.recipes.dockerfile.instructions import Instruction
 
-__all__ = ["METADATA", "Metadata", "converted", "metadata", "of"]
+__all__ = ["METADATA", "Metadata", "converted", "metadata", "metadata_of"]
 
 METADATA = ("CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME")
 
@@ -49,7 +49,7 @@ def metadata(instructions: Iterable[tuple[str, str]]) -> Metadata:
     )
 
 
-def of(listed: Iterable[Instruction]) -> Metadata:
+def metadata_of(listed: Iterable[Instruction]) -> Metadata:
     """Find the metadata among all instructions of a recipe."""
     return metadata((item.name, item.text) for item in listed if item.name in METADATA)
 

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from sifwright.catalog.model import Download, ImageSlot, LayerFile
 from sifwright.errors import PlanError, Problem, UsageError
 from sifwright.host.network import pip_requirements
-from sifwright.plan.resolve import choose, resolve
+from sifwright.plan.resolve import get_or_suggest, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,13 +39,13 @@ def extended(catalog: Catalog, extension: Extension, held: frozenset[str]) -> Ca
 
     `held` are the packages that no layer replaces: see `check`.
     """
-    base = choose(catalog.images, extension.image, "image")
+    base = get_or_suggest(catalog.images, extension.image, "image")
     if any(LAYER in entry.choices for entry in base.layers):
         message = f"image '{base.name}' has packages on top already"
         raise UsageError.of(
             message, fix="Name all of them in one file, and extend the image below."
         )
-    layer = choose(catalog.layers, LAYER, "layer")
+    layer = get_or_suggest(catalog.layers, LAYER, "layer")
     own = replace(
         layer,
         files=(*layer.files, *_files(extension.requirements)),

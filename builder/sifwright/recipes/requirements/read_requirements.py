@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Line", "ParsedRequirement", "Requirements", "lines", "parse", "read"]
+__all__ = [
+    "Line",
+    "ParsedRequirement",
+    "Requirements",
+    "joined_lines",
+    "parse_requirements",
+    "read_requirements",
+]
 
 _REQUIREMENTS, _CONSTRAINTS = ("-r", "--requirement"), ("-c", "--constraint")
 # What pip decides by itself is the image's business; these two say what may be compiled.
@@ -67,14 +74,14 @@ def _text(words: Sequence[str]) -> str:
     return "".join(f"{word}\n" for word in words)
 
 
-def read(path: Path) -> Requirements:
+def read_requirements(path: Path) -> Requirements:
     """Read the file and those it includes; raises `UsageError` with all that is wrong."""
     reader = _RequirementsReader()
     reader.file(path, str(path), into=reader.requirements.wanted)
     return reader.result(str(path))
 
 
-def parse(text: str, constraints: str) -> Requirements:
+def parse_requirements(text: str, constraints: str) -> Requirements:
     """Read back `Requirements.text` and `constraints_text`; raises `UsageError`."""
     reader = _RequirementsReader()
     reader.lines(text, "requirements.txt", None, reader.requirements.wanted)
@@ -129,7 +136,7 @@ class _RequirementsReader:
             self.open.pop()
 
     def lines(self, text: str, name: str, path: Path | None, into: list[ParsedRequirement]) -> None:
-        for line in lines(text, name):
+        for line in joined_lines(text, name):
             if problem := refusals.of_text(line.text):
                 self.add(line.where, problem.what, problem.fix)
             elif line.text.startswith("-"):
@@ -223,7 +230,7 @@ class Line:
     where: str
 
 
-def lines(text: str, file: str) -> Iterator[Line]:
+def joined_lines(text: str, file: str) -> Iterator[Line]:
     """Yield the joined lines; a comment of its own ends a line with a backslash."""
     parts: list[str] = []
     first = 1

@@ -72,8 +72,8 @@ def with_known(catalog: Catalog, output: Path, site: str, image: str) -> Catalog
     if known is None:
         return catalog
     from sifwright.recipes.requirements.extended_image import Extension, extended  # noqa: PLC0415  # pulls in packaging
-    from sifwright.recipes.requirements.read_requirements import parse  # noqa: PLC0415
+    from sifwright.recipes.requirements.read_requirements import parse_requirements  # noqa: PLC0415
 
-    requirements = parse(known.requirements, known.constraints)
+    requirements = parse_requirements(known.requirements, known.constraints)
     extension = Extension(name=image, image=known.image, requirements=requirements)
     return extended(catalog, extension, frozenset(known.held))

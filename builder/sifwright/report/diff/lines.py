@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sifwright.report.diff.sides import Side
     from sifwright.report.diff.trees import Difference, TreeChanges
 
-__all__ = ["lines"]
+__all__ = ["difference_lines"]
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 # Files of each state; --json has more.
@@ -27,7 +27,7 @@ _SHOWN = 8
 _DIGEST, _BEGINNING = 64, 12
 
 
-def lines(comparison: Comparison) -> Iterator[str]:
+def difference_lines(comparison: Comparison) -> Iterator[str]:
     """Yield all differences; the last line says if there are any."""
     old, new = comparison.sides
     yield f"old  {_side(old)}"

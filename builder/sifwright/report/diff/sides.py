@@ -66,7 +66,7 @@ def opened(name: str, load: Callable[[str, str], Catalog], settings: Sequence[st
     return Side(
         name=name,
         kind="defs",
-        plan=plan_file.parse(plan_json(plan)),
+        plan=plan_file.parse_plan(plan_json(plan)),
         inputs=_inputs_of(plan),
     )
 
@@ -80,7 +80,7 @@ def _of_plan_file(path: Path) -> Side:
     with path.open("rb") as file:
         text = file.read(_LARGEST_PLAN)
     try:
-        plan = plan_file.parse(text)
+        plan = plan_file.parse_plan(text)
     except ValueError as error:
         fix = "Name plan.json or record.json of an image, or what 'sifwright plan --json' printed."
         raise UsageError.of(str(error), where=escape_name(str(path)), fix=fix) from None
@@ -90,7 +90,7 @@ def _of_plan_file(path: Path) -> Side:
 def _of_sif(path: Path) -> Side:
     text = topmost(path, plan_file.IN_IMAGE)
     try:
-        plan = plan_file.parse(text or b"")
+        plan = plan_file.parse_plan(text or b"")
     except ValueError:
         return Side(name=str(path), kind="sif", sif=path)
     inputs = _inputs_in_cache(plan)

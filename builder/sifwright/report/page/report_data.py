@@ -118,7 +118,7 @@ def _plan(record: Mapping[str, Any], text: bytes, sif: Path) -> PlanFacts:
     """Return the plan in the image, else the plan in its record."""
     for source in (text, json.dumps(record)):
         try:
-            return plan_file.parse(source)
+            return plan_file.parse_plan(source)
         except ValueError:
             continue
     fix = "Build it again: sifwright build"
