@@ -40,19 +40,19 @@ class InstalledImage:
 
     @property
     def suffix(self) -> str:
-        """The version suffix of the easyconfig, as LUMI's have it."""
+        """Return the version suffix of the easyconfig, in the form of LUMI's."""
         kind = self.image.removeprefix("pytorch").strip("-")
         words = [self.stack, "python", self.python, kind, "singularity", self.date]
         return "-" + "-".join(filter(None, words))
 
     @property
     def version(self) -> str:
-        """The version of the module."""
+        """Return the version of the module."""
         return self.torch + self.suffix
 
     @property
     def stem(self) -> str:
-        """The beginning of the names of an installation's files."""
+        """Return the beginning of the names of an installation's files."""
         return f"{NAME}-{self.version}"
 
 

@@ -64,7 +64,7 @@ class Module:
 
     @property
     def variable(self) -> str:
-        """The end of the names of the module's own variables."""
+        """Return the end of the names of the module's own variables."""
         return self.name.upper()
 
 

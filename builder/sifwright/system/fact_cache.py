@@ -1,4 +1,4 @@
-"""What takes long to find out, remembered in the step cache; losing it costs time, nothing else."""
+"""Facts that are slow to find, cached beside the steps; losing them costs only time."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ __all__ = ["read", "write"]
 
 
 def read(name: str) -> dict[str, Any]:
-    """What was written under that name; nothing if it cannot be read, or is somebody else's."""
+    """Return the facts of that name; {} if they cannot be read or belong to another user."""
     try:
         with (cache_folder.root() / name).open("rb") as file:
-            found = json.load(file) if os.fstat(file.fileno()).st_uid == os.geteuid() else {}
+            data = json.load(file) if os.fstat(file.fileno()).st_uid == os.geteuid() else {}
     except (OSError, ValueError, RecursionError, MachineError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return data if isinstance(data, dict) else {}
 
 
 def write(name: str, data: dict[str, Any]) -> None:
-    """Remember it, where there is a cache that can be written to."""
+    """Store the facts, if there is a cache that can be written."""
     from sifwright.system.tempdirs import workspace  # noqa: PLC0415  # of no use to what only reads
 
     with suppress(OSError, MachineError):
         folder = cache_folder.root()
         if not folder.is_dir():
             return
-        with workspace(folder) as made:
-            (made / name).write_text(json.dumps(data))
-            (made / name).replace(folder / name)
+        with workspace(folder) as staging:
+            (staging / name).write_text(json.dumps(data))
+            (staging / name).replace(folder / name)

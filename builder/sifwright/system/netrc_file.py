@@ -27,7 +27,7 @@ class Login:
 
     @property
     def header(self) -> str:
-        """The header of HTTP that carries them (RFC 7617)."""
+        """Return the header of HTTP that carries them (RFC 7617)."""
         encoded = b64encode(f"{self.user}:{self.password}".encode()).decode()
         return f"Authorization: Basic {encoded}"
 

@@ -74,7 +74,7 @@ class TextProgress:
 
     @cached_property
     def console(self) -> Console:
-        """Made when a step starts: a build with nothing to do has none, and no use for rich."""
+        """Return the console, made at the first step: a build with nothing to do needs no rich."""
         return self._make_console()
 
     def started(self, step: str) -> None:

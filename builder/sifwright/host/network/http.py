@@ -129,7 +129,7 @@ def _answer(
 
 @contextmanager
 def _noted(url: str) -> Iterator[None]:
-    """Say whom one waits for, if that takes long."""
+    """Report the server that a request waits for, after some seconds."""
     host = redact_url(url).partition("://")[2].partition("/")[0]
     timer = Timer(_NOTE_AFTER, note, [f"waits for {host} …"])
     timer.daemon = True

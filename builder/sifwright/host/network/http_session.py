@@ -37,9 +37,9 @@ _FAILED = (500,)
 
 
 class Pace:
-    """Until when an answer has to be there, and how many bytes it may have.
+    """Deadline of an answer, and the most bytes that it may have.
 
-    `at_least`: with each so many bytes, the time begins anew.
+    `at_least`: the deadline moves on with each so many bytes.
     """
 
     def __init__(self, seconds: float = 0.0, at_least: int = 0) -> None:
@@ -57,7 +57,7 @@ class Pace:
 
     @property
     def left(self) -> float:
-        """Seconds that are left; zero or less after the limit."""
+        """Return the seconds that are left; zero or less after the limit."""
         return self._until - time.monotonic()
 
     def took(self, count: int) -> None:

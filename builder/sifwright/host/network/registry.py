@@ -42,7 +42,7 @@ DOCKER_HUB = "docker.io"
 _LOGIN = "APPTAINER_DOCKER_USERNAME and APPTAINER_DOCKER_PASSWORD"
 ABSENT_FIX = f"Name an image that is there, or log in: {_LOGIN}."
 BUSY_FIX = (
-    "Wait and try again, log in (registries give more to whom they know), or name a mirror in the"
+    "Wait and try again, log in (logged-in users have higher limits), or name a mirror in the"
     f" file of {mirrors.VARIABLE}."
 )
 _DOCKER_HUB_API = "registry-1.docker.io"
@@ -69,7 +69,7 @@ class RegistryError(Exception):
 
 
 class ImageNotFoundError(RegistryError):
-    """It has no such image, or says so to whom it does not know."""
+    """The image does not exist, or the registry hides it from this login."""
 
 
 class RegistryUnreachableError(RegistryError):
@@ -124,9 +124,9 @@ def _tag(name: str) -> tuple[str, str]:
 
 
 class Client:
-    """Asks a registry about one image: as anybody, then as the registry wants it.
+    """Client of a registry for one image: first anonymous, then with the login it asks for.
 
-    That is with a token, which ends after minutes and is then had anew, or with name and password.
+    The login is a token, which expires after minutes and is then renewed, or name and password.
     """
 
     def __init__(self, reference: Reference, way: web.HttpOptions = _PLAIN) -> None:

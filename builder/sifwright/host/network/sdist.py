@@ -34,7 +34,7 @@ class NotFound(Exception):
 
 
 class Sdist:
-    """An archive's address, its sha256 if the index says so, and whether pip trusts the host."""
+    """An archive's address, its sha256 if the index has one, and whether pip trusts the host."""
 
     def __init__(self, address: str, sha256: str, *, trusted: bool) -> None:
         self.address = address

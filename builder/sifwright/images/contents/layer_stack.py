@@ -41,7 +41,7 @@ class LayerStack:
 
     @property
     def unpacked(self) -> int:
-        """Bytes of all files; each name of a file counts."""
+        """Return the bytes of all files; each name of a file counts."""
         return sum(placed.node.size for placed in self.tree.values())
 
     @classmethod

@@ -98,7 +98,7 @@ class ListedPath:
 
     @property
     def rights(self) -> tuple[object, ...]:
-        """What makes one folder differ from another, apart from its time and what is in it."""
+        """Return the properties of a folder without its time and its contents."""
         return self.kind, self.mode, self.uid, self.gid, self.xattrs
 
 

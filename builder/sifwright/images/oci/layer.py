@@ -46,7 +46,7 @@ def checked(stream: Readable, digest: str, size: int = -1) -> LayerContents:
     try:
         layer = read(whole)
     except BadImage:
-        # What is not what was asked for is told as that, whatever it looks like.
+        # A wrong digest is the better reason.
         whole.finish()
         raise
     whole.finish()

@@ -50,7 +50,7 @@ class CheckedStream:
 
     @property
     def digest(self) -> str:
-        """The digest of the bytes that were read."""
+        """Return the digest of the bytes that were read."""
         return f"sha256:{self._sha256.hexdigest()}"
 
 

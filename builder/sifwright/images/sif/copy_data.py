@@ -54,7 +54,7 @@ class Writer:
 
     @property
     def written(self) -> str:
-        """The sha256 of all bytes of `write` and `pad`."""
+        """Return the sha256 of all bytes of `write` and `pad`."""
         return self._written.hexdigest()
 
     def write(self, data: bytes) -> None:

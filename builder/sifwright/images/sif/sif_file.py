@@ -57,7 +57,7 @@ class SifImage:
 
     @property
     def partitions(self) -> tuple[Descriptor, ...]:
-        """The squashfs partitions of the tree, lowest first, as Apptainer stacks them."""
+        """Return the squashfs partitions of the tree, lowest first, as Apptainer stacks them."""
         squashfs = [partition for partition in self.descriptors if partition.is_squashfs]
         system = [partition for partition in squashfs if partition.is_system][:1]
         groups = {partition.group for partition in system}

@@ -42,7 +42,7 @@ class Partition:
 
     @property
     def size(self) -> int:
-        """The size in bytes; raise `PartitionError`."""
+        """Return the size in bytes; raise `PartitionError`."""
         try:
             return self.path.stat().st_size
         except OSError as error:
@@ -71,7 +71,7 @@ class Composed:
 
     @property
     def size(self) -> int:
-        """The size in bytes."""
+        """Return the size in bytes."""
         return sum(piece.size if isinstance(piece, Range) else len(piece) for piece in self.pieces)
 
     def add(self, writer: Writer, _size: int) -> str:

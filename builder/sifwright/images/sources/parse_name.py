@@ -16,7 +16,7 @@ _FILES = ("oci-archive", "oci", "docker-archive")
 _REFUSED = {
     "oras": "pull it first: apptainer pull x.sif {name}, and name x.sif",
     "library": "pull it first: apptainer pull x.sif {name}, and name x.sif",
-    "shub": "the service is gone; build the image anew from its definition file",
+    "shub": "the service is gone; build the image again from its definition file",
     "containers-storage": "podman push IMAGE oci-archive:x.tar, and name oci-archive:x.tar",
     "dir": "skopeo copy {name} oci-archive:x.tar, and name oci-archive:x.tar",
 }

@@ -1,8 +1,7 @@
-"""Join a stack of squashfs files to one, without unpacking what is in them.
+"""Join a stack of squashfs files to one, without unpacking them.
 
-The compressed blocks are taken as they are; only inodes, names and tables are written anew. So a
-gigabyte is joined in the time that it takes to copy it, by anybody: no file is made, and no owner
-has to be set.
+Compressed blocks are copied unchanged; inodes, names and tables are written again. So joining a
+gigabyte takes as long as copying it. Any user may do it, because no file is made and no owner set.
 """
 
 from __future__ import annotations

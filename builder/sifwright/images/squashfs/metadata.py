@@ -87,7 +87,7 @@ class MetadataWriter:
 
     @property
     def place(self) -> tuple[int, int]:
-        """The position of the next byte: start of its block in the stream, byte in the block."""
+        """Return the position of the next byte: start of its block, byte in the block."""
         return len(self._written), len(self._pending)
 
     @property

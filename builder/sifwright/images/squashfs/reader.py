@@ -121,7 +121,7 @@ class Squashfs:
 
     @cached_property
     def _attribute_table(self) -> tuple[int, bytes]:
-        """The offset of the attributes, and the entries of all numbers."""
+        """Return the offset of the attributes, and the entries of all numbers."""
         start = self.superblock.xattr_table
         if start == ABSENT:
             return 0, b""

@@ -53,15 +53,15 @@ def _refuse(message: str) -> int:
 
 
 def _supervised(supervisor: Supervisor, command: list[str]) -> int:
-    ours, theirs = socket.socketpair()
+    own_end, command_end = socket.socketpair()
     pid = os.fork()
     if pid == 0:
-        _become(command, supervisor.numbers, theirs)
-    theirs.close()
+        _become(command, supervisor.numbers, command_end)
+    command_end.close()
     # The command says how it ends; without us, nothing in it could be removed.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    _, descriptors, _, _ = socket.recv_fds(ours, 1, 1)
+    _, descriptors, _, _ = socket.recv_fds(own_end, 1, 1)
     if descriptors:
         supervisor.serve(descriptors[0], os.pidfd_open(pid))
     _, status = os.waitpid(pid, 0)
@@ -69,9 +69,9 @@ def _supervised(supervisor: Supervisor, command: list[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _become(command: list[str], numbers: list[int], theirs: socket.socket) -> NoReturn:
+def _become(command: list[str], numbers: list[int], command_end: socket.socket) -> NoReturn:
     try:
-        socket.send_fds(theirs, [b"!"], [kernel.listener(numbers)])
+        socket.send_fds(command_end, [b"!"], [kernel.listener(numbers)])
     except OSError as error:
         sys.stderr.write(f"system calls cannot be supervised: {error.strerror}\n")
         os._exit(1)

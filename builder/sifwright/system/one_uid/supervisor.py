@@ -63,7 +63,7 @@ class Supervisor:
 
     @property
     def numbers(self) -> list[int]:
-        """The system calls that are to be told; those that are made most often first."""
+        """Return the system calls to supervise, the most frequent ones first."""
         return list(self._answers)
 
     def serve(self, listener: int, child: int) -> None:

@@ -55,7 +55,7 @@ class Docker:
         return f"{self.product} {self.version}"
 
     def root(self) -> str:
-        """Return the folder of its images, if it says so."""
+        """Return the folder of the engine's images, or ''."""
         try:
             return str(self.api.info().get("DockerRootDir", ""))
         except (errors.DockerException, *LOST):

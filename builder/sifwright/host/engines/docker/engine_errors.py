@@ -48,7 +48,7 @@ def translate_errors(engine: Docker, *, missing: bool = False, pulling: str = ""
 
 
 def one_line(error: Exception) -> str:
-    """Why, in one line."""
+    """Return the reason in one line."""
     text = str(getattr(error, "explanation", "") or error)
     return " ".join(text.split()) or type(error).__name__
 
