@@ -39,6 +39,8 @@ __all__ = [
     "write_record",
 ]
 
+# A folder of the user's cache. Apt's sources that a layer leaves for later steps may hold the
+# password of a mirror, so they are never in the image.
 _FORMAT = "docker-1"
 
 

@@ -50,7 +50,7 @@ def flatten(layers: Sequence[Path], into: Path, how: PackOptions, *, work: Path)
 def merge(layers: Sequence[Path], work: Path, how: PackOptions, state: Path | None = None) -> Path:
     """Unpack what the squashfs files come to into `work`/tree, and return that folder.
 
-    Its files belong to subordinate ids (see namespace.py). `state` is written for `pack.Live`.
+    Its files belong to subordinate ids (see user_namespace.py). `state` is written for `pack.Live`.
     Raises as `pack` does.
     """
     request = _request(layers, work / "tree", work / LISTING, [])

@@ -44,7 +44,7 @@ BYTES_PER_FILE = 4096
 class PackOptions:
     """Options of packing: the site's compression, and the log that programs write to.
 
-    `owners` has the owners of the files with one id (see `namespace.around`).
+    `owners` has the owners of the files with one id (see `user_namespace.around`).
     """
 
     compression: str
@@ -56,7 +56,7 @@ class PackOptions:
 class PackedLayer:
     """A layer: `entries` counts its paths, whiteouts included; `bytes` is the size of its files.
 
-    `doubts` names a path that an overlay may have got wrong, if there is one (see tidy.py).
+    `doubts` names a path that an overlay may have got wrong, if any; see normalise_upper.py.
     """
 
     squashfs: Path
@@ -101,7 +101,7 @@ def pack(
     The same tree gives the same bytes, whoever packs it where and on how many processors.
 
     Raises `MachineError` where there is no user namespace to see the owners in (see
-    `namespace.problem`), and `BuildError` if the tree cannot be packed or the disk is full.
+    `user_namespace.problem`), and `BuildError` if the tree cannot be packed or the disk is full.
     """
     live = changes if isinstance(changes, WorkTree) else None
     upper = changes.upper if isinstance(changes, WorkTree) else changes

@@ -102,7 +102,7 @@ def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
 def local_file(name: str) -> Path | None:
     """Return the file that identifies a base image of this machine, if it exists.
 
-    `name` is the path of a SIF, else it has the kind before it: see `imagename`.
+    `name` is the path of a SIF, else it has the kind before it: see `image_name`.
     """
     kind, rest = image_name.split(name)
     path = Path(name if kind == image_name.REGISTRY else rest)

@@ -187,7 +187,7 @@ class Docker:
                 # What podman's Docker interface does not say that a base image has.
                 healthcheck={"test": ["NONE"]} if self.is_podman else None,
                 host_config=self._host(container),
-                # Those of the user's settings would stay in each image; see machine.py.
+                # Those of the user's settings would stay in each image; see host_settings.py.
                 use_config_proxy=False,
             )
             return str(created["Id"])
