@@ -84,7 +84,7 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VersionRule:
-    """`value` (a reference) must stand in the cell of `lookup`, or meet a specifier there."""
+    """`value` (a reference) must be in the cell of `lookup`, or meet a specifier there."""
 
     lookup: TableCell
     value: str
@@ -102,7 +102,7 @@ class EnvRule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Download:
-    """Something the build fetches, checked before it starts; `{option}` stands for its value.
+    """A download of the build, checked before it starts; `{option}` is replaced by its value.
 
     `when`: an option that must be on for it to be needed.
     """

@@ -128,7 +128,7 @@ def _order_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
 
 
 def _origins(layer: Layer) -> Iterator[tuple[Path, Origin]]:
-    """Yield everything that is looked up when a plan is resolved, and where it stands."""
+    """Yield path and origin of each value that a plan looks up."""
     for option in layer.options.values():
         if option.derived is not None:
             yield ("options", option.name, "default"), option.derived

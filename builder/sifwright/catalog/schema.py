@@ -175,7 +175,7 @@ def _words_about_keys(error: ValidationError) -> tuple[str, str]:
         return error.message.replace("is a dependency of", "is missing, needed by"), "Add it."
     if rule == "maxProperties":
         keys = ", ".join(cast("Any", error.instance))
-        return f"{keys}: only one of these can stand here", "Keep one."
+        return f"{keys}: only one of these is allowed here", "Keep one."
     if rule == "oneOf":
         forms = ", ".join(form["required"][0] for form in cast("Any", error.validator_value))
         return f"exactly one of these is needed: {forms}", "Keep or add one."

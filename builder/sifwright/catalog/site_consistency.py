@@ -134,15 +134,13 @@ def _environment(site: Site, locate: Locate) -> Iterator[Problem]:
         for name in values:
             where = locate(("environment", group, name))
             if name in site.environment.not_set:
-                message = f"environment.{group}: {name} stands under 'not-set' too"
+                message = f"environment.{group}: {name} is under 'not-set', too"
                 yield Problem(where=where, what=message, fix="Keep it in one of the two.")
             if name.startswith("SIFWRIGHT_"):
                 message = f"environment.{group}: {name} is sifwright's own"
                 yield Problem(where=where, what=message, fix="Use another name.")
             elif group != "always" and name in site.environment.always:
-                message = (
-                    f"environment.{group}: {name} stands under 'always' too, which comes first"
-                )
+                message = f"environment.{group}: {name} is under 'always', too, which comes first"
                 yield Problem(where=where, what=message, fix="Keep it in one of the two.")
 
 

@@ -124,7 +124,7 @@ class _Builder:
             raise self.fail(
                 event,
                 f"the key '{event.value}' is given twice",
-                f"It stands already in line {first}; keep one of the two.",
+                f"The first one is in line {first}; keep one of the two.",
             )
         self.key[-1] = event.value
 

@@ -56,7 +56,7 @@ def mpi_notes(job: Job) -> Iterator[str]:
         return
     programs = "programs of mpi4py or Horovod end at once"
     if job.torchrun:
-        yield f"ranks that torchrun starts are none of MPI's: with it, {programs} (image: {mpi})"
+        yield f"torchrun does not start MPI ranks: with it, {programs} (image: {mpi})"
     elif mpi.name == pmi.UNKNOWN:
         message = f"the MPI of {mpi.source} is not known here"
         yield f"{message}: if it shares no PMI with {job.launcher}, {programs}"

@@ -126,7 +126,7 @@ def _host_mpi(site: Site, request: JobRequest) -> Iterator[Problem]:
         message = f"site '{site.name}' does not say what brings its MPI into a container"
         yield Problem(where=where, what=message, fix="Leave it out, or add mpi.host to its file.")
     if request.launcher == TORCHRUN:
-        message = "ranks that torchrun starts are none of MPI's"
+        message = "torchrun does not start MPI ranks"
         yield Problem(
             where=where, what=message, fix=f"Leave it out, or use {launcher(site, request)}."
         )

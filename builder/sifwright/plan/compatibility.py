@@ -87,7 +87,7 @@ class Resolver:
                 where=f"{layer.name}.{option.name}={value.text} ({value.origin})",
                 what=f"the image has {option.name} {''.join(cell) or '(none)'}"
                 f" ({self.catalog.inspected[name]})",
-                fix="Leave it out, and what the image has is taken; or start from another image.",
+                fix="Remove the option to use the image's version, or choose another base image.",
             )
         )
 

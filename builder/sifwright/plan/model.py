@@ -37,7 +37,7 @@ class StepSource:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """A layer with all about it decided. `id` also stands for every step before it."""
+    """A completely decided layer. `id` covers every step before it, too."""
 
     layer: Layer
     options: Mapping[str, Value]

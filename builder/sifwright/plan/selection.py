@@ -106,7 +106,7 @@ def _order_problems(
         if bool(layer.bootstrap) != (index == 0):
             yield _base_problem(catalog, layer, where, first=index == 0)
         if layer in layers[:index]:
-            message = f"the layer '{layer.name}' stands twice"
+            message = f"the image has layer '{layer.name}' twice"
             yield Problem(where=where, what=message, fix="Keep it once.")
             continue
         for need in layer.requires:

@@ -63,7 +63,7 @@ def of_definition(line: int, image: str, look: Look, findings: Findings) -> Imag
 
 
 def _words(program: list[str] | str, item: Instruction | None) -> tuple[str, ...]:
-    """Give the words, or the text as it stands for a shell: spython takes quotes off a text."""
+    """Return the words, or the text for a shell unchanged: spython removes its quotes."""
     if item is None or isinstance(program, list):
         return tuple(program)
     return ("/bin/sh", "-c", item.text) if item.text else ()

@@ -251,7 +251,7 @@ def test_a_shell_before_a_layer(toy: Toy) -> None:
     done = sifwright(*words, "two", input=script)
     assert done.returncode == 6
     assert done.stdout.splitlines() == ["2", "some words", "install.sh", "some words"]
-    assert "exit status 1\n    It is that of the last command on standard input" in done.stderr
+    assert "exit status 1\n    This is the exit status of the last command" in done.stderr
     done = sifwright(*words, "two", input="ls /mine /data")
     assert done.stdout.split() == ["/data:", "a", "y", "z"]
     assert "cannot access '/mine'" in done.stderr

@@ -103,7 +103,7 @@ def test_notes(site: Site) -> None:
         return list(mpi_notes(decide_job(site, JobRequest(**values))))  # type: ignore[arg-type]
 
     (torchrun,) = said(MPICH, launcher="torchrun")
-    assert torchrun.startswith("ranks that torchrun starts are none of MPI's")
+    assert torchrun.startswith("torchrun does not start MPI ranks")
     assert "MPICH 5.0.1 (here)" in torchrun
     (unknown,) = said(ImageMpi(name=UNKNOWN, source="x.sif (not on this machine)"))
     assert unknown.startswith("the MPI of x.sif (not on this machine) is not known here")

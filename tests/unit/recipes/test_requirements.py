@@ -93,7 +93,7 @@ def test_other_files_are_followed_from_where_they_are_named(tmp_path: Path) -> N
         ("-fhttps://x.example", "-f: where packages come from", "mirrors"),
         ("--extra-index-url=x", "--extra-index-url: where", "PIP_EXTRA_INDEX_URL"),
         ("--trusted-host x", "--trusted-host is this machine's setting", "pip.conf"),
-        ("--pre", "--pre takes whatever is newest", "NAME==2.0rc1"),
+        ("--pre", "--pre takes the newest version", "NAME==2.0rc1"),
         ("--use-feature x", "--use-feature is an option that a layer has no use for", "Leave"),
         ("a --global-option=x", "--global-option of a requirement is not carried", "Leave it out"),
         ("a --hash=md5:12", "'md5:12' is no hash", "pip hash FILE"),

@@ -85,7 +85,7 @@ def _packages(prefix: Path, python: str) -> str:
 
 
 def write(output: str, text: str, *, mode: int) -> None:
-    """Write a text to a file and say so; without a file, to standard output."""
+    """Write a text to a file and report it; without a file, print the text."""
     if not output:
         sys.stdout.write(text)
         return

@@ -25,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_output_folder(parser)
     shared.add_progress(parser)
     parser.add_argument(
-        "--before", required=True, metavar="LAYER", help="the layer to stand before"
+        "--before", required=True, metavar="LAYER", help="open the shell before this layer is built"
     )
 
 
@@ -36,5 +36,8 @@ def run(arguments: Namespace) -> None:
     status = open_shell(plan, arguments.before, output, progress_of(arguments))
     # Of a person's shell it is that of the last thing they tried.
     if status and not sys.stdin.isatty():
-        fix = "It is that of the last command on standard input; what that said stands above."
+        fix = (
+            "This is the exit status of the last command read from standard input;"
+            " see its output above."
+        )
         raise BuildError.of(f"the shell ended with exit status {status}", fix=fix)

@@ -1,4 +1,4 @@
-"""Binds and libraries of the host that stand before those of an image."""
+"""Lint rules about binds and libraries of the host that hide those of an image."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def host_glibc(site: Site) -> Iterator[Violation]:
         yield Violation(path=path, what=message, fix=fix)
     for number, file in enumerate(site.host_mpi.libraries if site.host_mpi else ()):
         if PurePosixPath(file).name.startswith(_GLIBC):
-            message = f"mpi.host.libraries: the host's {file} stands before the image's own"
+            message = f"mpi.host.libraries: the host's {file} is found before the image's own"
             path = ("mpi", "host", "libraries", number)
             yield Violation(path=path, what=message, fix="Leave it out.")
 
@@ -70,6 +70,6 @@ def host_glibc(site: Site) -> Iterator[Violation]:
 def host_jansson(site: Site) -> Iterator[Violation]:
     """Yield binds that put the host's libjansson over that of an image."""
     for path, _ in _over(site, _JANSSON):
-        message = f"{_key(path)}: the host's libjansson stands before a newer one in the image"
+        message = f"{_key(path)}: the host's libjansson hides a newer one in the image"
         fix = "Leave it out: images with their own libcxi bring the libjansson it needs."
         yield Violation(path=path, what=message, fix=fix)

@@ -74,7 +74,7 @@ class LintReport:
             return None
         kind = _kind(rules)
         message = f"site '{self.site}' does not lint: {', '.join(sorted(rules))}"
-        return kind.of(message, fix="What to do about each is said with it.")
+        return kind.of(message, fix="Each finding above says what to do.")
 
     def _count(self, severity: str) -> str:
         number = sum(finding.severity == severity for finding in self.findings)

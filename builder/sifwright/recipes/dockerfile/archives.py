@@ -1,4 +1,4 @@
-"""The archives that ADD unpacks: read with care, as anybody may have made them."""
+"""Archives that ADD unpacks, read with care: their makers are not trusted."""
 
 from __future__ import annotations
 

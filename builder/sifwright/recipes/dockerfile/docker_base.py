@@ -139,7 +139,7 @@ def check_image(line: int, image: str, findings: Findings) -> None:
 
 
 def check_bash(line: int, image: str, findings: Findings) -> bool:
-    """Refuse an image whose name says that it has no bash, of whatever registry."""
+    """Refuse an image that has no bash by its name, from any registry."""
     if not _WITHOUT_BASH.search(image):
         return True
     message = f"FROM {image}: such images have no bash, which runs the steps"

@@ -39,7 +39,7 @@ class Instruction:
 
 
 def directives(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield number, name and value of the parser directives, which stand before all else."""
+    """Yield number, name and value of the parser directives, which come first."""
     for number, line in enumerate(_lines(text), start=1):
         match = _DIRECTIVE.fullmatch(line.strip())
         if match is None:

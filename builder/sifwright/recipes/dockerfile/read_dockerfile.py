@@ -260,7 +260,7 @@ class _DockerfileReader:
     def _words(self, item: Instruction) -> list[str]:
         """Return the words of COPY and ADD; the last one, the target, as a whole path."""
         raw = shell_words.json_words(item.text)
-        # Docker parts what is no list at blanks, whatever quotes say.
+        # Docker splits text that is no list at blanks, even inside quotes.
         parted = item.text.split() if raw is None else raw
         words = [shell_words.expand(word, self._lookup) for word in parted]
         if len(words) < 2 or not all(words):  # noqa: PLR2004  # a source and a target
@@ -296,7 +296,7 @@ class _DockerfileReader:
 
     def _become(self, name: str) -> None:
         first = name.partition(":")[0]
-        # Docker takes digits for a number, whatever stands in /etc/passwd.
+        # Docker takes digits for a number, without a look into /etc/passwd.
         self.user = "" if first == "root" or re.fullmatch("0+", first) else name
 
     def _add_piece(

@@ -1,4 +1,4 @@
-"""The image that an extension comes to: another one, with a layer of packages at its end."""
+"""The image of an extension: an image of defs/ with a layer of packages at its end."""
 
 from __future__ import annotations
 

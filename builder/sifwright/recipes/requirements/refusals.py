@@ -123,7 +123,7 @@ def of_option(name: str) -> Problem:
         )
         return Problem(what=message, fix=f"Build a wheel of it (pip wheel .). {_WHEEL}")
     if name == "--pre":
-        return Problem(what="--pre takes whatever is newest", fix="Name the version: NAME==2.0rc1.")
+        return Problem(what="--pre takes the newest version", fix="Name the version: NAME==2.0rc1.")
     message = f"{name} is an option that a layer has no use for"
     return Problem(
         what=message, fix="Leave it out; -r, -c, --hash, --no-binary, --only-binary are read."

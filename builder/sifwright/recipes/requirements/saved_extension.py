@@ -1,4 +1,4 @@
-"""Extensions that were asked for: each stands as a file in the folder of its image."""
+"""Requested extensions, each saved as a file in the folder of its image."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _plan(changes: PlanChanges) -> Iterator[str]:
     yield from (f"- layer {escape_name(layer)}" for layer in changes.removed)
     yield from (f"+ layer {escape_name(layer)}" for layer in changes.added)
     if changes.reordered:
-        yield "~ the layers stand in another order"
+        yield "~ the layers have another order"
     for layer in changes.changed:
         yield from _layer(layer)
     yield from (f"~ fact {_change(change)}" for change in changes.facts)

@@ -17,7 +17,7 @@ __all__ = ["PackageChange", "compare"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PackageChange:
-    """A package whose versions are others; None is where it is not there.
+    """A package with other versions; None means that a side lacks the package.
 
     Of a Python distribution an image may have several: programs bring some of their own.
     """

@@ -46,7 +46,7 @@ class LayerChange:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanChanges:
-    """All that differs between two plans; `reordered`: layers of both stand in another order."""
+    """All differences between two plans; `reordered`: common layers have another order."""
 
     target: tuple[Change, ...] = ()
     added: tuple[str, ...] = ()

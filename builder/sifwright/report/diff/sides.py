@@ -53,7 +53,7 @@ class Side:
 def opened(name: str, load: Callable[[str, str], Catalog], settings: Sequence[str]) -> Side:
     """Open what an argument names; `load` reads defs/, for the SITE or SITE/IMAGE that is named.
 
-    Raises `UsageError` for what is none of these, and whatever resolving a plan raises.
+    Raises `UsageError` for other names, and the errors of resolving a plan.
     """
     path = Path(name)
     if path.is_file():
