@@ -65,10 +65,10 @@ extend: venv apptainer ## Build the image with the packages of REQUIREMENTS=r.tx
 plan: venv ## Show the layers, and which of them a build here would run, and why (V=1: every option's value and origin)
 	@tools/run-sifwright plan
 
-def: venv ## Write the definition file to standard output
+def: venv ## Write build/SITE/IMAGE/recipe/: a short definition file with the files that it copies
 	@tools/run-sifwright render
 
-dockerfile: venv ## Write build/SITE/IMAGE/docker/: a Dockerfile with all it needs
+dockerfile: venv ## Write the same folder with a Dockerfile whose base image is named by digest
 	@tools/run-sifwright render --format dockerfile
 
 list: venv ## List the sites, images and layers

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright import __version__
+from sifwright.build import recipe_folder
 from sifwright.build.request import first_use
 from sifwright.plan.plan_file import plan_document, plan_json
+from sifwright.render import recipe
 from sifwright.system import file_digests, files
 from sifwright.system.tempdirs import name_folder_in_errors
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["publish", "publish_sif"]
 
+PLAN = "plan.json"
 OUTPUT_FIX = "Free space there, or choose another folder with --output."
 # Builds that publish at the same time repeat their renames until one set is whole. Two builds need
 # two or three tries; if many builds need more, the next build notices.
@@ -40,13 +43,15 @@ def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]
     output, staging = context.output, context.staging
     record = _record(context, artifact, passed)
     with name_folder_in_errors(output.folder, OUTPUT_FIX):
-        for name, text in {"plan.json": plan_json(context.plan), **artifact.files}.items():
+        for name, text in {PLAN: plan_json(context.plan), **artifact.files}.items():
             (staging / name).write_text(text)
         # First: without the image it does no harm, an image without it would not be checked.
         _publish_first_use(context, artifact)
         if output.tag:
             publish_texts(output, staging, record)
         else:
+            contents = recipe.definition_files(context.plan, context.header)
+            recipe_folder.fill(staging / recipe_folder.FOLDER, contents)
             publish_sif(output, context.plan, staging, record)
 
 
@@ -135,7 +140,8 @@ def _rename_until_whole(
 
 def _rename(output: ImageFolder, staging: Path, sif: str) -> None:
     """Rename each file once, the link last."""
-    texts = {name: name for name in (*output.texts, output.record.name)}
+    files.publish_folder(staging / recipe_folder.FOLDER, output.folder / recipe_folder.FOLDER)
+    texts = {name: name for name in (PLAN, output.record.name)}
     with tempfile.TemporaryDirectory(dir=staging) as folder:
         for name, target in {output.link.name: sif, **texts}.items():
             # A rename does nothing where both are names of one file, as at a second try.
@@ -143,3 +149,5 @@ def _rename(output: ImageFolder, staging: Path, sif: str) -> None:
             files.publish(new, output.folder / target)
             new.unlink(missing_ok=True)
         files.relink(output.link, sif, Path(folder))
+    # Earlier releases wrote the definition file here, without a folder.
+    (output.folder / f"{output.name}.def").unlink(missing_ok=True)

@@ -51,7 +51,7 @@ def of_built(plan: Plan, output: ImageFolder) -> tuple[InstalledImage, dict[str,
         )
     return _facts(plan, planned, _date(record)), {
         "record.json": output.record.read_bytes(),
-        f"{output.name}.def": (output.folder / f"{output.name}.def").read_bytes(),
+        f"{output.name}.def": _definition(output.link),
         "licences.txt": _licences(output.link),
     }
 

@@ -5,6 +5,7 @@ All paths are absolute, as they are in the image.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -14,15 +15,19 @@ from sifwright.plan.plan_file import plan_json
 from sifwright.render import runscript, shell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sifwright.plan.model import Plan, Step
 
 __all__ = [
     "BUILD",
+    "EMPTY",
+    "MARK",
     "command",
+    "command_words",
     "exports",
     "kept",
+    "needed_programs",
     "of_step",
     "package_text",
     "programs",
@@ -30,9 +35,21 @@ __all__ = [
     "shell_script",
 ]
 
+# The first line of a recipe folder's definition file and Dockerfile.
+MARK = "# Written by sifwright with the files of this folder, which the next render replaces."
+# An empty file of the recipe folder.
+EMPTY = "runner/empty"
 # The folder of the build itself: nothing of it is in the finished image.
 BUILD = "/.sifwright"
-_NAMES = ("apt-install", "build-jobs", "cuda-archs", "fetch-source", "mirrored")
+# The programs on the PATH of install.sh, and their texts in this package.
+_PROGRAMS = {
+    **{
+        name: f"render/templates/bin/{name}"
+        for name in ("apt-install", "build-jobs", "cuda-archs", "fetch-source", "mirrored")
+    },
+    "find-sdist": "host/network/sdist.py",
+}
+_WORD = re.compile(r"[\w-]+")
 
 
 @cache
@@ -41,13 +58,28 @@ def package_text(name: str) -> str:
     return resources.files("sifwright").joinpath(name).read_text()
 
 
-def programs() -> Iterator[LayerFile]:
-    """What runs a step, and the programs on the PATH of its install.sh."""
+def programs(names: Iterable[str] = tuple(_PROGRAMS)) -> Iterator[LayerFile]:
+    """Yield the files that run a step, and these programs on the PATH of its install.sh."""
     yield _file(f"{BUILD}/step", "render/templates/step.sh")
     yield _file(f"{BUILD}/trap", "render/templates/trap.sh")
-    for name in _NAMES:
-        yield _file(f"{BUILD}/bin/{name}", f"render/templates/bin/{name}", executable=True)
-    yield _file(f"{BUILD}/bin/find-sdist", "host/network/sdist.py")
+    for name in names:
+        yield _file(f"{BUILD}/bin/{name}", _PROGRAMS[name], executable=name != "find-sdist")
+
+
+def needed_programs(plan: Plan, *others: str) -> list[str]:
+    """Return the programs that the layers of a plan call, with the programs that those call."""
+    names: set[str] = set()
+    scripts = [file.data.decode(errors="replace") for step in plan.steps for file in of_step(step)]
+    while new := {*others, *_called(scripts)} - names:
+        names |= new
+        scripts = [package_text(_PROGRAMS[name]) for name in new]
+    return sorted(names)
+
+
+def _called(scripts: Iterable[str]) -> Iterator[str]:
+    for script in scripts:
+        words = set(_WORD.findall(script))
+        yield from (name for name in _PROGRAMS if name in words)
 
 
 def of_step(step: Step) -> Iterator[LayerFile]:
@@ -61,9 +93,14 @@ def of_step(step: Step) -> Iterator[LayerFile]:
 
 
 def command(step: Step) -> str:
-    """What runs a step in the image, as one line of sh."""
-    variables = f"{shell.assignments(step.options)}{shell.sources(step.sources)}"
-    return f"env {variables}bash {BUILD}/step {step.layer.name}"
+    """Return the command of sh that runs a step in the image."""
+    return " ".join(command_words(step))
+
+
+def command_words(step: Step) -> list[str]:
+    """Return the words of the command; spaces in a word are quoted."""
+    variables = [*shell.assignments(step.options), *shell.sources(step.sources)]
+    return [*(["env"] if variables else []), *variables, f"bash {BUILD}/step {step.layer.name}"]
 
 
 def exports(step: Step) -> tuple[str, ...]:

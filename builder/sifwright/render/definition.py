@@ -1,11 +1,10 @@
-"""Render a plan as a self-contained Apptainer definition file."""
+"""Render a plan as an Apptainer definition file: one with a folder, or one that needs none."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import re
-import textwrap
 from typing import TYPE_CHECKING
 
 from sifwright import __version__
@@ -23,17 +22,17 @@ __all__ = [
     "base_definition",
     "definition",
     "digest",
+    "folder_definition",
     "labels",
     "render_definition",
     "require_header",
     "runner",
 ]
 
-# Values that a label line carries unchanged; the others are in plan.json only.
-_LABEL_VALUE = re.compile(r"[A-Za-z0-9._+:/@-]+")
 # Apptainer 1.4.5 refuses a section of 64 KiB ("token too long") but joins sections of one name.
 _SECTION_BYTES = 64 << 10
 _PIECE_BYTES = 24 << 10
+_COLUMNS = 90
 _MACHINE_VALUES = {
     "debian-mirror": "the address of a Debian mirror",
 }
@@ -53,7 +52,7 @@ class _StepText:
 
 
 def definition(plan: Plan, machine: Mapping[str, str]) -> str:
-    """Render the definition file.
+    """Render the definition file that needs no other file.
 
     `machine` holds what only the building machine knows: `debian-mirror`, and lines of the header
     that it redirects, by keyword. Raises `MachineError` if the plan needs a value that neither the
@@ -62,10 +61,32 @@ def definition(plan: Plan, machine: Mapping[str, str]) -> str:
     return render_definition(plan, _start(plan, machine))
 
 
+def folder_definition(plan: Plan, machine: Mapping[str, str]) -> str:
+    """Render the definition file of a recipe folder, which copies the files beside it.
+
+    Raises the errors of `definition`.
+    """
+    return render_definition(plan, {**_start(plan, machine), "copied": _copied(plan)})
+
+
+def _copied(plan: Plan) -> list[tuple[str, str]]:
+    """Return the sources and targets of %files."""
+    build = build_files.BUILD
+    pairs = [("runner/*", f"{build}/"), ("layers", f"{build}/layers"), ("kept", f"{build}/image")]
+    # debootstrap copies these files from the building machine.
+    names = ("hostname", "resolv.conf") if _is_debootstrap(plan) else ()
+    return [*pairs, *((build_files.EMPTY, f"/etc/{name}") for name in names)]
+
+
+def _is_debootstrap(plan: Plan) -> bool:
+    return bootstrap.header(plan.steps[0]).get("Bootstrap") == "debootstrap"
+
+
 def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
     """Render the definition file on its start, whose parts templates/start.def.j2 names."""
     steps = [_step_text(step) for step in plan.steps]
     text = template("render/templates/definition.def.j2").render(
+        mark=build_files.MARK,
         plan=plan,
         **start,
         steps=steps,
@@ -99,16 +120,17 @@ def _start(plan: Plan, machine: Mapping[str, str]) -> dict[str, object]:
     return {
         "header": list(_header(plan.steps[0], machine)),
         "by_hand": "apptainer build --fakeroot",
+        "copied": (),
+        "is_debootstrap": _is_debootstrap(plan),
         "prepare": "",
         "install": "",
-        "setup": textwrap.indent(build_files.package_text("render/templates/setup.sh"), "    "),
-        "runner": runner(),
+        "runner": runner(plan),
     }
 
 
-def runner() -> str:
-    """The commands that write the programs which run the steps."""
-    return _carried(build_files.programs())
+def runner(plan: Plan, *others: str) -> str:
+    """Return the commands that write the programs which the steps, or others, call."""
+    return _carried(build_files.programs(build_files.needed_programs(plan, *others)))
 
 
 def require_header(plan: Plan, machine: Mapping[str, str]) -> None:
@@ -147,10 +169,21 @@ def _step_text(step: Step) -> _StepText:
         summary=step.layer.summary,
         id=step.id,
         files=_carried(build_files.of_step(step)),
-        assignments=shell.assignments(step.options),
-        command=build_files.command(step),
+        assignments="".join(f" {word}" for word in shell.assignments(step.options)),
+        command=" \\\n        ".join(_lines(build_files.command_words(step))),
         exports=build_files.exports(step),
     )
+
+
+def _lines(words: Iterable[str]) -> Iterator[str]:
+    """Join words to lines of at most `_COLUMNS`; a longer word has a line of its own."""
+    line = ""
+    for word in words:
+        if line and len(line) + len(word) >= _COLUMNS:
+            yield line
+            line = ""
+        line += f" {word}" if line else word
+    yield line
 
 
 def _carried(files: Iterable[LayerFile]) -> str:
@@ -209,9 +242,3 @@ def labels(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "org.sifwright.version", __version__
     yield "org.sifwright.site", plan.site.name
     yield "org.sifwright.plan", plan.id
-    for step in plan.steps:
-        yield f"org.sifwright.step.{step.layer.name}", step.id
-    for step in plan.steps:
-        for name, value in step.options.items():
-            if _LABEL_VALUE.fullmatch(value.text):
-                yield f"org.sifwright.option.{step.layer.name}.{name}", value.text

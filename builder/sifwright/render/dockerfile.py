@@ -22,13 +22,10 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import EnvRule
     from sifwright.plan.model import Plan, Step
 
-__all__ = ["MARK", "context", "dockerfile"]
+__all__ = ["dockerfile", "files"]
 
-# The first line. No directive of the parser, and nothing after it can be one.
-MARK = "# Written by sifwright, with the folder it stands in, which the next render replaces."
 # Docker refuses more than 125 (maxLayerDepth in layer/layer_store.go); a base image has some.
 _MAX_LAYERS = 100
-_KEPT = "/opt/sifwright"
 # What means something between double quotes of ENV and LABEL, and in a word after `:-` as well.
 _SPECIAL = re.compile(r'[\\"$]')
 _SPECIAL_INNER = re.compile(r"""[\\"'$}]""")
@@ -45,7 +42,7 @@ def dockerfile(plan: Plan, base: str) -> str:
     _refuse_many_layers(plan)
     filters = (("word", _word), ("words", _words), ("quoted", _quoted))
     return template("render/templates/dockerfile.j2", *filters).render(
-        mark=MARK,
+        mark=build_files.MARK,
         plan=plan,
         base=base,
         root=start if isinstance(start, oci_config.Debootstrap) else None,
@@ -109,25 +106,10 @@ def _escaped(value: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", value)
 
 
-def context(plan: Plan, base: str) -> Iterator[LayerFile]:
-    """All files of the folder, by paths in it: the Dockerfile, what it copies, what may travel."""
-    copied = list(_copied(plan))
+def files(plan: Plan, base: str, copied: Iterable[LayerFile]) -> Iterator[LayerFile]:
+    """Yield the Dockerfile, and .dockerignore that lets in the files that it copies."""
     yield _file("Dockerfile", dockerfile(plan, base))
     yield _file(".dockerignore", _ignore(file.path for file in copied))
-    yield from copied
-
-
-def _copied(plan: Plan) -> Iterator[LayerFile]:
-    yield from _moved(oci_config.programs(plan), build_files.BUILD, "runner")
-    for step in plan.steps:
-        yield from _moved(build_files.of_step(step), build_files.BUILD, "")
-    yield from _moved(build_files.kept(plan), _KEPT, "kept")
-
-
-def _moved(files: Iterable[LayerFile], start: str, folder: str) -> Iterator[LayerFile]:
-    for file in files:
-        path = f"{folder}{file.path.removeprefix(start)}".lstrip("/")
-        yield LayerFile(path=path, data=file.data, executable=file.executable)
 
 
 def _ignore(paths: Iterable[str]) -> str:

@@ -127,11 +127,12 @@ def start(plan: Plan) -> Start:
 
 
 def programs(plan: Plan) -> Iterator[LayerFile]:
-    """What runs the steps, and what makes the base if there is none."""
-    yield from build_files.programs()
+    """Yield the files that run the steps, and the program that makes a Debian system."""
+    makes_root = isinstance(start(plan), Debootstrap)
+    others = ("mirrored",) if makes_root else ()
+    yield from build_files.programs(build_files.needed_programs(plan, *others))
     yield surround()
-    names = ("run", "make-root") if isinstance(start(plan), Debootstrap) else ("run",)
-    for name in names:
+    for name in ("run", "make-root") if makes_root else ("run",):
         data = build_files.package_text(f"render/templates/oci/{name}").encode()
         yield LayerFile(path=f"{build_files.BUILD}/{name}", data=data, executable=False)
 

@@ -1,7 +1,7 @@
 """Render a plan as a definition file for SingularityCE's builds by proot, as an ordinary user.
 
-Those builds take neither %setup nor a bootstrap that runs programs on the machine, as debootstrap
-does (SingularityCE 4 user guide, "Unprivileged proot builds").
+Those builds take no bootstrap that runs programs on the machine, as debootstrap does, and no %setup
+(SingularityCE 4 user guide, "Unprivileged proot builds").
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import shlex
 import textwrap
 from typing import TYPE_CHECKING
 
-from sifwright.render import bootstrap, build_files, oci_config
+from sifwright.render import bootstrap, oci_config
 from sifwright.render.definition import render_definition, runner
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def proot_definition(plan: Plan, machine: Mapping[str, str]) -> str:
     `PlanError` for a bootstrap that only a privileged build has.
     """
     start = oci_config.start(plan)
-    prepare = build_files.package_text("render/templates/prepare.sh")
-    install = ""
+    prepare = install = ""
+    others: tuple[str, ...] = ()
     if isinstance(start, oci_config.Debootstrap):
-        prepare += _sources(start)
+        prepare, others = _sources(start), ("apt-install",)
         packages = " ".join(map(shlex.quote, start.include.split()))
         install = _INSTALL.format(layer=plan.steps[0].layer.name, packages=packages)
     return render_definition(
@@ -55,10 +55,11 @@ def proot_definition(plan: Plan, machine: Mapping[str, str]) -> str:
         {
             "header": list(_header(plan, start, machine)),
             "by_hand": "singularity build",
-            "setup": "",
+            "copied": (),
+            "is_debootstrap": False,
             "prepare": textwrap.indent(prepare, "    ").rstrip("\n"),
             "install": textwrap.indent(install, "    "),
-            "runner": runner(),
+            "runner": runner(plan, *others),
         },
     )
 

@@ -11,7 +11,7 @@ from sifwright.catalog.options import variable
 from sifwright.catalog.script_rules import BUILD_ARGUMENT, DELIMITER, SECTION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sifwright.catalog.model import EnvRule, Value
     from sifwright.plan.model import StepSource
@@ -30,16 +30,17 @@ __all__ = [
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
-def assignments(options: Mapping[str, Value]) -> str:
-    """`OPT_NAME=value ` words for `env`, every value quoted as data."""
-    words = (f"{variable(name)}={shlex.quote(value.text)}" for name, value in options.items())
-    return "".join(f"{word} " for word in words)
+def assignments(options: Mapping[str, Value]) -> Iterator[str]:
+    """Yield an `OPT_NAME=value` word for `env` of each option, its value quoted as data."""
+    for name, value in options.items():
+        yield f"{variable(name)}={shlex.quote(value.text)}"
 
 
-def sources(items: Iterable[StepSource]) -> str:
-    """Return `SOURCE_NAME=` words for the program fetch-source; `-` is unknown."""
-    pairs = (source(item).partition("=") for item in items)
-    return "".join(f"{name}={shlex.quote(text)} " for name, _, text in pairs)
+def sources(items: Iterable[StepSource]) -> Iterator[str]:
+    """Yield a `SOURCE_NAME=` word of each source for the program fetch-source; `-` is unknown."""
+    for item in items:
+        name, _, text = source(item).partition("=")
+        yield f"{name}={shlex.quote(text)}"
 
 
 def source(item: StepSource) -> str:

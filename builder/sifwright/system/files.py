@@ -8,7 +8,9 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from contextlib import contextmanager
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ __all__ = [
     "link_or_move",
     "name_file_in_errors",
     "publish",
+    "publish_folder",
     "publish_new",
     "relink",
     "sha256",
@@ -32,6 +35,8 @@ __all__ = [
 NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
 # Another file system, or more links than a file may have there.
 NO_LINK_HERE = NO_LINKS | {errno.EXDEV, errno.EMLINK}
+# Programs that replace one folder at the same time repeat their renames.
+_TRIES = 20
 
 
 @contextmanager
@@ -80,6 +85,33 @@ def _move_new(finished: Path, path: Path) -> None:
     finished.replace(path)
 
 
+def publish_folder(finished: Path, folder: Path) -> None:
+    """Put a copy of a finished folder in place of another one, or where nothing is.
+
+    Of several that publish at once, one wins; raises OSError if the others never end.
+    """
+    with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=folder.parent) as name:
+        new = Path(name, "new")
+        shutil.copytree(finished, new)
+        for old in map(str, range(_TRIES)):
+            with suppress(FileNotFoundError):
+                folder.rename(Path(name, old))
+            with suppress(FileExistsError):
+                _rename_new(new, folder)
+                sync_folder(folder.parent)
+                return
+    raise FileExistsError(errno.EEXIST, "other programs write it all the time", str(folder))
+
+
+def _rename_new(new: Path, folder: Path) -> None:
+    try:
+        new.rename(folder)
+    except OSError as error:
+        if error.errno == errno.ENOTEMPTY:
+            raise FileExistsError(*error.args) from None
+        raise
+
+
 def link_or_move(file: Path, folder: Path) -> Path:
     """Give the file another name in the folder; where there are no hard links, it moves there."""
     name = folder / file.name
@@ -94,8 +126,6 @@ def link_or_move(file: Path, folder: Path) -> Path:
 
 def write(path: Path, data: bytes, *, mode: int) -> None:
     """Write a small file with that mode; killed at any moment, the old one is still there."""
-    import tempfile  # noqa: PLC0415  # most commands write nothing
-
     with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=path.parent) as folder:
         finished = Path(folder) / "file"
         finished.write_bytes(data)

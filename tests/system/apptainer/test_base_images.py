@@ -85,7 +85,7 @@ def test_what_was_asked_for_is_what_is_built(site: Site, engine: str) -> None:
     built = site.build()
     assert built.returncode == 0, built.stdout + built.stderr
     assert site.toy.execute(engine, "cat", "/word", "/hello") == "firsthello\n"
-    assert f"\nFrom: {site.registry.host}/group/base@{digest}\n" in site.text("toy.def")
+    assert f"\nFrom: {site.registry.host}/group/base@{digest}\n" in site.text("recipe/toy.def")
     record = json.loads(site.text("record.json"))
     used = {"layer": "base-local", "source": "From", "ref": f"{NAME}:1.0", "digest": digest}
     assert record["sources"] == [used]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.host.network import pip_settings
+from sifwright.build.request import host_settings
 from tests.conftest import run
 from tests.system.apptainer.trees import differences, unpack
 
@@ -17,22 +17,31 @@ if TYPE_CHECKING:
     from tests.system.apptainer.toys import Toy
 
 
-def _build_by_hand(engine: str, definition: Path, sif: Path) -> None:
-    """What the first lines of the definition file say, with pip's settings in the environment."""
-    pip = pip_settings.environment(pip_settings.settings())
-    env = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", **pip}
-    # What is compared is the tree: packed in a third of the time.
+def _build_by_hand(engine: str, folder: Path, definition: str, sif: Path) -> None:
+    """Build as the first lines of the definition file say, with the settings of this machine."""
+    settings = sif.parent / "settings"
+    settings.mkdir()
+    prepared = host_settings.prepare(settings)
+    binds = [word for bind in prepared.definition_binds for word in ("--bind", bind)]
+    env = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", **prepared.env}
+    # The tree is compared: this compression takes a third of the time.
     fast = ["--mksquashfs-args", "-comp zstd -Xcompression-level 1"]
-    done = run([engine, "build", "--fakeroot", *fast, sif, definition], env=env, timeout=1800)
+    command = [engine, "build", "--fakeroot", *fast, *binds, sif, definition]
+    done = run(command, env=env, timeout=1800, cwd=folder)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
 @pytest.mark.nightly
 @pytest.mark.image
 @pytest.mark.build
-def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path) -> None:
-    by_hand = tmp_path / "by-hand.sif"
-    _build_by_hand(engine, image.parent / "pytorch.def", by_hand)
+@pytest.mark.parametrize("form", ["folder", "single-file"])
+def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path, form: str) -> None:
+    by_hand, folder = tmp_path / "by-hand.sif", image.parent / "recipe"
+    if form == "single-file":
+        folder = tmp_path
+        shown = run([engine, "sif", "dump", "1", image]).stdout
+        (folder / "pytorch.def").write_text(shown)
+    _build_by_hand(engine, folder, "pytorch.def", by_hand)
     packages = ["dpkg-query --show", "pip freeze --all"]
     for command in packages:
         inside = ["--containall", "--no-home"]
@@ -42,7 +51,10 @@ def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path) -
         )
         assert ours == theirs
         assert ours
-    assert differences(unpack(engine, image, tmp_path), unpack(engine, by_hand, tmp_path)) == []
+    # The image keeps the definition file that it was built from.
+    texts = [".singularity.d/Singularity"] if form == "folder" else []
+    trees = (unpack(engine, image, tmp_path), unpack(engine, by_hand, tmp_path))
+    assert differences(*trees) == texts
 
 
 def test_a_different_file_is_noticed(engine: str, toy: Toy, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sifwright.build.cache.store import Store
 from sifwright.build.layers.pack import LISTING
 from sifwright.images.contents import listing
 from sifwright.system import cache_folder
-from tests.conftest import run
+from tests.conftest import run, sifwright
 from tests.system.apptainer.steps import POPULATE, differences
 from tests.system.apptainer.test_squash import CASES, DOUBTED
 from tests.system.apptainer.wholes import seen, whole
@@ -114,8 +114,21 @@ def stepwise(toy: Toy, layers: tuple[str, ...], layout: str, cache: Path) -> Pat
     return built(toy, layers, layout, cache)
 
 
+DEFINITION = ".singularity.d/Singularity"
+
+
 def by_hand(engine: str, toy: Toy, sif: Path) -> Path:
-    done = run([engine, "build", "--fakeroot", sif, toy.output / "toy.def"])
+    """Build in the recipe folder."""
+    done = run([engine, "build", "--fakeroot", sif, "toy.def"], cwd=toy.output / "recipe")
+    assert done.returncode == 0, done.stderr
+    return sif
+
+
+def by_single_file(engine: str, toy: Toy, sif: Path) -> Path:
+    words = ["render", "--single-file", "local", "toy"]
+    definition = sif.with_suffix(".def")
+    definition.write_text(sifwright("--project", toy.folder, *words).stdout)
+    done = run([engine, "build", "--fakeroot", sif, definition])
     assert done.returncode == 0, done.stderr
     return sif
 
@@ -161,8 +174,12 @@ def test_every_way_gives_the_tree_that_is_built_by_hand(
         sif = make(tiny, layers, layout, cache)
         assert different(expected, whole(sif, tmp_path / f"{number}", "cases"), COMMON) == {}
         assert different(users, seen(engine, sif, "cases"), COMMON) == {}
-    hand = whole(by_hand(engine, tiny, tmp_path / "by-hand.sif"), tmp_path / "hand", "cases")
-    assert different(expected, hand, COMMON) == {}
+    for number, build in enumerate((by_hand, by_single_file)):
+        sif = build(engine, tiny, tmp_path / f"by-hand-{number}.sif")
+        hand = whole(sif, tmp_path / f"hand-{number}", "cases")
+        # The image keeps the definition file that it was built from.
+        texts = {DEFINITION} if build is by_hand else set()
+        assert different(expected, hand, COMMON).keys() == texts
     assert_least(cold)
     assert_least(steps)
 
@@ -179,7 +196,8 @@ def test_a_build_from_scratch_writes_to_no_overlay(engine: str, tiny: Toy, tmp_p
     layers = fill(tiny, cases := {**CAPABLE, **DOUBTFUL})
     sif = built(tiny, layers, "layered", tmp_path / "cold")
     ours = whole(sif, tmp_path / "ours", "cases")
-    hand = whole(by_hand(engine, tiny, tmp_path / "by-hand.sif"), tmp_path / "hand", "cases")
+    sif = by_single_file(engine, tiny, tmp_path / "by-hand.sif")
+    hand = whole(sif, tmp_path / "hand", "cases")
     assert different(ours, hand, cases) == {}
 
 
@@ -191,5 +209,6 @@ def test_what_overlays_get_wrong_is_done_without(
     layers = fill(tiny, cases)
     sif = stepwise(tiny, layers, "layered", tmp_path / "steps")
     ours = whole(sif, tmp_path / "ours", "cases")
-    hand = whole(by_hand(engine, tiny, tmp_path / "by-hand.sif"), tmp_path / "hand", "cases")
+    sif = by_single_file(engine, tiny, tmp_path / "by-hand.sif")
+    hand = whole(sif, tmp_path / "hand", "cases")
     assert different(ours, hand, cases) == {}

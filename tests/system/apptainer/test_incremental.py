@@ -89,8 +89,10 @@ def test_both_layouts_are_the_tree_that_is_built_by_hand(
     assert len(sif.partitions(toy.sif)) == 1
     flat = unpack(engine, toy.sif, tmp_path)
     assert differences(layered, flat) == []
-    by_hand = tmp_path / "by-hand.sif"
-    done = run([engine, "build", "--fakeroot", "--force", by_hand, toy.output / "toy.def"])
+    by_hand, definition = tmp_path / "by-hand.sif", tmp_path / "toy.def"
+    shown = run([engine, "sif", "dump", "1", toy.sif])
+    definition.write_text(shown.stdout)
+    done = run([engine, "build", "--fakeroot", "--force", by_hand, definition])
     assert done.returncode == 0, done.stderr
     assert differences(flat, unpack(engine, by_hand, tmp_path)) == []
 

@@ -156,12 +156,16 @@ def assert_of_one_build(site: Site) -> None:
     assert str(site.sif.readlink()) == record["sif"]
     assert sif_file.fingerprint(site.sif) == record["sif_fingerprint"]
     assert json.loads((folder / "plan.json").read_text()) == record["plan"]
-    definition = (folder / "toy.def").read_bytes()
-    assert hashlib.sha256(definition).hexdigest() == record["definition_sha256"]
     (own,) = (
         one for one in sif_file.read(site.sif).descriptors if one.data_type == DataType.DEFINITION
     )
-    assert sif_file.data(site.sif, own) == definition
+    definition = sif_file.data(site.sif, own)
+    assert hashlib.sha256(definition).hexdigest() == record["definition_sha256"]
+    recipe = folder / "recipe"
+    assert (recipe / "kept" / "plan.json").read_text() == (folder / "plan.json").read_text()
+    digest = hashlib.sha256((recipe / "toy.def").read_bytes()).hexdigest()
+    assert digest == record["files"]["recipe/toy.def"]
+    assert (recipe / "layers" / "work" / "install.sh").read_bytes() in definition
 
 
 def assert_nothing_left(site: Site) -> None:
@@ -170,7 +174,7 @@ def assert_nothing_left(site: Site) -> None:
     assert [path for folder in held for path in folder.iterdir()] == []
     # One image of each edit, and what belongs to the last build.
     names = sorted(path.name for path in site.sif.parent.iterdir() if path.suffix != ".sif")
-    assert names == ["build.log", "pins.json", "plan.json", "record.json", "toy.def"]
+    assert names == ["build.log", "pins.json", "plan.json", "recipe", "record.json"]
     assert len([*site.sif.parent.glob("*.sif")]) == 1 + len(EDITS)
 
 

@@ -141,7 +141,7 @@ def test_all_through_the_mirrors_file(site: Site, engine: str, tmp_path: Path) -
     assert [path for path in tree.rglob("*") if _holds(path, words)] == []
     for path in site.toy.output.iterdir():
         assert not _holds(path, (CANARY,)), path
-    assert not _holds(site.toy.output / "toy.def", words)
+    assert not _holds(site.toy.output / "recipe" / "toy.def", words)
     assert CANARY not in built.stdout + built.stderr
 
 
@@ -170,7 +170,9 @@ def test_by_hand_with_the_folder_that_sifwright_writes(
     """The definition file, the folder and the command that was printed: no sifwright at work."""
     project = ["--project", str(site.toy.folder)]
     env = {**os.environ, "SIFWRIGHT_MIRRORS": str(site.folder / "mirrors.yaml")}
-    (tmp_path / "toy.def").write_text(sifwright(*project, "render", "local", "toy", env=env).stdout)
+    recipe = tmp_path / "recipe"
+    written = sifwright(*project, "render", "local", "toy", "--output", recipe, env=env)
+    assert written.returncode == 0, written.stderr
     done = sifwright(*project, "host-settings", tmp_path / "settings", env=env)
     assert done.returncode == 0, done.stderr
     assert CANARY not in done.stdout
@@ -178,8 +180,8 @@ def test_by_hand_with_the_folder_that_sifwright_writes(
         done.stdout.splitlines()[0].removeprefix("build with it:  ").replace("apptainer", engine)
     )
     command = command.replace("IMAGE.sif", "toy.sif").replace("IMAGE.def", "toy.def")
-    assert run(["bash", "-c", command], cwd=tmp_path).returncode == 0
-    shown = run([engine, "--quiet", "exec", tmp_path / "toy.sif", "cat", "/fetched"]).stdout
+    assert run(["bash", "-c", command], cwd=recipe).returncode == 0
+    shown = run([engine, "--quiet", "exec", recipe / "toy.sif", "cat", "/fetched"]).stdout
     assert shown == "one\nof the archive\n"
     # Settings can hold passwords, and an existing folder is nobody's to fill.
     assert (tmp_path / "settings").stat().st_mode & 0o077 == 0

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from sifwright.build.docker import build_folder
+from sifwright.build import recipe_folder
 from sifwright.catalog import load
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.plan import resolve
 from sifwright.render import oci_config
-from sifwright.render.dockerfile import context
+from sifwright.render.recipe import dockerfile_files
 from tests.conftest import run, sifwright
 from tests.spread import spread
 from tests.system.apptainer.steps import differences, make_root
@@ -188,7 +188,7 @@ def build(places: Places, toy: Toy, machine: Path) -> Callable[[str], Builder]:
 def apptainer_tree(engine: str, toy: Toy, places: Places) -> Tree:
     """What `apptainer build` makes of the definition file of the same plan."""
     definition, sif = toy.folder / "toy.def", toy.folder / "toy.sif"
-    definition.write_text(_render(toy))
+    definition.write_text(_render(toy, "--single-file"))
     assert f"From: {places.registry}/tiny:1" in definition.read_text()
     env = {**os.environ, "APPTAINER_NOHTTPS": "true", "http_proxy": PROXY}
     done = run([engine, "build", "--fakeroot", sif, definition], env=env)
@@ -257,7 +257,7 @@ def test_files_have_any_name(places: Places, tmp_path: Path, name: str) -> None:
     """Engines trim the lines of .dockerignore: a name may end in what they take away."""
     base, builder = f"{places.registry}/tiny:1", places.builders[name]
     names = FILES if name == "docker" else (*FILES, *PATTERNS)
-    build_folder.replace(tmp_path / "context", context(with_files(names, base), base))
+    recipe_folder.replace(tmp_path / "context", dockerfile_files(with_files(names, base), base))
     (tmp_path / "context/layers/one/files/trail").write_text(PLANTED)
     builder.build(tmp_path / "context", f"names:{name}", "", None)
     said = builder.output(f"names:{name}", ["python3", "-c", SHOW_FILES])
@@ -283,7 +283,7 @@ def _arrives(places: Places, name: str, values: list[str], folder: Path) -> None
     """What the script, those of later layers and the image see is what the plan says."""
     base, builder = f"{places.registry}/tiny:1", places.builders[name]
     made = nasty(values, base)
-    build_folder.replace(folder / "context", context(made.plan, base))
+    recipe_folder.replace(folder / "context", dockerfile_files(made.plan, base))
     builder.build(folder / "context", f"nasty:{name}", "", None)
     config = builder.config(f"nasty:{name}")
     wanted = oci_config.image_config(made.plan, BASE_ENV)

@@ -166,7 +166,7 @@ def test_an_image_that_is_not_what_its_record_says_is_refused(
     elif harm == "record":
         (folder / "record.json").write_text("{")
     elif harm == "definition":
-        (folder / "pytorch.def").write_text("another")
+        (folder / "recipe" / "pytorch.def").write_text("another")
     else:
         words = ["--set", "pytorch-wheel.version=2.12.0"]
     place = ["--output", tmp_path / "build", "--project", ROOT]

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
 #
@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a165e936d38a01d372beed013ad04d7e19c20321a5f816c8240d000a67048cfc
+# step df56de6742741cd3b9d786fa5e599d22f237eef58d21aa514a926ca11dd48433
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,24 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="a165e936d38a01d372beed013ad04d7e19c20321a5f816c8240d000a67048cfc" \
-      org.sifwright.step.base-image="9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9" \
-      org.sifwright.step.build-tools="fcdd026cbe21b841af181f5fdb5db68b2a1b2ea9592fb14fc1a9b95549b7ff2b" \
-      org.sifwright.step.libfabric="eb77732447593f4a9e78a83f331e359a3762d5fccedc4d0424d2a67109dd067e" \
-      org.sifwright.step.aws-ofi-nccl="c318dcd80dc9b55847312c8e6a5b486df632f8256e5b083d7408e4ab10661470" \
-      org.sifwright.step.run-scripts="a165e936d38a01d372beed013ad04d7e19c20321a5f816c8240d000a67048cfc" \
-      org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
-      org.sifwright.option.base-image.python="3.12" \
-      org.sifwright.option.base-image.torch="2.8.0" \
-      org.sifwright.option.base-image.cuda="13.0" \
-      org.sifwright.option.base-image.updates="false" \
-      org.sifwright.option.libfabric.version="2.6.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.20.0" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi"
+      org.sifwright.plan="df56de6742741cd3b9d786fa5e599d22f237eef58d21aa514a926ca11dd48433"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f9ad10ee8b8acdfb8a92d91bc8a1240fb45813b353bfcc253194c46d650eef33
+# step 9b732e68f98dfca7d2c6e914cd139fcd32a1261672e5dacdf3713cb31b7afeea
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,51 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="f9ad10ee8b8acdfb8a92d91bc8a1240fb45813b353bfcc253194c46d650eef33" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.libfabric="4ff378d1a27b2b9558da73bddc41582885068a9ac5aebae09209806ca68dd511" \
-      org.sifwright.step.mpich="11b0f3ad874e2e0802af04644bdebec20b718df696415648916c2e734af2302c" \
-      org.sifwright.step.pytorch-wheel="fcea39878699179a5af355edc2a15fdcd38b3c1760b870fe61fb1fe2b2710ccb" \
-      org.sifwright.step.aws-ofi-nccl="de3266f990aa27f2de4a64588d0897a8a9f6ffeb1171373742b3843a1086397a" \
-      org.sifwright.step.torch-extras="c1afb8a77207bd7dd97297aa3274094ff236704a7e08eb4d7d3d319aeb76aff8" \
-      org.sifwright.step.mpi4py="3bbeb7c9b3b81807267c64324d9099478bfbf4336dd2a2b9b994cf64005b7a5c" \
-      org.sifwright.step.deepspeed="cf4072081dae834952847794dd706f37c7e8e3fabda3e0696ceea7f5d7fa3375" \
-      org.sifwright.step.accelerate="9db5bd94fa4abdaf11d52147efb45a364946f3d8266a151e5ce91a7aeb11f542" \
-      org.sifwright.step.transformers="70b486af6d2895ca1ae27f00f1bed2243039c3e51e63b073098a52384db52397" \
-      org.sifwright.step.run-scripts="f9ad10ee8b8acdfb8a92d91bc8a1240fb45813b353bfcc253194c46d650eef33" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.6.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.pytorch-wheel.version="2.9.1" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.20.0" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.24.1" \
-      org.sifwright.option.torch-extras.audio="2.9.1" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.deepspeed.arch="sm_90" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="9b732e68f98dfca7d2c6e914cd139fcd32a1261672e5dacdf3713cb31b7afeea"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

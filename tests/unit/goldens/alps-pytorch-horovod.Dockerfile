@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch with Horovod and mpi4py over the MPI that suits the site
 #
@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 72febab901665dc981f45965ae0b12e8329cafa8c8e010228f334ed6b5fe4c59
+# step f79c09977bdf900540aa4deb65ac2ab2abc87f99b00aa4534b443b435ae97ec8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,51 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="72febab901665dc981f45965ae0b12e8329cafa8c8e010228f334ed6b5fe4c59" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.pytorch-wheel="a3652aae1abef0e71cebadbe741e21a6dea3786c84baf9d3cddf97379a314db0" \
-      org.sifwright.step.torch-extras="483b84fd44fa674f34706d8f0372cc63d1c3bba193dacf0953e3db97860a76c4" \
-      org.sifwright.step.libfabric="0b426769af1a74a73ef8a5748aa63b56a55e59fa9a23f8c37d09141ee80fff15" \
-      org.sifwright.step.aws-ofi-nccl="9b8dd75516e8aadef777c1c4990d9a2fbaf645d05804cb6a1da774d175560765" \
-      org.sifwright.step.mpich="c81ff9497cd4651be567eadad0ca94d5b348b5d10e229714657d3710d099a877" \
-      org.sifwright.step.mpi4py="33682e6831e15152f562ba1b4c530bfbcb56fc146f6f88009bb3db3b19747f1c" \
-      org.sifwright.step.horovod="975e0d2cf08ea444a478c23e90c861e1f4b001ffa2f52cf3b075abadd73dc15d" \
-      org.sifwright.step.run-scripts="72febab901665dc981f45965ae0b12e8329cafa8c8e010228f334ed6b5fe4c59" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.9.1" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.24.1" \
-      org.sifwright.option.torch-extras.audio="2.9.1" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.libfabric.version="2.6.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.20.0" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.horovod.version="0.28.1" \
-      org.sifwright.option.horovod.patch="0.28.1" \
-      org.sifwright.option.horovod.cxx="17" \
-      org.sifwright.option.horovod.mpi="mpich" \
-      org.sifwright.option.horovod.gloo="true" \
-      org.sifwright.option.horovod.vendor="nvidia" \
-      org.sifwright.option.horovod.arch="sm_90"
+      org.sifwright.plan="f79c09977bdf900540aa4deb65ac2ab2abc87f99b00aa4534b443b435ae97ec8"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
 #
@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 72160b075cc686d17d1d089952c5ea7088d9918224d3abb3039cdbecbef41c26
+# step 42a74c44d0cedd69bcb8ed2ce4535614eb58290fc3d39923befa49179efe2324
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,47 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="72160b075cc686d17d1d089952c5ea7088d9918224d3abb3039cdbecbef41c26" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.libfabric="4ff378d1a27b2b9558da73bddc41582885068a9ac5aebae09209806ca68dd511" \
-      org.sifwright.step.mpich="11b0f3ad874e2e0802af04644bdebec20b718df696415648916c2e734af2302c" \
-      org.sifwright.step.pytorch-source="871c4751b72f7180cf2cc0480daa0703fdfd098a4cc5ac91e9a07abc743497dd" \
-      org.sifwright.step.torchvision-source="f6813d734885fa1712333215b3a270dfcd177a4afb7d2e0b5ae2f336ef68b305" \
-      org.sifwright.step.aws-ofi-nccl="1fea52afb66166b942372a329a2c3a0f40a9a0065d76ae9dedf1e5dc3089de1d" \
-      org.sifwright.step.mpi4py="a484c8aa8735f4f45cd8babc5bb2c38de97ef27bdeed8cdaf812cfbb9d2bb2ea" \
-      org.sifwright.step.torch-extras="88ff670043986b5e6df55bac0957b3103f7ba93cb027c0081b4c0087a31054d3" \
-      org.sifwright.step.run-scripts="72160b075cc686d17d1d089952c5ea7088d9918224d3abb3039cdbecbef41c26" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.6.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.pytorch-source.version="2.10.0" \
-      org.sifwright.option.pytorch-source.vendor="nvidia" \
-      org.sifwright.option.pytorch-source.arch="sm_90" \
-      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
-      org.sifwright.option.pytorch-source.system-nccl="true" \
-      org.sifwright.option.pytorch-source.numpy-line="numpy2-4" \
-      org.sifwright.option.pytorch-source.numpy="2.4.6" \
-      org.sifwright.option.torchvision-source.version="0.25.0" \
-      org.sifwright.option.torchvision-source.vendor="nvidia" \
-      org.sifwright.option.torchvision-source.arch="sm_90" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.20.0" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1"
+      org.sifwright.plan="42a74c44d0cedd69bcb8ed2ce4535614eb58290fc3d39923befa49179efe2324"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
 #
@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c7dec203ea8ebcdacf21bb40155428532b7f04d5da7c5be10e8647e1be2ace05
+# step bc5d7b6083469b301fff01f2eaff4e3f984841cc8c8a5908b465ab2c68199052
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,38 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="c7dec203ea8ebcdacf21bb40155428532b7f04d5da7c5be10e8647e1be2ace05" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.libfabric="4ff378d1a27b2b9558da73bddc41582885068a9ac5aebae09209806ca68dd511" \
-      org.sifwright.step.pytorch-wheel="c83eef733db8993992ab416b0e9713e5669b5d344b7503b8ebb9b296aafc2c85" \
-      org.sifwright.step.aws-ofi-nccl="0315b89f02ac074f7993225d8aef3dcd619b2429c5c4a5e82ad22f4619f1cf91" \
-      org.sifwright.step.torch-extras="a2d9b1df8202bdf3b06a6bb04576a7491c6318fb26cf8795ffa9212d436f94bf" \
-      org.sifwright.step.run-scripts="c7dec203ea8ebcdacf21bb40155428532b7f04d5da7c5be10e8647e1be2ace05" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.6.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.pytorch-wheel.version="2.9.1" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.20.0" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.24.1" \
-      org.sifwright.option.torch-extras.audio="2.9.1" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl"
+      org.sifwright.plan="bc5d7b6083469b301fff01f2eaff4e3f984841cc8c8a5908b465ab2c68199052"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
 #
@@ -28,7 +28,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 4e71792d759bf3e0793533410555d7919b339fe6c00fce2fbe9f9fee9613f0bf
+# step aab739dd0cd82b35c3fac3029f49fc97908805cf75a3b14731bdf01c16831e30
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -41,15 +41,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="4e71792d759bf3e0793533410555d7919b339fe6c00fce2fbe9f9fee9613f0bf" \
-      org.sifwright.step.base-image="9b105f8076ef3d1f2b233f91e14d9d4ad4c0eb2faa39e90dc591156c78e3e714" \
-      org.sifwright.step.run-scripts="4e71792d759bf3e0793533410555d7919b339fe6c00fce2fbe9f9fee9613f0bf" \
-      org.sifwright.option.base-image.from="docker://pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime" \
-      org.sifwright.option.base-image.python="3.10" \
-      org.sifwright.option.base-image.torch="2.3.1" \
-      org.sifwright.option.base-image.cuda="12.1" \
-      org.sifwright.option.base-image.program="/opt/conda/bin/python" \
-      org.sifwright.option.base-image.updates="false"
+      org.sifwright.plan="aab739dd0cd82b35c3fac3029f49fc97908805cf75a3b14731bdf01c16831e30"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

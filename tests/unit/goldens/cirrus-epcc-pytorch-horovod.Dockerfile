@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch with Horovod and mpi4py over the MPI that suits the site
 #
@@ -97,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e1933957a9412c30613d83b416e3566cb08fdc395a3ca8e8b6f210294d77b3ee
+# step c01540533266124499694e2d8de9c9a060df80d2feacbde4c42164806af17130
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,44 +110,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="e1933957a9412c30613d83b416e3566cb08fdc395a3ca8e8b6f210294d77b3ee" \
-      org.sifwright.step.base-cuda="23e94fa46da123d10598253f8b21fcb22538b0ec48d1bacbf72880019ac17c9a" \
-      org.sifwright.step.python-venv="f23f0f676e257c44607998d1577f327057c75c76b08112a20b1ccf183224e90a" \
-      org.sifwright.step.build-tools="487caecc42abac2fa1f82728012a6b9eb5a72cd8481f09c6ea490f77228d49c1" \
-      org.sifwright.step.pytorch-wheel="0e2c2af6441208fc3c14086c8290e92f3a5fe4bd83100ec6c7ba1f97f0f44ad7" \
-      org.sifwright.step.torch-extras="7daf44b323ddaf73fad59d6b75775496f7e3f9faf1b241b9b99102078abac273" \
-      org.sifwright.step.openmpi="70848d2af421a9d5609df95a8660752736b8bb98b2d50a3ac1f090ebf33c0f35" \
-      org.sifwright.step.mpi4py="c1dfc4a46ae4ce2752f94b68b1dc49f2d794d3f2a346d894de1cc66fdbeab043" \
-      org.sifwright.step.horovod="7aaeb54a315ce26684d4f487bb6c2802b5cfb8afc3de7763f429a74656523d35" \
-      org.sifwright.step.run-scripts="e1933957a9412c30613d83b416e3566cb08fdc395a3ca8e8b6f210294d77b3ee" \
-      org.sifwright.option.base-cuda.cuda="12.1.1" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.3.1" \
-      org.sifwright.option.pytorch-wheel.variant="cu121" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.18.1" \
-      org.sifwright.option.torch-extras.audio="2.3.1" \
-      org.sifwright.option.torch-extras.text="0.18.0" \
-      org.sifwright.option.torch-extras.numpy="1.26.4" \
-      org.sifwright.option.torch-extras.torchmetrics="1.0.3" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.7.2" \
-      org.sifwright.option.torch-extras.variant="cu121" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.openmpi.version="5.0.10" \
-      org.sifwright.option.openmpi.fabric="infiniband" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.horovod.version="0.28.1" \
-      org.sifwright.option.horovod.patch="0.28.1" \
-      org.sifwright.option.horovod.cxx="17" \
-      org.sifwright.option.horovod.mpi="openmpi" \
-      org.sifwright.option.horovod.gloo="true" \
-      org.sifwright.option.horovod.vendor="nvidia" \
-      org.sifwright.option.horovod.arch="sm_70"
+      org.sifwright.plan="c01540533266124499694e2d8de9c9a060df80d2feacbde4c42164806af17130"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

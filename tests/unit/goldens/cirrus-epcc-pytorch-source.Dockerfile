@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
 #
@@ -98,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step b698dea4e2845af0fe6b22935f3c867b25986065dab40623e2c8316db09445a2
+# step 505acf33927f886970da20b76f1620fb0d8d363c74f036d3af455286a1a674ab
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -111,39 +111,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="b698dea4e2845af0fe6b22935f3c867b25986065dab40623e2c8316db09445a2" \
-      org.sifwright.step.base-cuda="23e94fa46da123d10598253f8b21fcb22538b0ec48d1bacbf72880019ac17c9a" \
-      org.sifwright.step.python-venv="f23f0f676e257c44607998d1577f327057c75c76b08112a20b1ccf183224e90a" \
-      org.sifwright.step.build-tools="487caecc42abac2fa1f82728012a6b9eb5a72cd8481f09c6ea490f77228d49c1" \
-      org.sifwright.step.openmpi="112d1bba4b3246a5e6169b7ee3702891c25681abd9d07aceb5211f541f502121" \
-      org.sifwright.step.pytorch-source="2d834db866c124765db00eed9f84c773ed9f8f1b3fcd8fe55b8164f956bdacd0" \
-      org.sifwright.step.torchvision-source="ab01f5515b351ce4362c1e15fcdb9e73ec9f354a525937fe601a515f571208e1" \
-      org.sifwright.step.mpi4py="615aca9c9157c8497fe252ea5008ec86625adea98083779b90eac44f286cc731" \
-      org.sifwright.step.torch-extras="c74374ab477cb155d2ba08d27c499e86347253bc61a713d045fd06dd6a7f636c" \
-      org.sifwright.step.run-scripts="b698dea4e2845af0fe6b22935f3c867b25986065dab40623e2c8316db09445a2" \
-      org.sifwright.option.base-cuda.cuda="12.1.1" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.openmpi.version="5.0.10" \
-      org.sifwright.option.openmpi.fabric="infiniband" \
-      org.sifwright.option.pytorch-source.version="2.3.1" \
-      org.sifwright.option.pytorch-source.vendor="nvidia" \
-      org.sifwright.option.pytorch-source.arch="sm_70" \
-      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
-      org.sifwright.option.pytorch-source.system-nccl="true" \
-      org.sifwright.option.pytorch-source.numpy-line="numpy1" \
-      org.sifwright.option.pytorch-source.numpy="1.26.4" \
-      org.sifwright.option.torchvision-source.version="0.18.1" \
-      org.sifwright.option.torchvision-source.vendor="nvidia" \
-      org.sifwright.option.torchvision-source.arch="sm_70" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.torch-extras.numpy="1.26.4" \
-      org.sifwright.option.torch-extras.torchmetrics="1.0.3" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.7.2"
+      org.sifwright.plan="505acf33927f886970da20b76f1620fb0d8d363c74f036d3af455286a1a674ab"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

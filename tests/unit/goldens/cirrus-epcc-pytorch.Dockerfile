@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
 #
@@ -68,7 +68,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 1af02cdfa947a55fde4cebb116b0cab491c7db8de102aa5cacf1f1cb3caf7e0b
+# step dd1a6a013cd8a7cace36fd6bccfd0fb1d3161ee58c44e558c4af48f412eaca0c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -81,29 +81,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="1af02cdfa947a55fde4cebb116b0cab491c7db8de102aa5cacf1f1cb3caf7e0b" \
-      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
-      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
-      org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
-      org.sifwright.step.pytorch-wheel="2f7e6a3e1ed776e8e02756c7bebc81e92ac06224e9b8868090d13054e0f1a5b8" \
-      org.sifwright.step.torch-extras="7fd11cfa9dd1c56bdae1e6d0179a74135bf90b4dd43f269af2bdd97dc7bc595b" \
-      org.sifwright.step.run-scripts="1af02cdfa947a55fde4cebb116b0cab491c7db8de102aa5cacf1f1cb3caf7e0b" \
-      org.sifwright.option.base-debian.suite="bookworm" \
-      org.sifwright.option.base-debian.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.3.1" \
-      org.sifwright.option.pytorch-wheel.variant="cu121" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.18.1" \
-      org.sifwright.option.torch-extras.audio="2.3.1" \
-      org.sifwright.option.torch-extras.text="0.18.0" \
-      org.sifwright.option.torch-extras.numpy="1.26.4" \
-      org.sifwright.option.torch-extras.torchmetrics="1.0.3" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu121" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl"
+      org.sifwright.plan="dd1a6a013cd8a7cace36fd6bccfd0fb1d3161ee58c44e558c4af48f412eaca0c"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

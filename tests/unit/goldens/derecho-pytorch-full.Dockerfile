@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 707f9795560ef9310a85b9041f96ade9aaabce6dba66cc629980d12e2371da8c
+# step 78947ed787a5fa173ce4d0f5a9562e65217628a7504c4cd8e8f63b7dd87518ea
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,51 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="707f9795560ef9310a85b9041f96ade9aaabce6dba66cc629980d12e2371da8c" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.libfabric="5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f" \
-      org.sifwright.step.mpich="8005e3aa454efb87a99f46f8b6468b93b9883318e912ec9ac7be4296b2fed6f0" \
-      org.sifwright.step.pytorch-wheel="92b4ba81420de173c37cb9435e7bd892fba5bbb6b25d9a265334d970aad97f13" \
-      org.sifwright.step.aws-ofi-nccl="b10eee77ddf9036ea2c70bdea4eb8a321a46ef0aac1a8fbe871268a313094deb" \
-      org.sifwright.step.torch-extras="38e5e3730aff7ac88f540f521a579ff6c6cca63341c5873e9cb77c74c818d4d0" \
-      org.sifwright.step.mpi4py="6a485abf5b1d1c4a238587f8c7629158d6e569da531a3b40ee62ac88abf701a1" \
-      org.sifwright.step.deepspeed="528cb123b3a52599b855af30d67c8663ebba36d4cf7225a1aa091b23acd776d2" \
-      org.sifwright.step.accelerate="bea2fb34a71b1c3c4e22001455ce427635687dbd3a67b02bd25939c9daf9131f" \
-      org.sifwright.step.transformers="ebc257196f5748277f8935c0b60d8f5b4d4842affdd671b25e865e24a6251b2e" \
-      org.sifwright.step.run-scripts="707f9795560ef9310a85b9041f96ade9aaabce6dba66cc629980d12e2371da8c" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="1.22.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.pytorch-wheel.version="2.8.0" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.18.0" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.23.0" \
-      org.sifwright.option.torch-extras.audio="2.8.0" \
-      org.sifwright.option.torch-extras.numpy="2.2.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.deepspeed.arch="sm_80" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="78947ed787a5fa173ce4d0f5a9562e65217628a7504c4cd8e8f63b7dd87518ea"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch with Horovod and mpi4py over the MPI that suits the site
 #
@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 6f365aedd2671de4afc7e53aac390ea07fdb3499f48b34aaef158c0fceed29f9
+# step 0c1128de4573cf888faa06d5211c2dd85f39f3566580753e133b61d1306c9257
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,51 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="6f365aedd2671de4afc7e53aac390ea07fdb3499f48b34aaef158c0fceed29f9" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.pytorch-wheel="b2acf7f6e0145b173a543ad239568d25340faf36c6cf1cb99b915bfdd9e7fb40" \
-      org.sifwright.step.torch-extras="b0ceeaa36fa8b6301c5d0ab86447acb002b5872d548efd27d8da74eb84f2743f" \
-      org.sifwright.step.libfabric="edbcd9d38c47156fde3f29dfbf6a541fc1a2d552a4f0dfb586ec5d9c0934a32b" \
-      org.sifwright.step.aws-ofi-nccl="0b80db1f500b0eea2aed318373b0c2febb938eb50448d11551a54235aef9c790" \
-      org.sifwright.step.mpich="a556ed30f1b8ce24c4abe50cfbd46a1e15c09bbf059bd8bc655086bd032e2243" \
-      org.sifwright.step.mpi4py="de59cba55f5944dcf300c2153b5b8ac58ecc8caab487cdbc35fb9bd918b304be" \
-      org.sifwright.step.horovod="0118f380787169c31f7549e26925efba36c0ea3ae17ae8cd56710bfc61806c48" \
-      org.sifwright.step.run-scripts="6f365aedd2671de4afc7e53aac390ea07fdb3499f48b34aaef158c0fceed29f9" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.8.0" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.23.0" \
-      org.sifwright.option.torch-extras.audio="2.8.0" \
-      org.sifwright.option.torch-extras.numpy="2.2.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.libfabric.version="1.22.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.18.0" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.horovod.version="0.28.1" \
-      org.sifwright.option.horovod.patch="0.28.1" \
-      org.sifwright.option.horovod.cxx="17" \
-      org.sifwright.option.horovod.mpi="mpich" \
-      org.sifwright.option.horovod.gloo="true" \
-      org.sifwright.option.horovod.vendor="nvidia" \
-      org.sifwright.option.horovod.arch="sm_80"
+      org.sifwright.plan="0c1128de4573cf888faa06d5211c2dd85f39f3566580753e133b61d1306c9257"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

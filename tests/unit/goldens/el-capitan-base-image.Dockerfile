@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
 #
@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f2e5b35a1a4fa57fad7092aa093106e23ea7e344d2a9bfd7a15938e7ca8c5494
+# step e433c02b55ff8fb4a0dcd9cc031bba7054eea574d43b2939d98cd31f97020996
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,24 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="f2e5b35a1a4fa57fad7092aa093106e23ea7e344d2a9bfd7a15938e7ca8c5494" \
-      org.sifwright.step.base-image="ed21ac7649afd3ad462d1388694a874e66656634cc83c68979dc1f19590328eb" \
-      org.sifwright.step.build-tools="588e5970d0e34f76381fc05c6dd0394325a744df3e73ca5c166c0e1203ce443b" \
-      org.sifwright.step.libfabric="e0262ff11ee4de108359235ddeef1dc7f0d03734ad8ea8ecc0d2b19aeb7d5cd7" \
-      org.sifwright.step.aws-ofi-nccl="9e82495fe6f81661b924bae493cd12d2fd58b93fda67856f2988ada2d6c6e87a" \
-      org.sifwright.step.run-scripts="f2e5b35a1a4fa57fad7092aa093106e23ea7e344d2a9bfd7a15938e7ca8c5494" \
-      org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
-      org.sifwright.option.base-image.python="3.12" \
-      org.sifwright.option.base-image.torch="2.6.0" \
-      org.sifwright.option.base-image.rocm="6.4" \
-      org.sifwright.option.base-image.updates="false" \
-      org.sifwright.option.libfabric.version="2.3.1" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi"
+      org.sifwright.plan="e433c02b55ff8fb4a0dcd9cc031bba7054eea574d43b2939d98cd31f97020996"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

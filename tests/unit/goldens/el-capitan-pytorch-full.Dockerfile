@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 162a24f8a379c8e43d23dc6842874b280aff7850609c980fbf3c683b6e036790
+# step ca12953b9ccc54b43d83d06973cb9deaa8af82cf3ef86db9b2b7a9fa6bb55880
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,51 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="162a24f8a379c8e43d23dc6842874b280aff7850609c980fbf3c683b6e036790" \
-      org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
-      org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
-      org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
-      org.sifwright.step.libfabric="058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67" \
-      org.sifwright.step.mpich="c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6" \
-      org.sifwright.step.pytorch-wheel="afbb3935fe9a5997215e0ef54ddd084aa53ee75f08ac6aff336881455ee76c62" \
-      org.sifwright.step.aws-ofi-nccl="58d56796ae3893e59af42093d64d278bee313b20da6c58f2e53870e21625c72a" \
-      org.sifwright.step.torch-extras="9bec397b2834df0fb0ae2a7123b1e57a2f3e29faf0984e0d8e74c1cbf6fc0439" \
-      org.sifwright.step.mpi4py="fad1f245df0e45ac79e7b92af74ee0b19976a67fe5ee83c564344941b702edab" \
-      org.sifwright.step.deepspeed="2b717c716f2bb2e90ee4f6a35fc051de0b9652b79792e4a467bdc92d8021275a" \
-      org.sifwright.step.accelerate="3ddaeff46d458be106c018f32d6914a6d3ef5fc96031965fccc0343048efdf89" \
-      org.sifwright.step.transformers="f4d7690d7c543cde3d051bcee6fd8c693183d0144a174490fb602a28c054e654" \
-      org.sifwright.step.run-scripts="162a24f8a379c8e43d23dc6842874b280aff7850609c980fbf3c683b6e036790" \
-      org.sifwright.option.base-rocm.rocm="7.1.1" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.3.1" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.mpich.version="4.1.2" \
-      org.sifwright.option.pytorch-wheel.version="2.10.0" \
-      org.sifwright.option.pytorch-wheel.variant="rocm7.1" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.25.0" \
-      org.sifwright.option.torch-extras.audio="2.10.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="rocm7.1" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.deepspeed.arch="gfx942" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="ca12953b9ccc54b43d83d06973cb9deaa8af82cf3ef86db9b2b7a9fa6bb55880"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
 #
@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e5e2982e184912bbe53edb159649273b74cf53efef97d3e60ba09699247485e8
+# step faba20e47ecfbfe3830bac21a77f5e73cd3f7de6530c6fc7b139c92171e42615
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,47 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="e5e2982e184912bbe53edb159649273b74cf53efef97d3e60ba09699247485e8" \
-      org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
-      org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
-      org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
-      org.sifwright.step.libfabric="058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67" \
-      org.sifwright.step.mpich="c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6" \
-      org.sifwright.step.pytorch-source="a973547713530164dd315dc8f570ffaed8a44b805944832ac55b397308282801" \
-      org.sifwright.step.torchvision-source="b42db66eaf8bc6d3036b2f136137fc29e436aa0ce3e378dbde3475ef7f4ca2db" \
-      org.sifwright.step.aws-ofi-nccl="d81412458bad3e2949bc9c3c84d82e61a017d6bd1a3f569676fd43efea844a7a" \
-      org.sifwright.step.mpi4py="a4dce9327a80c638db8b97665ad2497ac563b4604046eed937bc5d08630decf6" \
-      org.sifwright.step.torch-extras="d0aa9b50bcf525132cb3f54d5fb1886d7808d6f92a56393cef0278826e07b724" \
-      org.sifwright.step.run-scripts="e5e2982e184912bbe53edb159649273b74cf53efef97d3e60ba09699247485e8" \
-      org.sifwright.option.base-rocm.rocm="7.1.1" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.3.1" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.mpich.version="4.1.2" \
-      org.sifwright.option.pytorch-source.version="2.10.0" \
-      org.sifwright.option.pytorch-source.vendor="amd" \
-      org.sifwright.option.pytorch-source.arch="gfx942" \
-      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
-      org.sifwright.option.pytorch-source.system-nccl="true" \
-      org.sifwright.option.pytorch-source.numpy-line="numpy2-4" \
-      org.sifwright.option.pytorch-source.numpy="2.4.6" \
-      org.sifwright.option.torchvision-source.version="0.25.0" \
-      org.sifwright.option.torchvision-source.vendor="amd" \
-      org.sifwright.option.torchvision-source.arch="gfx942" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1"
+      org.sifwright.plan="faba20e47ecfbfe3830bac21a77f5e73cd3f7de6530c6fc7b139c92171e42615"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

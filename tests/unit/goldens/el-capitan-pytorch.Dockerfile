@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
 #
@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e3470ed8f6a546643cee868220a2fe412217652d7d6a2d31eedb7a7441f6ea35
+# step de6054d759bfd653601eb5dbd93cd533558f4dccf1a4dc04ab604d2daa512858
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,38 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="e3470ed8f6a546643cee868220a2fe412217652d7d6a2d31eedb7a7441f6ea35" \
-      org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
-      org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
-      org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
-      org.sifwright.step.libfabric="058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67" \
-      org.sifwright.step.pytorch-wheel="691bcd854b7d62eee4367521d2ae465cac88433a9038b3ec78d6627c5dc8402f" \
-      org.sifwright.step.aws-ofi-nccl="419fd6a0ea752d29adc0fe8edd5635064078a96d24cafc0e8c17eb0e0b85c707" \
-      org.sifwright.step.torch-extras="10d14bd6d601caf1190356496f1d8796d95cd3d45e4652d8330d60ad47e1832b" \
-      org.sifwright.step.run-scripts="e3470ed8f6a546643cee868220a2fe412217652d7d6a2d31eedb7a7441f6ea35" \
-      org.sifwright.option.base-rocm.rocm="7.1.1" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.3.1" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.pytorch-wheel.version="2.10.0" \
-      org.sifwright.option.pytorch-wheel.variant="rocm7.1" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.25.0" \
-      org.sifwright.option.torch-extras.audio="2.10.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="rocm7.1" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl"
+      org.sifwright.plan="de6054d759bfd653601eb5dbd93cd533558f4dccf1a4dc04ab604d2daa512858"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 1c778882f4044bbce5bd84ea12a0406ae219a21db30b137d0cb70c285758a6c4
+# step 7b0843f9b2f34b4b5b50ab6f9bf63d66a47af56b081a7e282550f43c5986e60a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,51 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="1c778882f4044bbce5bd84ea12a0406ae219a21db30b137d0cb70c285758a6c4" \
-      org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
-      org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
-      org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
-      org.sifwright.step.libfabric="058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67" \
-      org.sifwright.step.mpich="c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6" \
-      org.sifwright.step.pytorch-wheel="afbb3935fe9a5997215e0ef54ddd084aa53ee75f08ac6aff336881455ee76c62" \
-      org.sifwright.step.aws-ofi-nccl="58d56796ae3893e59af42093d64d278bee313b20da6c58f2e53870e21625c72a" \
-      org.sifwright.step.torch-extras="9bec397b2834df0fb0ae2a7123b1e57a2f3e29faf0984e0d8e74c1cbf6fc0439" \
-      org.sifwright.step.mpi4py="fad1f245df0e45ac79e7b92af74ee0b19976a67fe5ee83c564344941b702edab" \
-      org.sifwright.step.deepspeed="b63450c0eb91c521ff78b01126f9bcdaebe7ede0f5820a85d6902d1d365607b4" \
-      org.sifwright.step.accelerate="7a03c46b638b7390fd60cba638e05ee71586e18c5373585e914fc41385f43fce" \
-      org.sifwright.step.transformers="41977773e91fd4ec4f7dca2b9bb6aab3f2c6989d30a79543f574a71e40577ab2" \
-      org.sifwright.step.run-scripts="1c778882f4044bbce5bd84ea12a0406ae219a21db30b137d0cb70c285758a6c4" \
-      org.sifwright.option.base-rocm.rocm="7.1.1" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.3.1" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.mpich.version="4.1.2" \
-      org.sifwright.option.pytorch-wheel.version="2.10.0" \
-      org.sifwright.option.pytorch-wheel.variant="rocm7.1" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.25.0" \
-      org.sifwright.option.torch-extras.audio="2.10.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="rocm7.1" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.deepspeed.arch="gfx90a" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="7b0843f9b2f34b4b5b50ab6f9bf63d66a47af56b081a7e282550f43c5986e60a"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
 #
@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 5f2ac7cfc1e1e67b7ee51f914e135c2a35166f8356ff082822845c1a43d9f8f1
+# step 81a7daed150862a583d0e1e9c0e1b2287eb9e9d396c2290d193af62996c3ff0b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,47 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="5f2ac7cfc1e1e67b7ee51f914e135c2a35166f8356ff082822845c1a43d9f8f1" \
-      org.sifwright.step.base-rocm="9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9" \
-      org.sifwright.step.python-venv="725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357" \
-      org.sifwright.step.build-tools="ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b" \
-      org.sifwright.step.libfabric="058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67" \
-      org.sifwright.step.mpich="c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6" \
-      org.sifwright.step.pytorch-source="7d0543fdd66c20d669cb243e649a90eace5913d9d5919c3aa9e6d25b33fa7471" \
-      org.sifwright.step.torchvision-source="a20ff6d64ac5195a2e75ba303411c86400b2c4d33fc6c2cd61b9c42411820a8c" \
-      org.sifwright.step.aws-ofi-nccl="c7a322cde22f8a1fb2a8e953060fc3fe71d436b81f9eee59ba5582eca65ea533" \
-      org.sifwright.step.mpi4py="ca2e57e6cc50ef96609a4e76c2aceddfcb471718596ee59dc3db505db7052ea0" \
-      org.sifwright.step.torch-extras="d09a22e8adef54fa566e248a0faa71a57bb4da24ccd1422e1241f6b4f0953dd8" \
-      org.sifwright.step.run-scripts="5f2ac7cfc1e1e67b7ee51f914e135c2a35166f8356ff082822845c1a43d9f8f1" \
-      org.sifwright.option.base-rocm.rocm="7.1.1" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.1.1-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.3.1" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.mpich.version="4.1.2" \
-      org.sifwright.option.pytorch-source.version="2.10.0" \
-      org.sifwright.option.pytorch-source.vendor="amd" \
-      org.sifwright.option.pytorch-source.arch="gfx90a" \
-      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
-      org.sifwright.option.pytorch-source.system-nccl="true" \
-      org.sifwright.option.pytorch-source.numpy-line="numpy2-4" \
-      org.sifwright.option.pytorch-source.numpy="2.4.6" \
-      org.sifwright.option.torchvision-source.version="0.25.0" \
-      org.sifwright.option.torchvision-source.vendor="amd" \
-      org.sifwright.option.torchvision-source.arch="gfx90a" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1"
+      org.sifwright.plan="81a7daed150862a583d0e1e9c0e1b2287eb9e9d396c2290d193af62996c3ff0b"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
 #
@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 22c05159a833862b9764db74fa2f9d54749b80c2d83a6b7b4a54e4e4f88a86ff
+# step 7bf2ba436e810a4314f27d95fba9c257df96fc12853f0b17bee75d143308701b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,24 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="22c05159a833862b9764db74fa2f9d54749b80c2d83a6b7b4a54e4e4f88a86ff" \
-      org.sifwright.step.base-image="9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9" \
-      org.sifwright.step.build-tools="fcdd026cbe21b841af181f5fdb5db68b2a1b2ea9592fb14fc1a9b95549b7ff2b" \
-      org.sifwright.step.libfabric="aea2b38d9e24f445f11e277fb84daaafa5ec7ab0d15e759bacb1c30da3916acf" \
-      org.sifwright.step.aws-ofi-nccl="b38ae8909f7d2bf6cf35e5efea9866de13e71bb2e1616da3f91ae5f08a482d1e" \
-      org.sifwright.step.run-scripts="22c05159a833862b9764db74fa2f9d54749b80c2d83a6b7b4a54e4e4f88a86ff" \
-      org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
-      org.sifwright.option.base-image.python="3.12" \
-      org.sifwright.option.base-image.torch="2.8.0" \
-      org.sifwright.option.base-image.cuda="13.0" \
-      org.sifwright.option.base-image.updates="false" \
-      org.sifwright.option.libfabric.version="1.22.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.18.0" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi"
+      org.sifwright.plan="7bf2ba436e810a4314f27d95fba9c257df96fc12853f0b17bee75d143308701b"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d0dbbee1fab5d883c00af4ffa64e0b9e4735218e374f5001871195ae5a4eb3ed
+# step 18b53a8bfb3e726d2c62b707fec99f1fb6c01f4bc64b9e21df4fd4707cb55d8d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,51 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="d0dbbee1fab5d883c00af4ffa64e0b9e4735218e374f5001871195ae5a4eb3ed" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.libfabric="5482c63081f0c365be6ea2f2dca053993c3c9d007a5bf330c66764343bf8890f" \
-      org.sifwright.step.mpich="8005e3aa454efb87a99f46f8b6468b93b9883318e912ec9ac7be4296b2fed6f0" \
-      org.sifwright.step.pytorch-wheel="65daf931dd651e54ef9a51d82c53784789c7e2bb60d50a3a1f477f23561c0137" \
-      org.sifwright.step.aws-ofi-nccl="5ea61242d6a571be3f8cf92aa300df92ac9e5faa22ec3a36feead2ee2822b254" \
-      org.sifwright.step.torch-extras="8ac2fa7f62428aa677b0bf71cb5b17fdc5805d8058db95f4843b4f4f96063453" \
-      org.sifwright.step.mpi4py="625f04a9a02a34a0d187f83215c78e73f0b84e7980e43927b8529805f4976800" \
-      org.sifwright.step.deepspeed="3ed525319a15a993429f6ba061459be2a97c4e521e638e6e73844584e6f79d6a" \
-      org.sifwright.step.accelerate="75bf1c0d470df5f698751044fde103734f9eaeaa1922551be433aece6dbcd108" \
-      org.sifwright.step.transformers="41edb698676b23599607cf6e4f8b3ee73cee8e004bd38e1652f808a79c74170e" \
-      org.sifwright.step.run-scripts="d0dbbee1fab5d883c00af4ffa64e0b9e4735218e374f5001871195ae5a4eb3ed" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="1.22.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.pytorch-wheel.version="2.9.1" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.18.0" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.24.1" \
-      org.sifwright.option.torch-extras.audio="2.9.1" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.deepspeed.arch="sm_90" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="18b53a8bfb3e726d2c62b707fec99f1fb6c01f4bc64b9e21df4fd4707cb55d8d"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch with Horovod and mpi4py over the MPI that suits the site
 #
@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 11a26aa54df9fcf3d1a0abca0e1b101307db89a66dae690ff8de013f21f11367
+# step d460e8fcf82070cfece7c734c1803a8a9125f63d481e457a1662476820fbe36a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,51 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="11a26aa54df9fcf3d1a0abca0e1b101307db89a66dae690ff8de013f21f11367" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.pytorch-wheel="a3652aae1abef0e71cebadbe741e21a6dea3786c84baf9d3cddf97379a314db0" \
-      org.sifwright.step.torch-extras="483b84fd44fa674f34706d8f0372cc63d1c3bba193dacf0953e3db97860a76c4" \
-      org.sifwright.step.libfabric="d85b028027862cc708b9f27d2090662426af155e4cf145ad01cada3e64562cdf" \
-      org.sifwright.step.aws-ofi-nccl="bf5f1e1ed7faa92d4c63a87404e38ae26d659e3d56f30a156ec147ee870b0c9c" \
-      org.sifwright.step.mpich="94baf5e099f41c1c550390c84750d73fdfb36d4ceb59b3417fb8b89075f956dc" \
-      org.sifwright.step.mpi4py="fd5e3d4623d0eae8513b6980eb7fea93cae0176c2f52b99d23f750519a56f207" \
-      org.sifwright.step.horovod="0b5b3dc2081cce7c3798394a7dd2678339f1b6db9ee065d5371cf235846afed9" \
-      org.sifwright.step.run-scripts="11a26aa54df9fcf3d1a0abca0e1b101307db89a66dae690ff8de013f21f11367" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.9.1" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.24.1" \
-      org.sifwright.option.torch-extras.audio="2.9.1" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.libfabric.version="1.22.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.18.0" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.horovod.version="0.28.1" \
-      org.sifwright.option.horovod.patch="0.28.1" \
-      org.sifwright.option.horovod.cxx="17" \
-      org.sifwright.option.horovod.mpi="mpich" \
-      org.sifwright.option.horovod.gloo="true" \
-      org.sifwright.option.horovod.vendor="nvidia" \
-      org.sifwright.option.horovod.arch="sm_90"
+      org.sifwright.plan="d460e8fcf82070cfece7c734c1803a8a9125f63d481e457a1662476820fbe36a"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
 #
@@ -28,7 +28,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 499d9863c0a95a1ec63cd398f0e434ecdf81f84f7973564c0eea68591dbcd21d
+# step dbb1e4a40d5b77f571aaadbbfae8fbd64f7cd2584baeff00f96bbe5c70663b80
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -41,14 +41,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="499d9863c0a95a1ec63cd398f0e434ecdf81f84f7973564c0eea68591dbcd21d" \
-      org.sifwright.step.base-image="9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9" \
-      org.sifwright.step.run-scripts="499d9863c0a95a1ec63cd398f0e434ecdf81f84f7973564c0eea68591dbcd21d" \
-      org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
-      org.sifwright.option.base-image.python="3.12" \
-      org.sifwright.option.base-image.torch="2.8.0" \
-      org.sifwright.option.base-image.cuda="13.0" \
-      org.sifwright.option.base-image.updates="false"
+      org.sifwright.plan="dbb1e4a40d5b77f571aaadbbfae8fbd64f7cd2584baeff00f96bbe5c70663b80"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -107,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c1586cd1704f84f61c13dbb41078e0c1ee3d0f1b7ea5ea2a7c9a66bd3c1f8635
+# step ee693d3ceecbaab3670a811495a47efcef1c6aea3698e8cce861df78d4ff3b4e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -120,43 +120,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="c1586cd1704f84f61c13dbb41078e0c1ee3d0f1b7ea5ea2a7c9a66bd3c1f8635" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.openmpi="ec3a88e7c0db8543849841c37fee081a976061d17711612dad8f8e329a628ee6" \
-      org.sifwright.step.pytorch-wheel="7e977baf77ac118e8d73a06766a8f0e54fc2966f2b196598bdfe5b864ef6a24d" \
-      org.sifwright.step.torch-extras="fd0bad620349f84dc249e1e8341c91af8991acee27db7207d93e01e6c74ac1c9" \
-      org.sifwright.step.mpi4py="2b123a282314315d482e09af410df41c80b5b2c5772d157dfbb934f4d294a68b" \
-      org.sifwright.step.deepspeed="b5c5f1932088306c45cf1257e1c190043bb952741467fb2bcdc309e99a4219e4" \
-      org.sifwright.step.accelerate="3f3b1f7cdd03ab9b650be75106e1c3b1d53268a7c314a3d97d70604527e2f1be" \
-      org.sifwright.step.transformers="adbdbac30cd9b5fcdf6debf17aa608657a4cb6b6cc0e4f265104224211064ee0" \
-      org.sifwright.step.run-scripts="c1586cd1704f84f61c13dbb41078e0c1ee3d0f1b7ea5ea2a7c9a66bd3c1f8635" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.openmpi.version="5.0.10" \
-      org.sifwright.option.openmpi.fabric="infiniband" \
-      org.sifwright.option.pytorch-wheel.version="2.10.0" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.25.0" \
-      org.sifwright.option.torch-extras.audio="2.10.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.deepspeed.arch="sm_80" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="ee693d3ceecbaab3670a811495a47efcef1c6aea3698e8cce861df78d4ff3b4e"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

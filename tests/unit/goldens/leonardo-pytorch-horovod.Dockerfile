@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch with Horovod and mpi4py over the MPI that suits the site
 #
@@ -97,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ad20b1deaef02c05b96ead570b2f4538ed7ae59af27cce576ab9fbaf600b529f
+# step aa451817458f9f43d097a5ebed4d1208266f298ec26d774ec82b6c737163b153
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,43 +110,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="ad20b1deaef02c05b96ead570b2f4538ed7ae59af27cce576ab9fbaf600b529f" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.pytorch-wheel="9b5f6aff921188af4896ff8ca1ee9a4f0c54146b52a36f9f724cd7a246d535d8" \
-      org.sifwright.step.torch-extras="7e808380d7848dc6d706403f69f3e784f5d62879bf525c910d28bcbb6a753226" \
-      org.sifwright.step.openmpi="776898ae9effb1ef4df91d4c84dd748ee8777cdf9c3507c5155f75358bed436b" \
-      org.sifwright.step.mpi4py="a6d27e18ae0cec0f63b128cfb2ed4b1a5438d7d3b60653c3cc627145e14df35b" \
-      org.sifwright.step.horovod="35be9fcf53640454eeeab0113a9234f422adcda41dd6728af4478ffa14198a23" \
-      org.sifwright.step.run-scripts="ad20b1deaef02c05b96ead570b2f4538ed7ae59af27cce576ab9fbaf600b529f" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.10.0" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.25.0" \
-      org.sifwright.option.torch-extras.audio="2.10.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.openmpi.version="5.0.10" \
-      org.sifwright.option.openmpi.fabric="infiniband" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.horovod.version="0.28.1" \
-      org.sifwright.option.horovod.patch="0.28.1" \
-      org.sifwright.option.horovod.cxx="17" \
-      org.sifwright.option.horovod.mpi="openmpi" \
-      org.sifwright.option.horovod.gloo="true" \
-      org.sifwright.option.horovod.vendor="nvidia" \
-      org.sifwright.option.horovod.arch="sm_80"
+      org.sifwright.plan="aa451817458f9f43d097a5ebed4d1208266f298ec26d774ec82b6c737163b153"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

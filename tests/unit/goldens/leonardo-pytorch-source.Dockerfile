@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
 #
@@ -98,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 97a21b7e151ef70e5e5f00a4b0621d043916d9ae694d08b9278eafa2fce21382
+# step 26ac9218944ecf61a5b75322b4b1b37dc11ac1fc0a471526b4c6a7ca8941bfa8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -111,39 +111,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="97a21b7e151ef70e5e5f00a4b0621d043916d9ae694d08b9278eafa2fce21382" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.openmpi="ec3a88e7c0db8543849841c37fee081a976061d17711612dad8f8e329a628ee6" \
-      org.sifwright.step.pytorch-source="6d307d029aa8433b9a771bb7b455aaaaf852105e8b5a81bc27f63c0da900f202" \
-      org.sifwright.step.torchvision-source="3b1dc8c3c6b73e8ceb3789f809cb00ac2dfbf4c6b459aec72265f71135cfa781" \
-      org.sifwright.step.mpi4py="8b40048b80cded848aa60325a0aa5b6b9f0c2ee5d4e5f55efd56ef46a09207a5" \
-      org.sifwright.step.torch-extras="fd0ac99b4372a40a6f11cf0f573b0f6a5d35213d44a92ee98f7e4c7f7b3ef78e" \
-      org.sifwright.step.run-scripts="97a21b7e151ef70e5e5f00a4b0621d043916d9ae694d08b9278eafa2fce21382" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.openmpi.version="5.0.10" \
-      org.sifwright.option.openmpi.fabric="infiniband" \
-      org.sifwright.option.pytorch-source.version="2.10.0" \
-      org.sifwright.option.pytorch-source.vendor="nvidia" \
-      org.sifwright.option.pytorch-source.arch="sm_80" \
-      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
-      org.sifwright.option.pytorch-source.system-nccl="true" \
-      org.sifwright.option.pytorch-source.numpy-line="numpy2-4" \
-      org.sifwright.option.pytorch-source.numpy="2.4.6" \
-      org.sifwright.option.torchvision-source.version="0.25.0" \
-      org.sifwright.option.torchvision-source.vendor="nvidia" \
-      org.sifwright.option.torchvision-source.arch="sm_80" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1"
+      org.sifwright.plan="26ac9218944ecf61a5b75322b4b1b37dc11ac1fc0a471526b4c6a7ca8941bfa8"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

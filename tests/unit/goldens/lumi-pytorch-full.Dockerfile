@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e6e9e467845767a86ac8264c12c3fb1f7ad67510b6f25b81dbdbfb811074174c
+# step 8ce83aa331546e0eba12f180a4a68e67994486a7f096da97fe28a2a2527ebfc5
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,51 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="e6e9e467845767a86ac8264c12c3fb1f7ad67510b6f25b81dbdbfb811074174c" \
-      org.sifwright.step.base-rocm="e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf" \
-      org.sifwright.step.python-venv="06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111" \
-      org.sifwright.step.build-tools="57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727" \
-      org.sifwright.step.libfabric="bed4d12936bc1675aa67b974239a8c8acabfa00af6b336b9ff006b12322dba16" \
-      org.sifwright.step.mpich="6df62f82c72e9d3030672cdb6fe79b44f154bc8c6d9a83461dc44dc808365650" \
-      org.sifwright.step.pytorch-wheel="f1e417bfaa6e0c217b04f5d732117eb4b8b88a5786299d0f030528a92c265a03" \
-      org.sifwright.step.aws-ofi-nccl="ac6f32c210735f7328bc5134017e5139cf84d57c60943981465e935ad45957eb" \
-      org.sifwright.step.torch-extras="5cc5a000293ce6f738399ae09c9e933fab542a0d50bd65f28449cecc093786ca" \
-      org.sifwright.step.mpi4py="6f0dc57b44d474212df29a1d7a5d78c49064ff428affc74ea8d27d2a849590a3" \
-      org.sifwright.step.deepspeed="755d99cd384fe0da1276327bd10cce85904f9a2d027dd59505821498b4eda8f0" \
-      org.sifwright.step.accelerate="99d4213116341acc45c952f09c495c84a81bb97958d970ebcd312990381830fd" \
-      org.sifwright.step.transformers="20774c87977c74530990f5ab6f1042677cb4b34d0951218c67f9d4beaa48e12f" \
-      org.sifwright.step.run-scripts="e6e9e467845767a86ac8264c12c3fb1f7ad67510b6f25b81dbdbfb811074174c" \
-      org.sifwright.option.base-rocm.rocm="7.0.2" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.1.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.pytorch-wheel.version="2.10.0" \
-      org.sifwright.option.pytorch-wheel.variant="rocm7.0" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.25.0" \
-      org.sifwright.option.torch-extras.audio="2.10.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="rocm7.0" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.deepspeed.arch="gfx90a" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="8ce83aa331546e0eba12f180a4a68e67994486a7f096da97fe28a2a2527ebfc5"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

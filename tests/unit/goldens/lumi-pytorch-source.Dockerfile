@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
 #
@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 315da9745e82cc246b6f25b2e8fd43ce6914e2289a1f6d656b5656a409dd1ab7
+# step 378fe07603cf6c42951404e254ce9a0d4a1c1fc02d86be914ca1280fd51e81c0
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,47 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="315da9745e82cc246b6f25b2e8fd43ce6914e2289a1f6d656b5656a409dd1ab7" \
-      org.sifwright.step.base-rocm="e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf" \
-      org.sifwright.step.python-venv="06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111" \
-      org.sifwright.step.build-tools="57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727" \
-      org.sifwright.step.libfabric="bed4d12936bc1675aa67b974239a8c8acabfa00af6b336b9ff006b12322dba16" \
-      org.sifwright.step.mpich="6df62f82c72e9d3030672cdb6fe79b44f154bc8c6d9a83461dc44dc808365650" \
-      org.sifwright.step.pytorch-source="609d89a188a40c298d3b4516c4eecf9043b6e360d91e76e2455b480913ca720a" \
-      org.sifwright.step.torchvision-source="8b9b3922af48181b23bb15c9abf0953ac224598dbfc03799775c933fe722fdfe" \
-      org.sifwright.step.aws-ofi-nccl="dc97b0c18e31c6c7462f0b789767dc03ee9330474376c2eb28d141155d9c35d8" \
-      org.sifwright.step.mpi4py="cd3c48edbad138684e0fa696db0b5f271c0daa84a624adb28cb6aa7e4e248318" \
-      org.sifwright.step.torch-extras="db7982d4dcb6ac5bbc21859ee8b4d8d07b79f03c9983bc6e5e1ed1a98a1c84c6" \
-      org.sifwright.step.run-scripts="315da9745e82cc246b6f25b2e8fd43ce6914e2289a1f6d656b5656a409dd1ab7" \
-      org.sifwright.option.base-rocm.rocm="7.0.2" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.1.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.pytorch-source.version="2.10.0" \
-      org.sifwright.option.pytorch-source.vendor="amd" \
-      org.sifwright.option.pytorch-source.arch="gfx90a" \
-      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
-      org.sifwright.option.pytorch-source.system-nccl="true" \
-      org.sifwright.option.pytorch-source.numpy-line="numpy2-4" \
-      org.sifwright.option.pytorch-source.numpy="2.4.6" \
-      org.sifwright.option.torchvision-source.version="0.25.0" \
-      org.sifwright.option.torchvision-source.vendor="amd" \
-      org.sifwright.option.torchvision-source.arch="gfx90a" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1"
+      org.sifwright.plan="378fe07603cf6c42951404e254ce9a0d4a1c1fc02d86be914ca1280fd51e81c0"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
 #
@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 449b513096009fa9901c2fad2b0c6c2afb328b5a07a6ba9f6ac5769fdbb2202b
+# step 3fb032f77d0301c074e9e819d84dd8fb4f5d7dba83beeb552280503908278763
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,38 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="449b513096009fa9901c2fad2b0c6c2afb328b5a07a6ba9f6ac5769fdbb2202b" \
-      org.sifwright.step.base-rocm="e0bed89d6f60c722c4d85bec1507f11759c4d786d826297322f7490e68c041bf" \
-      org.sifwright.step.python-venv="06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111" \
-      org.sifwright.step.build-tools="57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727" \
-      org.sifwright.step.libfabric="bed4d12936bc1675aa67b974239a8c8acabfa00af6b336b9ff006b12322dba16" \
-      org.sifwright.step.pytorch-wheel="f110aa7144d78475668dd66a22b4d26c49766e9e8b14c464a3aa8d038e0f128c" \
-      org.sifwright.step.aws-ofi-nccl="2fe2914358cba40f1238e49041da1cf75bc084f15efd22d10a7bc9c8e45c97ea" \
-      org.sifwright.step.torch-extras="fe98dab00e559bd8873ed8ef3486b920d109bf373544827e518a6beed284d149" \
-      org.sifwright.step.run-scripts="449b513096009fa9901c2fad2b0c6c2afb328b5a07a6ba9f6ac5769fdbb2202b" \
-      org.sifwright.option.base-rocm.rocm="7.0.2" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:7.0.2-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.1.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.pytorch-wheel.version="2.10.0" \
-      org.sifwright.option.pytorch-wheel.variant="rocm7.0" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.25.0" \
-      org.sifwright.option.torch-extras.audio="2.10.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="rocm7.0" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl"
+      org.sifwright.plan="3fb032f77d0301c074e9e819d84dd8fb4f5d7dba83beeb552280503908278763"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
 #
@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e7e259feb29da60909f88d0766520de7dbd65801533267f732478ae0ac6ee002
+# step 33f5d77a976c7860d2e02826f69bf709a18633d53afc428f6b510c7fad012baa
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,25 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="e7e259feb29da60909f88d0766520de7dbd65801533267f732478ae0ac6ee002" \
-      org.sifwright.step.base-image="9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9" \
-      org.sifwright.step.build-tools="fcdd026cbe21b841af181f5fdb5db68b2a1b2ea9592fb14fc1a9b95549b7ff2b" \
-      org.sifwright.step.libfabric="dc041255f3d1d4bfdf9916f75491659a9c1679ba388dbf125b2aad71025e9077" \
-      org.sifwright.step.aws-ofi-nccl="b23eb811e32fd23a072ba6e17dd95d31602250469659ca34a4f64269f44f1e01" \
-      org.sifwright.step.run-scripts="e7e259feb29da60909f88d0766520de7dbd65801533267f732478ae0ac6ee002" \
-      org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
-      org.sifwright.option.base-image.python="3.12" \
-      org.sifwright.option.base-image.torch="2.8.0" \
-      org.sifwright.option.base-image.cuda="13.0" \
-      org.sifwright.option.base-image.updates="false" \
-      org.sifwright.option.libfabric.version="2.3.1" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.proven="none" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi"
+      org.sifwright.plan="33f5d77a976c7860d2e02826f69bf709a18633d53afc428f6b510c7fad012baa"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

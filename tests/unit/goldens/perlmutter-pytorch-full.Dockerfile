@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 2376f8e7ab3c5fc4941f5e3658d82a013926453e3597e36fc576b20a8fe62eda
+# step 48b8d73975f5e61c63f727e5ac0296e37bfa8dae065fb0d1a249047967455727
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,52 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="2376f8e7ab3c5fc4941f5e3658d82a013926453e3597e36fc576b20a8fe62eda" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.libfabric="c2d51e4c6e76c13db5b4d910ed1ef35483c1e4c1d52ae9392e615a85b0b8ed82" \
-      org.sifwright.step.mpich="6dc72772506bfe2b8a8e4c692a947b331a69648d376f99417cace80f4df1da00" \
-      org.sifwright.step.pytorch-wheel="1ae89342bba0b7bffb590819ad709fdf7ab81b21e806e7082a1858edef565a42" \
-      org.sifwright.step.aws-ofi-nccl="bf622cf4268e9ea57ee2dc9a6023770a561e592533e451cbc5eff83df6b5b7a4" \
-      org.sifwright.step.torch-extras="38c6c170d452a092a2cf595b26f0d2835f4e7b206e0b3922d24c3a620a275481" \
-      org.sifwright.step.mpi4py="ed8b13b493f6fde3f63652f0207bce4d2eca9e18a115def56343d988c43ca0af" \
-      org.sifwright.step.deepspeed="e579c3662e9b2e719cc543d6c113a9273331da7c11d4511b2f2b17b8c8ef57e1" \
-      org.sifwright.step.accelerate="f24e97db3a1eb92274caad8b798459684673af2e25069d726909208b6369ffea" \
-      org.sifwright.step.transformers="83ab73868d3c2cd51567209dd32810e496ea61c7be1f29565163c4f295a6e0de" \
-      org.sifwright.step.run-scripts="2376f8e7ab3c5fc4941f5e3658d82a013926453e3597e36fc576b20a8fe62eda" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.3.1" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.pytorch-wheel.version="2.10.0" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.proven="none" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.25.0" \
-      org.sifwright.option.torch-extras.audio="2.10.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.deepspeed.arch="sm_80" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="48b8d73975f5e61c63f727e5ac0296e37bfa8dae065fb0d1a249047967455727"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch with Horovod and mpi4py over the MPI that suits the site
 #
@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 04474b4b2422dd63dd827db501327832565a84a50119c20fcdd4b4c1f224c006
+# step a015e72993a5ee01639fcc4a99a6f74bf4297fb30abb09c0d61e3469920b42f3
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,52 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="04474b4b2422dd63dd827db501327832565a84a50119c20fcdd4b4c1f224c006" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.pytorch-wheel="9b5f6aff921188af4896ff8ca1ee9a4f0c54146b52a36f9f724cd7a246d535d8" \
-      org.sifwright.step.torch-extras="7e808380d7848dc6d706403f69f3e784f5d62879bf525c910d28bcbb6a753226" \
-      org.sifwright.step.libfabric="912b516ec17385c71a95be5503982e9fe14c1583226c85e9d6ef7c06792bc419" \
-      org.sifwright.step.aws-ofi-nccl="07eee95d3515a1a5385cdda8656aba09394bab1911b758e44ecfcde84bdb30f8" \
-      org.sifwright.step.mpich="cab40b523ba1ed0e3ea80ac6d3f8de6e48f1a4738cb2273210f3b58b60df0520" \
-      org.sifwright.step.mpi4py="92a080fe887e721fa17277deaba24ffbf2e132fb9a4af56c798dca4689dc5167" \
-      org.sifwright.step.horovod="c209b6cea4f9bb4f2eee425309d04cf5baa8b319c334f8c24c173db3d92f7464" \
-      org.sifwright.step.run-scripts="04474b4b2422dd63dd827db501327832565a84a50119c20fcdd4b4c1f224c006" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.10.0" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.25.0" \
-      org.sifwright.option.torch-extras.audio="2.10.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.libfabric.version="2.3.1" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.proven="none" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.horovod.version="0.28.1" \
-      org.sifwright.option.horovod.patch="0.28.1" \
-      org.sifwright.option.horovod.cxx="17" \
-      org.sifwright.option.horovod.mpi="mpich" \
-      org.sifwright.option.horovod.gloo="true" \
-      org.sifwright.option.horovod.vendor="nvidia" \
-      org.sifwright.option.horovod.arch="sm_80"
+      org.sifwright.plan="a015e72993a5ee01639fcc4a99a6f74bf4297fb30abb09c0d61e3469920b42f3"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

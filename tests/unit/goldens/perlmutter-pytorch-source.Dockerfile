@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
 #
@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step cd7fbbbb8c4ab9f97c2215197f73c81863b09d51bde0d56ef5645f0bbeba202e
+# step 069ba7045be5ab50b1c783fc57476bbf02ec3d3ad338f1839a0bb80720071b9d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,48 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="cd7fbbbb8c4ab9f97c2215197f73c81863b09d51bde0d56ef5645f0bbeba202e" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.libfabric="c2d51e4c6e76c13db5b4d910ed1ef35483c1e4c1d52ae9392e615a85b0b8ed82" \
-      org.sifwright.step.mpich="6dc72772506bfe2b8a8e4c692a947b331a69648d376f99417cace80f4df1da00" \
-      org.sifwright.step.pytorch-source="fd75f093a14fc47eeb4ac31282c09ebfc90853506fbbdec0ea11d9bb5487927c" \
-      org.sifwright.step.torchvision-source="72f6d841ea128fac2994ef08bb6076754c39ffc0a584e426ce8d398e0686be1f" \
-      org.sifwright.step.aws-ofi-nccl="0033097a6f012d40adca5fce7b6114ab92d50033ce96d43165a0dd9a23e1aa79" \
-      org.sifwright.step.mpi4py="9dfbea8ebf8c91026da354aecef3d68efc3009880290c91e289139e8030ba520" \
-      org.sifwright.step.torch-extras="5360ba7b8e2a05e7e70b33e4a694c89edd056b2b2d931c24bcb5b4228205129a" \
-      org.sifwright.step.run-scripts="cd7fbbbb8c4ab9f97c2215197f73c81863b09d51bde0d56ef5645f0bbeba202e" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="2.3.1" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="nvidia" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.pytorch-source.version="2.10.0" \
-      org.sifwright.option.pytorch-source.vendor="nvidia" \
-      org.sifwright.option.pytorch-source.arch="sm_80" \
-      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
-      org.sifwright.option.pytorch-source.system-nccl="true" \
-      org.sifwright.option.pytorch-source.numpy-line="numpy2-4" \
-      org.sifwright.option.pytorch-source.numpy="2.4.6" \
-      org.sifwright.option.torchvision-source.version="0.25.0" \
-      org.sifwright.option.torchvision-source.vendor="nvidia" \
-      org.sifwright.option.torchvision-source.arch="sm_80" \
-      org.sifwright.option.aws-ofi-nccl.gpu="nvidia" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.proven="none" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1"
+      org.sifwright.plan="069ba7045be5ab50b1c783fc57476bbf02ec3d3ad338f1839a0bb80720071b9d"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

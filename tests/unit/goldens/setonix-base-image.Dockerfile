@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
 #
@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d29a99a40691d2e819d3e1b9eb5b63ea654fbc95383d49c8e7882f50df802a57
+# step d0519f64f04a770ef3ebf0a634702f56049f7c6f1b358eddc1424f0bb9c935e9
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,24 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="d29a99a40691d2e819d3e1b9eb5b63ea654fbc95383d49c8e7882f50df802a57" \
-      org.sifwright.step.base-image="ed21ac7649afd3ad462d1388694a874e66656634cc83c68979dc1f19590328eb" \
-      org.sifwright.step.build-tools="588e5970d0e34f76381fc05c6dd0394325a744df3e73ca5c166c0e1203ce443b" \
-      org.sifwright.step.libfabric="985424c7349e2dfc31ee98e8174dd26eac28cd3795d4f30d24a6e6d5f16efd85" \
-      org.sifwright.step.aws-ofi-nccl="f3ef21338eaa40a9482f8274ddbb66ff470290fadc29d16277798f9a66bce949" \
-      org.sifwright.step.run-scripts="d29a99a40691d2e819d3e1b9eb5b63ea654fbc95383d49c8e7882f50df802a57" \
-      org.sifwright.option.base-image.from="docker://rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12_pytorch_release_2.6.0" \
-      org.sifwright.option.base-image.python="3.12" \
-      org.sifwright.option.base-image.torch="2.6.0" \
-      org.sifwright.option.base-image.rocm="6.4" \
-      org.sifwright.option.base-image.updates="false" \
-      org.sifwright.option.libfabric.version="1.22.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi"
+      org.sifwright.plan="d0519f64f04a770ef3ebf0a634702f56049f7c6f1b358eddc1424f0bb9c935e9"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

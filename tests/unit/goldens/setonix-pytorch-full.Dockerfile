@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 4a50a93b219e2a434a0051239754b8d4c41397e69cbc1c138c27e772a75fca40
+# step d59d80fde9607ee873bcce1de5329b2485ec219659694aba45739b4f029f2b4f
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,51 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="4a50a93b219e2a434a0051239754b8d4c41397e69cbc1c138c27e772a75fca40" \
-      org.sifwright.step.base-rocm="9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9" \
-      org.sifwright.step.python-venv="2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9" \
-      org.sifwright.step.build-tools="6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9" \
-      org.sifwright.step.libfabric="005e11730a3c444536f68e90aac56fa8916191b311cd5251d903699b3ceae713" \
-      org.sifwright.step.mpich="08d272ad2eb4e2696d78b80d869ff205b2715d473b126b7e773eefcc9d986bad" \
-      org.sifwright.step.pytorch-wheel="e6067a56350821b1ca0ca6a8307970dad6c068220cdb10bcc1b792558b56b644" \
-      org.sifwright.step.aws-ofi-nccl="4c0dc6cd9d9956497e079cc96a83b7a97f7c8396ac1b7a15e16f5db684a4152d" \
-      org.sifwright.step.torch-extras="1af439708a579ca0129a844fef143db0f5128e371a30148f8236fa48a73712a4" \
-      org.sifwright.step.mpi4py="476b9d600deae0859b42b8b93d08c79506084d01d3169cd8ce896a91e505c952" \
-      org.sifwright.step.deepspeed="03d2d36bad6094abc401d676e9f605022ece26c89f9de5a1a491fb388014948b" \
-      org.sifwright.step.accelerate="bcab08da1b94dc4f6453f546c596791f4a28cb3e7263158abc6739f70993b0b7" \
-      org.sifwright.step.transformers="83a6d0a9cf86c6cb826a8799bf1f81333579cc6bfdab93d27d39393cbd169881" \
-      org.sifwright.step.run-scripts="4a50a93b219e2a434a0051239754b8d4c41397e69cbc1c138c27e772a75fca40" \
-      org.sifwright.option.base-rocm.rocm="6.3.4" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="1.22.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.pytorch-wheel.version="2.7.1" \
-      org.sifwright.option.pytorch-wheel.variant="rocm6.3" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.22.1" \
-      org.sifwright.option.torch-extras.audio="2.7.1" \
-      org.sifwright.option.torch-extras.numpy="2.2.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="rocm6.3" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.deepspeed.arch="gfx90a" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="d59d80fde9607ee873bcce1de5329b2485ec219659694aba45739b4f029f2b4f"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

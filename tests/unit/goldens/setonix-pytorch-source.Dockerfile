@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
 #
@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step dc783fb1a7eea517f07e92da01e6deaf0ac14afea335e05ccdc764a405462118
+# step 8fabea26a7cacacc5271d46046e12043ae487b9a2bfc94e678cdf74f08eb4ebc
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,47 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="dc783fb1a7eea517f07e92da01e6deaf0ac14afea335e05ccdc764a405462118" \
-      org.sifwright.step.base-rocm="9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9" \
-      org.sifwright.step.python-venv="2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9" \
-      org.sifwright.step.build-tools="6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9" \
-      org.sifwright.step.libfabric="005e11730a3c444536f68e90aac56fa8916191b311cd5251d903699b3ceae713" \
-      org.sifwright.step.mpich="08d272ad2eb4e2696d78b80d869ff205b2715d473b126b7e773eefcc9d986bad" \
-      org.sifwright.step.pytorch-source="300995bbf7e3e02a8b1e57f94322df60ec745af7b0415c44c3a0cae276ff94d1" \
-      org.sifwright.step.torchvision-source="4c3d467e105335652e6415c720141ee62ef70c01177c16303e135e1bb86a79b2" \
-      org.sifwright.step.aws-ofi-nccl="0769f5ede7c3a2f5c13b7ad0d47e032ace9b6ca5b37929ad2451f6ea63ab9fd6" \
-      org.sifwright.step.mpi4py="bea3c660a3f64e201f5a7998eb1f2d802dc14463829387059e0faa9f58803b3a" \
-      org.sifwright.step.torch-extras="5e9cac3120a7aa1d372e1404ba0a24419e182fcea10c1ba0bf6a11063ac58d24" \
-      org.sifwright.step.run-scripts="dc783fb1a7eea517f07e92da01e6deaf0ac14afea335e05ccdc764a405462118" \
-      org.sifwright.option.base-rocm.rocm="6.3.4" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="1.22.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.mpich.version="3.4.3" \
-      org.sifwright.option.pytorch-source.version="2.7.1" \
-      org.sifwright.option.pytorch-source.vendor="amd" \
-      org.sifwright.option.pytorch-source.arch="gfx90a" \
-      org.sifwright.option.pytorch-source.mpi-patch="2.0" \
-      org.sifwright.option.pytorch-source.system-nccl="true" \
-      org.sifwright.option.pytorch-source.numpy-line="numpy2-2" \
-      org.sifwright.option.pytorch-source.numpy="2.2.6" \
-      org.sifwright.option.torchvision-source.version="0.22.1" \
-      org.sifwright.option.torchvision-source.vendor="amd" \
-      org.sifwright.option.torchvision-source.arch="gfx90a" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.torch-extras.numpy="2.2.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1"
+      org.sifwright.plan="8fabea26a7cacacc5271d46046e12043ae487b9a2bfc94e678cdf74f08eb4ebc"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
 #
@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 3184f26138f09688dc23e2537d9042828142dac292c67f186e40386943af8ef8
+# step d6811e4e4011d505f48e6ccabc7b9cf466fb7bb5a0134adcaea2b86446e20505
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,38 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="3184f26138f09688dc23e2537d9042828142dac292c67f186e40386943af8ef8" \
-      org.sifwright.step.base-rocm="9351156b1b9e049d2ede9426207923be00bd268de1a7cd3250f99f0ff81275d9" \
-      org.sifwright.step.python-venv="2e4b70f08f311e8da7f368df93db1634eaee5dc303d13e58a2a98f8f4c69aae9" \
-      org.sifwright.step.build-tools="6e365d1ae3124f0b9dafc9d014554252f92413c5a21889019ccb2698320414a9" \
-      org.sifwright.step.libfabric="005e11730a3c444536f68e90aac56fa8916191b311cd5251d903699b3ceae713" \
-      org.sifwright.step.pytorch-wheel="96992160043771153c17162bdc1a6ba5a2f7a54d8624cdf3eaed7613c3db0762" \
-      org.sifwright.step.aws-ofi-nccl="3e8937913d87b112c4820dc0552129ab39af32690e9bf56424b9665475668100" \
-      org.sifwright.step.torch-extras="dcd0f78e04777f31e51a5d605dbd70bd1de2d195dbbb55b36087625c1bb3db0e" \
-      org.sifwright.step.run-scripts="3184f26138f09688dc23e2537d9042828142dac292c67f186e40386943af8ef8" \
-      org.sifwright.option.base-rocm.rocm="6.3.4" \
-      org.sifwright.option.base-rocm.image="rocm/dev-ubuntu-24.04:6.3.4-complete" \
-      org.sifwright.option.base-rocm.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.libfabric.version="1.22.0" \
-      org.sifwright.option.libfabric.provider="cxi" \
-      org.sifwright.option.libfabric.shs="13.1.0" \
-      org.sifwright.option.libfabric.gpu="amd" \
-      org.sifwright.option.pytorch-wheel.version="2.7.1" \
-      org.sifwright.option.pytorch-wheel.variant="rocm6.3" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.aws-ofi-nccl.gpu="amd" \
-      org.sifwright.option.aws-ofi-nccl.version="1.19.2" \
-      org.sifwright.option.aws-ofi-nccl.provider="cxi" \
-      org.sifwright.option.torch-extras.vision="0.22.1" \
-      org.sifwright.option.torch-extras.audio="2.7.1" \
-      org.sifwright.option.torch-extras.numpy="2.2.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="rocm6.3" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl"
+      org.sifwright.plan="d6811e4e4011d505f48e6ccabc7b9cf466fb7bb5a0134adcaea2b86446e20505"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
 #
@@ -28,7 +28,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 44b6747cede7acb38083790c1f6dbdb20b619657f33ce3f5a0404f8ae0de93f1
+# step 09571af8546c28820b51fe8af08aea962d9d47fd10b4bd5ccc4f049ef285c82e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -41,14 +41,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="44b6747cede7acb38083790c1f6dbdb20b619657f33ce3f5a0404f8ae0de93f1" \
-      org.sifwright.step.base-image="9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9" \
-      org.sifwright.step.run-scripts="44b6747cede7acb38083790c1f6dbdb20b619657f33ce3f5a0404f8ae0de93f1" \
-      org.sifwright.option.base-image.from="docker://nvcr.io/nvidia/pytorch:25.08-py3" \
-      org.sifwright.option.base-image.python="3.12" \
-      org.sifwright.option.base-image.torch="2.8.0" \
-      org.sifwright.option.base-image.cuda="13.0" \
-      org.sifwright.option.base-image.updates="false"
+      org.sifwright.plan="09571af8546c28820b51fe8af08aea962d9d47fd10b4bd5ccc4f049ef285c82e"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

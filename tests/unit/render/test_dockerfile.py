@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from dockerfile_parse import DockerfileParser
 
-from sifwright.build.docker import build_folder
+from sifwright.build import recipe_folder
 from sifwright.catalog.model import Bootstrap, Catalog
 from sifwright.errors import PlanError
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
-from sifwright.render import dockerfile, oci_config
+from sifwright.render import dockerfile, oci_config, recipe
 from sifwright.render.definition import labels
 from tests.unit.conftest import CHECKOUT, Cli
 from tests.unit.render.test_goldens import GOLDENS, PAIRS, PLANS
@@ -114,16 +114,26 @@ def test_what_is_somebody_elses_stays(run_cli: Cli, tmp_path: Path, kind: str) -
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_definition_file_goes_to_standard_output(run_cli: Cli, tmp_path: Path) -> None:
-    result = run_cli("--project", CHECKOUT, "render", "local", "--output", tmp_path / "x.def")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--single-file", "--output", "x.def"), "--output is for folders"),
+        (("--format", "proot", "--output", "x.def"), "--output is for folders"),
+        (("--single-file", "--format", "dockerfile"), "a Dockerfile needs its folder"),
+    ],
+)
+def test_a_single_file_goes_to_standard_output(
+    run_cli: Cli, words: tuple[str, ...], problem: str
+) -> None:
+    result = run_cli("--project", CHECKOUT, "render", "local", *words)
     assert result.code == 2
-    assert "--output is for --format dockerfile" in result.err
+    assert problem in result.err
 
 
 def test_a_file_in_the_way_is_met_only_once(tmp_path: Path, plan: Plan) -> None:
     """Renders at once: the last one stands there whole."""
-    files = list(dockerfile.context(plan, "x"))
+    files = list(recipe.dockerfile_files(plan, "x"))
     for _ in range(3):
-        build_folder.replace(tmp_path / "docker", files)
+        recipe_folder.replace(tmp_path / "docker", files)
     found = {str(p.relative_to(tmp_path / "docker")) for p in tmp_path.rglob("*") if p.is_file()}
     assert found == {file.path for file in files}

@@ -99,7 +99,7 @@ def test_no_golden_is_left_over() -> None:
 
 
 def test_render_prints_the_golden(run_cli: Cli) -> None:
-    result = run_cli("--project", CHECKOUT, "render", *REFERENCE)
+    result = run_cli("--project", CHECKOUT, "render", "--single-file", *REFERENCE)
     assert result.out == (GOLDENS / f"{'-'.join(REFERENCE)}.def").read_text()
     options = ("--format", "dockerfile", "--output", "-")
     result = run_cli("--project", CHECKOUT, "render", *REFERENCE, *options)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog
 
 MACHINE = {"debian-mirror": "http://mirror.example/debian"}
-STEPS = "    ####"
+STEPS = "%post\n    # base-"
 
 
 @pytest.mark.parametrize("site", ["local", "lumi", "leonardo", "slurm-generic"])

@@ -8,7 +8,6 @@ import re
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.build.docker.archives import ENTER
@@ -22,6 +21,7 @@ from sifwright.system.tempdirs import name_folder_in_errors, workspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
     from typing import TextIO
 
     from sifwright.build.request.build_context import BuildContext
@@ -67,7 +67,7 @@ class DockerBuild:
 
     @property
     def machine(self) -> Path:
-        return Path(self.context.settings.env["SIFWRIGHT_MACHINE"])
+        return self.context.settings.machine
 
     @property
     def mirrors(self) -> dict[str, str]:

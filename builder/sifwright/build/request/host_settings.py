@@ -41,10 +41,21 @@ _ACQUIRE = re.compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """Settings for the engine: variables for its process, and folders to bind."""
+    """The settings of the building machine.
+
+    `env` are variables for the engine's process, `machine` is the folder that a step reads, `binds`
+    are the folders that its programs read below /mnt.
+    """
 
     env: Mapping[str, str]
+    machine: Path
+    mounts: Path
     binds: tuple[str, ...]
+
+    @property
+    def definition_binds(self) -> tuple[str, ...]:
+        """Return the binds of a whole definition file, which finds `machine` at /mnt/machine."""
+        return f"{self.mounts}:/mnt", f"{self.machine}:/mnt/machine:ro", *self.binds[1:]
 
 
 def values(plan: Plan) -> dict[str, str]:
@@ -88,7 +99,7 @@ def _redirected_header(plan: Plan, rules: Mirrors) -> Iterator[tuple[str, str]]:
 
 
 def prepare(folder: Path, record: str = "", proxies: Mapping[str, str] = _NONE) -> Settings:
-    """Write the settings into `folder` for setup.sh and step.sh of render/templates.
+    """Write the settings into `folder` for step.sh of render/templates.
 
     `record` is what sources without a pin were when they were first used; `proxies` are for what
     the environment does not set.
@@ -115,8 +126,10 @@ def prepare(folder: Path, record: str = "", proxies: Mapping[str, str] = _NONE) 
     _write_private(machine / "pins", record)
     if bundle := pip_settings.ca_bundle():
         shutil.copyfile(bundle, machine / "ca.crt")
-    env = {"SIFWRIGHT_MACHINE": str(machine), **_debootstrap_proxy(apt)}
-    return Settings(env=env, binds=binds.all())
+    (binds.mounts / "machine").mkdir(parents=True)
+    return Settings(
+        env=_debootstrap_proxy(apt), machine=machine, mounts=binds.mounts, binds=binds.all()
+    )
 
 
 def _exports(pip: Mapping[str, str], proxies: Mapping[str, str]) -> Iterator[str]:

@@ -125,7 +125,8 @@ class ImageFolder:
     @property
     def texts(self) -> tuple[str, str]:
         """Return the names of the files that a person reads."""
-        return "Dockerfile" if self.tag else f"{self.name}.def", "plan.json"
+        recipe = "Dockerfile" if self.tag else f"recipe/{self.name}.def"
+        return recipe, "plan.json"
 
     def older(self) -> list[Path]:
         """SIFs of earlier plans; jobs may still use them, so they are the user's to remove."""

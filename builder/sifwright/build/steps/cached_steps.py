@@ -106,8 +106,8 @@ def _own(step: Step) -> Iterator[tuple[str, str]]:
 @cache
 def _programs() -> str:
     files = [(file.path, _digest(file.data)) for file in build_files.programs()]
-    setup = build_files.package_text("render/templates/setup.sh")
-    return _digest(json.dumps([setup, *files]).encode())
+    start = build_files.package_text("render/templates/start.def.j2")
+    return _digest(json.dumps([start, *files]).encode())
 
 
 def _digest(data: bytes) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.build.checks import disk_space, host_checks
@@ -27,6 +26,7 @@ from sifwright.system import processes, tempdirs, user_namespace
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from concurrent.futures import Executor, Future
+    from pathlib import Path
 
     from sifwright.build.cache.store import CacheEntry
     from sifwright.build.downloads.prefetch import Prefetcher
@@ -169,7 +169,7 @@ class Sandbox:
         self._clear()
         definition = work_dir / "base.def"
         definition.write_text(self.base)
-        binds = [*build_folder.make_step_tmp(work_dir), *self.settings.binds]
+        binds = [*build_folder.make_step_tmp(work_dir), *self.settings.definition_binds]
         self._run(self.engine.sandbox_command(definition, self._tree, binds=binds), work_dir)
         self._give_to_owners()
         return self._live(work_dir, build_folder.read(self._tree))
@@ -204,8 +204,8 @@ class Sandbox:
 
     def _build_folder(self, number: int, below: CacheEntry, work_dir: Path) -> None:
         """Make the build's own folder: it is bound, so that nothing of it is in the changes."""
-        machine = Path(self.settings.env["SIFWRIGHT_MACHINE"])
-        build_folder.prepare(_build(work_dir), self.plan, number, machine, self._kept(below))
+        machine, kept = self.settings.machine, self._kept(below)
+        build_folder.prepare(_build(work_dir), self.plan, number, machine, kept)
 
     def _binds(self, number: int, work_dir: Path) -> list[str]:
         build = _build(work_dir)

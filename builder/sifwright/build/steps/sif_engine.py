@@ -48,8 +48,7 @@ class SifEngine:
             "engine": f"{self.apptainer.product} {self.apptainer.version}",
             "compression": compression,
         }
-        files = {f"{self.context.plan.image.name}.def": self.context.definition}
-        return Artifact(keys=keys, used=used, facts=facts, files=files)
+        return Artifact(keys=keys, used=used, facts=facts)
 
     def test(self, _artifact: Artifact, layers: Sequence[str] | None) -> int:
         return test.run_in_sif(
@@ -83,7 +82,7 @@ class WholeDefinition(SifEngine):
         context = self.context
         definition = context.work_dir / f"{context.plan.image.name}.def"
         definition.write_text(context.definition)
-        binds = [*build_folder.make_step_tmp(context.work_dir), *context.settings.binds]
+        binds = [*build_folder.make_step_tmp(context.work_dir), *context.settings.definition_binds]
         command = self.apptainer.build_command(
             definition, self.sif, compression=compression, binds=binds
         )

@@ -32,17 +32,13 @@ def run(arguments: Namespace) -> None:
         fix = "Name a folder that is not there yet: it is to hold these settings alone."
         raise UsageError.of("is there already", where=arguments.folder, fix=fix) from None
     settings = host_settings.prepare(folder)
-    binds = "".join(f"--bind {shlex.quote(bind)} " for bind in settings.binds)
-    names = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.env.items())
-    print_line(f"build with it:  {names} apptainer build --fakeroot {binds}IMAGE.sif IMAGE.def")
-    volumes = _volumes(folder, settings)
+    binds = settings.definition_binds
+    words = [f"{name}={shlex.quote(value)}" for name, value in settings.env.items()]
+    words += ["apptainer build --fakeroot", *(f"--bind {shlex.quote(bind)}" for bind in binds)]
+    print_line(f"build with it:  {' '.join(words)} IMAGE.sif IMAGE.def")
+    # Nothing stays in the image of a bind below another one.
+    volumes = (f"{binds[0]}:ro", *binds[1:])
     options = " ".join(f"-v {shlex.quote(volume)}" for volume in volumes)
     print_line(f"           or:  podman build {options} DIR")
     paths = f"SINGULARITY_BINDPATH={shlex.quote(','.join(volumes))}"
     print_line(f"     by proot:  {paths} singularity build IMAGE.sif IMAGE.def")
-
-
-def _volumes(folder: Path, settings: host_settings.Settings) -> list[str]:
-    """Return the settings for RUN, below /mnt as well: nothing stays of a bind in a bind."""
-    (folder / "mnt" / "machine").mkdir(parents=True, exist_ok=True)
-    return [f"{folder}/mnt:/mnt:ro", f"{folder}/machine:/mnt/machine:ro", *settings.binds[1:]]

@@ -1,4 +1,4 @@
-"""The command `render`: the definition file, or a Dockerfile with its build context."""
+"""The command `render`: the recipe folder, or the definition file that needs no folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.build.docker import build_folder
+from sifwright.build import recipe_folder
 from sifwright.build.request import host_settings
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, resolve_plan
@@ -19,9 +19,11 @@ from sifwright.system.terminal import print_line
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from sifwright.plan.model import Plan
+
 __all__ = ["GROUP", "HELP", "add_arguments", "run"]
 
-HELP = "print the definition file, or write a Dockerfile's folder"
+HELP = "write the definition file and the Dockerfile, with the files that they copy"
 GROUP = "build"
 
 
@@ -30,43 +32,52 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_set(parser)
     parser.add_argument(
         "--format",
-        choices=("definition", "proot", "dockerfile"),
+        choices=("definition", "dockerfile", "proot"),
         default="definition",
-        help="what to write: Apptainer's definition file (definition), one for SingularityCE's "
-        "builds by proot (proot), or a Dockerfile",
+        help="write Apptainer's definition file (definition); a Dockerfile with the digest of its "
+        "base image (dockerfile); or a single definition file for SingularityCE's builds by proot",
     )
     parser.add_argument(
         "--output",
         default="",
         metavar="DIR",
-        help="of a Dockerfile: the folder to write it into, with all it copies "
-        "(build/SITE/IMAGE/docker); '-' prints the Dockerfile alone",
+        help="the folder to write (build/SITE/IMAGE/recipe); '-' prints the definition file or "
+        "the Dockerfile alone",
+    )
+    parser.add_argument(
+        "--single-file",
+        action="store_true",
+        help="print a definition file that carries all files in itself and needs no folder",
     )
 
 
 def run(arguments: Namespace) -> None:
-    """Print the definition file, or write the folder of a Dockerfile."""
-    if arguments.format == "dockerfile":
-        _render_dockerfile(arguments)
-        return
-    if arguments.output not in {"", "-"}:
+    """Write the recipe folder, or print a single file."""
+    is_single = arguments.single_file or arguments.format == "proot"
+    if is_single and arguments.output not in {"", "-"}:
         fix = "Leave it out and send standard output to a file: > image.def"
-        raise UsageError.of("--output is for --format dockerfile", fix=fix)
-    plan = resolve_plan(arguments)
-    render = proot_definition if arguments.format == "proot" else definition
-    sys.stdout.write(render(plan, host_settings.values(plan)))
-
-
-def _render_dockerfile(arguments: Namespace) -> None:
+        raise UsageError.of("--output is for folders, and this is a single file", fix=fix)
+    if arguments.single_file and arguments.format == "dockerfile":
+        raise UsageError.of("a Dockerfile needs its folder", fix="Leave out --single-file.")
     output, arguments.output = arguments.output, "build"
     plan = resolve_plan(arguments)
-    if output == "-":
-        sys.stdout.write(build_folder.text(plan))
+    if is_single:
+        render = proot_definition if arguments.format == "proot" else definition
+        sys.stdout.write(render(plan, host_settings.values(plan)))
+    elif output == "-":
+        sys.stdout.write(recipe_folder.text(plan, arguments.format))
+    else:
+        _write_folder(plan, arguments.format, output, output_of(arguments, plan).folder)
+
+
+def _write_folder(plan: Plan, form: str, output: str, image_folder: Path) -> None:
+    folder = Path(output) if output else image_folder / recipe_folder.FOLDER
+    written = recipe_folder.write(plan, form, folder, image_folder, print_line)
+    size = f"({written.files} files, {written.bytes / 1e3:.0f} kB)"
+    quoted, name = shlex.quote(str(folder)), plan.image.name
+    if form == "dockerfile":
+        print_line(f"dockerfile: {folder}/Dockerfile {size}")
+        print_line(f"build with it:  docker build -t {name} {quoted}")
         return
-    image_folder = output_of(arguments, plan).folder
-    folder = Path(output) if output else image_folder / build_folder.FOLDER
-    written = build_folder.write(plan, folder, image_folder, print_line)
-    print_line(
-        f"dockerfile: {folder}/Dockerfile ({written.files} files, {written.bytes / 1e3:.0f} kB)"
-    )
-    print_line(f"build with it:  docker build -t {plan.image.name} {shlex.quote(str(folder))}")
+    print_line(f"definition file: {folder}/{name}.def {size}")
+    print_line(f"build with it:  cd {quoted} && apptainer build --fakeroot image.sif {name}.def")
