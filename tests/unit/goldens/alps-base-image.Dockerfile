@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step df56de6742741cd3b9d786fa5e599d22f237eef58d21aa514a926ca11dd48433
+# step a165e936d38a01d372beed013ad04d7e19c20321a5f816c8240d000a67048cfc
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,7 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="df56de6742741cd3b9d786fa5e599d22f237eef58d21aa514a926ca11dd48433"
+      org.sifwright.plan="a165e936d38a01d372beed013ad04d7e19c20321a5f816c8240d000a67048cfc"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

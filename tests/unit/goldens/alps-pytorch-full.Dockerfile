@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 9b732e68f98dfca7d2c6e914cd139fcd32a1261672e5dacdf3713cb31b7afeea
+# step f9ad10ee8b8acdfb8a92d91bc8a1240fb45813b353bfcc253194c46d650eef33
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="9b732e68f98dfca7d2c6e914cd139fcd32a1261672e5dacdf3713cb31b7afeea"
+      org.sifwright.plan="f9ad10ee8b8acdfb8a92d91bc8a1240fb45813b353bfcc253194c46d650eef33"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step f79c09977bdf900540aa4deb65ac2ab2abc87f99b00aa4534b443b435ae97ec8
+# step 72febab901665dc981f45965ae0b12e8329cafa8c8e010228f334ed6b5fe4c59
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="f79c09977bdf900540aa4deb65ac2ab2abc87f99b00aa4534b443b435ae97ec8"
+      org.sifwright.plan="72febab901665dc981f45965ae0b12e8329cafa8c8e010228f334ed6b5fe4c59"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

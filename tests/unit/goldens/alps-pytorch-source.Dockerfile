@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 42a74c44d0cedd69bcb8ed2ce4535614eb58290fc3d39923befa49179efe2324
+# step 72160b075cc686d17d1d089952c5ea7088d9918224d3abb3039cdbecbef41c26
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="42a74c44d0cedd69bcb8ed2ce4535614eb58290fc3d39923befa49179efe2324"
+      org.sifwright.plan="72160b075cc686d17d1d089952c5ea7088d9918224d3abb3039cdbecbef41c26"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step bc5d7b6083469b301fff01f2eaff4e3f984841cc8c8a5908b465ab2c68199052
+# step c7dec203ea8ebcdacf21bb40155428532b7f04d5da7c5be10e8647e1be2ace05
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="alps" \
-      org.sifwright.plan="bc5d7b6083469b301fff01f2eaff4e3f984841cc8c8a5908b465ab2c68199052"
+      org.sifwright.plan="c7dec203ea8ebcdacf21bb40155428532b7f04d5da7c5be10e8647e1be2ace05"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

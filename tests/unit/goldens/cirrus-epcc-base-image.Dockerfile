@@ -28,7 +28,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step aab739dd0cd82b35c3fac3029f49fc97908805cf75a3b14731bdf01c16831e30
+# step 4e71792d759bf3e0793533410555d7919b339fe6c00fce2fbe9f9fee9613f0bf
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -41,7 +41,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="aab739dd0cd82b35c3fac3029f49fc97908805cf75a3b14731bdf01c16831e30"
+      org.sifwright.plan="4e71792d759bf3e0793533410555d7919b339fe6c00fce2fbe9f9fee9613f0bf"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -97,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c01540533266124499694e2d8de9c9a060df80d2feacbde4c42164806af17130
+# step e1933957a9412c30613d83b416e3566cb08fdc395a3ca8e8b6f210294d77b3ee
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="c01540533266124499694e2d8de9c9a060df80d2feacbde4c42164806af17130"
+      org.sifwright.plan="e1933957a9412c30613d83b416e3566cb08fdc395a3ca8e8b6f210294d77b3ee"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

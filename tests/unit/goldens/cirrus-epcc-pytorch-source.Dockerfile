@@ -98,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 505acf33927f886970da20b76f1620fb0d8d363c74f036d3af455286a1a674ab
+# step b698dea4e2845af0fe6b22935f3c867b25986065dab40623e2c8316db09445a2
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -111,7 +111,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="505acf33927f886970da20b76f1620fb0d8d363c74f036d3af455286a1a674ab"
+      org.sifwright.plan="b698dea4e2845af0fe6b22935f3c867b25986065dab40623e2c8316db09445a2"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

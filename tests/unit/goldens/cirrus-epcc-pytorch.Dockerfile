@@ -68,7 +68,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step dd1a6a013cd8a7cace36fd6bccfd0fb1d3161ee58c44e558c4af48f412eaca0c
+# step 1af02cdfa947a55fde4cebb116b0cab491c7db8de102aa5cacf1f1cb3caf7e0b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -81,7 +81,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="cirrus-epcc" \
-      org.sifwright.plan="dd1a6a013cd8a7cace36fd6bccfd0fb1d3161ee58c44e558c4af48f412eaca0c"
+      org.sifwright.plan="1af02cdfa947a55fde4cebb116b0cab491c7db8de102aa5cacf1f1cb3caf7e0b"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step fdc1d91823b2441b01c597c78880071a62cf2ac281e31149cd4813985dc341f0
+# step ec9495bcffb680aa53ced7fe21d30211e94eaf154ba56aa0d162f416ff93562b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,7 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="fdc1d91823b2441b01c597c78880071a62cf2ac281e31149cd4813985dc341f0"
+      org.sifwright.plan="ec9495bcffb680aa53ced7fe21d30211e94eaf154ba56aa0d162f416ff93562b"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 78947ed787a5fa173ce4d0f5a9562e65217628a7504c4cd8e8f63b7dd87518ea
+# step 707f9795560ef9310a85b9041f96ade9aaabce6dba66cc629980d12e2371da8c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="78947ed787a5fa173ce4d0f5a9562e65217628a7504c4cd8e8f63b7dd87518ea"
+      org.sifwright.plan="707f9795560ef9310a85b9041f96ade9aaabce6dba66cc629980d12e2371da8c"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

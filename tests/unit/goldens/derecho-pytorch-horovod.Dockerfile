@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 0c1128de4573cf888faa06d5211c2dd85f39f3566580753e133b61d1306c9257
+# step 6f365aedd2671de4afc7e53aac390ea07fdb3499f48b34aaef158c0fceed29f9
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="0c1128de4573cf888faa06d5211c2dd85f39f3566580753e133b61d1306c9257"
+      org.sifwright.plan="6f365aedd2671de4afc7e53aac390ea07fdb3499f48b34aaef158c0fceed29f9"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

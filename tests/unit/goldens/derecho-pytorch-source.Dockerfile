@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 922b40a2f04065bf74afef30aaf051fabdbccd1d9d1e0c43715a7345fe69ae8c
+# step 8621dd4f07f1cb1ae6c9b22bd022f5621dabddbdea7813586c5d48b6cb0ab2e7
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="922b40a2f04065bf74afef30aaf051fabdbccd1d9d1e0c43715a7345fe69ae8c"
+      org.sifwright.plan="8621dd4f07f1cb1ae6c9b22bd022f5621dabddbdea7813586c5d48b6cb0ab2e7"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step b02a0634f913d63f495bd7407ec80fe48a3e7b6ecb775776ed03a6409d148ac4
+# step 7fafaa65fd62a55ee2e4f2756bab7930bbc8ead2d9d17129f193b677a4dd9f60
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="b02a0634f913d63f495bd7407ec80fe48a3e7b6ecb775776ed03a6409d148ac4"
+      org.sifwright.plan="7fafaa65fd62a55ee2e4f2756bab7930bbc8ead2d9d17129f193b677a4dd9f60"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e433c02b55ff8fb4a0dcd9cc031bba7054eea574d43b2939d98cd31f97020996
+# step f2e5b35a1a4fa57fad7092aa093106e23ea7e344d2a9bfd7a15938e7ca8c5494
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,7 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="e433c02b55ff8fb4a0dcd9cc031bba7054eea574d43b2939d98cd31f97020996"
+      org.sifwright.plan="f2e5b35a1a4fa57fad7092aa093106e23ea7e344d2a9bfd7a15938e7ca8c5494"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ca12953b9ccc54b43d83d06973cb9deaa8af82cf3ef86db9b2b7a9fa6bb55880
+# step 162a24f8a379c8e43d23dc6842874b280aff7850609c980fbf3c683b6e036790
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="ca12953b9ccc54b43d83d06973cb9deaa8af82cf3ef86db9b2b7a9fa6bb55880"
+      org.sifwright.plan="162a24f8a379c8e43d23dc6842874b280aff7850609c980fbf3c683b6e036790"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

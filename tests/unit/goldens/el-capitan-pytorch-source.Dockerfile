@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step faba20e47ecfbfe3830bac21a77f5e73cd3f7de6530c6fc7b139c92171e42615
+# step e5e2982e184912bbe53edb159649273b74cf53efef97d3e60ba09699247485e8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="faba20e47ecfbfe3830bac21a77f5e73cd3f7de6530c6fc7b139c92171e42615"
+      org.sifwright.plan="e5e2982e184912bbe53edb159649273b74cf53efef97d3e60ba09699247485e8"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step de6054d759bfd653601eb5dbd93cd533558f4dccf1a4dc04ab604d2daa512858
+# step e3470ed8f6a546643cee868220a2fe412217652d7d6a2d31eedb7a7441f6ea35
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="el-capitan" \
-      org.sifwright.plan="de6054d759bfd653601eb5dbd93cd533558f4dccf1a4dc04ab604d2daa512858"
+      org.sifwright.plan="e3470ed8f6a546643cee868220a2fe412217652d7d6a2d31eedb7a7441f6ea35"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

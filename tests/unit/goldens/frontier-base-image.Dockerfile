@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a7285e45a9187a650d27fd4544cbd71bd0d0e896678569fae75d7a4ccb642987
+# step e8e5941ae2d472289bdd22145322b4ebf37418f32461c580deab02ff1cf9a1ae
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,7 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="a7285e45a9187a650d27fd4544cbd71bd0d0e896678569fae75d7a4ccb642987"
+      org.sifwright.plan="e8e5941ae2d472289bdd22145322b4ebf37418f32461c580deab02ff1cf9a1ae"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

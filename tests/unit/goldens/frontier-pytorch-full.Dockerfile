@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 7b0843f9b2f34b4b5b50ab6f9bf63d66a47af56b081a7e282550f43c5986e60a
+# step 1c778882f4044bbce5bd84ea12a0406ae219a21db30b137d0cb70c285758a6c4
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="7b0843f9b2f34b4b5b50ab6f9bf63d66a47af56b081a7e282550f43c5986e60a"
+      org.sifwright.plan="1c778882f4044bbce5bd84ea12a0406ae219a21db30b137d0cb70c285758a6c4"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

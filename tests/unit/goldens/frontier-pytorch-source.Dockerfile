@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 81a7daed150862a583d0e1e9c0e1b2287eb9e9d396c2290d193af62996c3ff0b
+# step 5f2ac7cfc1e1e67b7ee51f914e135c2a35166f8356ff082822845c1a43d9f8f1
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="81a7daed150862a583d0e1e9c0e1b2287eb9e9d396c2290d193af62996c3ff0b"
+      org.sifwright.plan="5f2ac7cfc1e1e67b7ee51f914e135c2a35166f8356ff082822845c1a43d9f8f1"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 1907e49bab25a94d22ed8951f7e5aef218623f16e8e77abc727390505e08ac60
+# step b0f47deea9c284a7b460d1340485dc10cb583b6edad31ba565eaa7c226e3d841
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="1907e49bab25a94d22ed8951f7e5aef218623f16e8e77abc727390505e08ac60"
+      org.sifwright.plan="b0f47deea9c284a7b460d1340485dc10cb583b6edad31ba565eaa7c226e3d841"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 7bf2ba436e810a4314f27d95fba9c257df96fc12853f0b17bee75d143308701b
+# step 22c05159a833862b9764db74fa2f9d54749b80c2d83a6b7b4a54e4e4f88a86ff
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,7 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="7bf2ba436e810a4314f27d95fba9c257df96fc12853f0b17bee75d143308701b"
+      org.sifwright.plan="22c05159a833862b9764db74fa2f9d54749b80c2d83a6b7b4a54e4e4f88a86ff"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 18b53a8bfb3e726d2c62b707fec99f1fb6c01f4bc64b9e21df4fd4707cb55d8d
+# step d0dbbee1fab5d883c00af4ffa64e0b9e4735218e374f5001871195ae5a4eb3ed
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="18b53a8bfb3e726d2c62b707fec99f1fb6c01f4bc64b9e21df4fd4707cb55d8d"
+      org.sifwright.plan="d0dbbee1fab5d883c00af4ffa64e0b9e4735218e374f5001871195ae5a4eb3ed"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

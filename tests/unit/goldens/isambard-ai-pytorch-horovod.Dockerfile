@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d460e8fcf82070cfece7c734c1803a8a9125f63d481e457a1662476820fbe36a
+# step 11a26aa54df9fcf3d1a0abca0e1b101307db89a66dae690ff8de013f21f11367
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="d460e8fcf82070cfece7c734c1803a8a9125f63d481e457a1662476820fbe36a"
+      org.sifwright.plan="11a26aa54df9fcf3d1a0abca0e1b101307db89a66dae690ff8de013f21f11367"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

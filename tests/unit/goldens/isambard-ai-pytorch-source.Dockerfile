@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step db742c4069f4e90eb4ad75f1bdabeb348eca1c0c291073a034aef946636468a7
+# step 0976b1887e50bdc385bc1378db9c9c2466253647390a8fb38e8178589997c50d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="db742c4069f4e90eb4ad75f1bdabeb348eca1c0c291073a034aef946636468a7"
+      org.sifwright.plan="0976b1887e50bdc385bc1378db9c9c2466253647390a8fb38e8178589997c50d"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step fcf58f624178bd802c5868623f0448f3e644afd403898bac392f28dd4ec22845
+# step d6f977526abf82d0f8a9ebbf554f289664ffc30423d9b4ae9b571fef5c55b71a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="fcf58f624178bd802c5868623f0448f3e644afd403898bac392f28dd4ec22845"
+      org.sifwright.plan="d6f977526abf82d0f8a9ebbf554f289664ffc30423d9b4ae9b571fef5c55b71a"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -28,7 +28,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step dbb1e4a40d5b77f571aaadbbfae8fbd64f7cd2584baeff00f96bbe5c70663b80
+# step 499d9863c0a95a1ec63cd398f0e434ecdf81f84f7973564c0eea68591dbcd21d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -41,7 +41,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="dbb1e4a40d5b77f571aaadbbfae8fbd64f7cd2584baeff00f96bbe5c70663b80"
+      org.sifwright.plan="499d9863c0a95a1ec63cd398f0e434ecdf81f84f7973564c0eea68591dbcd21d"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

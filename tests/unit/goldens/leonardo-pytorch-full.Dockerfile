@@ -107,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ee693d3ceecbaab3670a811495a47efcef1c6aea3698e8cce861df78d4ff3b4e
+# step c1586cd1704f84f61c13dbb41078e0c1ee3d0f1b7ea5ea2a7c9a66bd3c1f8635
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -120,7 +120,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="ee693d3ceecbaab3670a811495a47efcef1c6aea3698e8cce861df78d4ff3b4e"
+      org.sifwright.plan="c1586cd1704f84f61c13dbb41078e0c1ee3d0f1b7ea5ea2a7c9a66bd3c1f8635"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -97,7 +97,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step aa451817458f9f43d097a5ebed4d1208266f298ec26d774ec82b6c737163b153
+# step ad20b1deaef02c05b96ead570b2f4538ed7ae59af27cce576ab9fbaf600b529f
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -110,7 +110,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="aa451817458f9f43d097a5ebed4d1208266f298ec26d774ec82b6c737163b153"
+      org.sifwright.plan="ad20b1deaef02c05b96ead570b2f4538ed7ae59af27cce576ab9fbaf600b529f"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -98,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 26ac9218944ecf61a5b75322b4b1b37dc11ac1fc0a471526b4c6a7ca8941bfa8
+# step 97a21b7e151ef70e5e5f00a4b0621d043916d9ae694d08b9278eafa2fce21382
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -111,7 +111,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="26ac9218944ecf61a5b75322b4b1b37dc11ac1fc0a471526b4c6a7ca8941bfa8"
+      org.sifwright.plan="97a21b7e151ef70e5e5f00a4b0621d043916d9ae694d08b9278eafa2fce21382"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -68,7 +68,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step aa8a739e91d585d5026f5e3b43db68220ba86323ef28b724a0d93bc8d08f1438
+# step c3e424610db0cc85d81dd3d2d8b6896432dd4fb51204f22e49a187509462eae1
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -81,7 +81,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="aa8a739e91d585d5026f5e3b43db68220ba86323ef28b724a0d93bc8d08f1438"
+      org.sifwright.plan="c3e424610db0cc85d81dd3d2d8b6896432dd4fb51204f22e49a187509462eae1"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -38,7 +38,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c6f5cc3a5215cafa01edfd1e55746112155d3c4c553bc5e8e93b8afb7c3eab60
+# step a3b01ee893b1873453f57516e08b77c590bc72961eb648e6df73817cd203bd0f
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -51,7 +51,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="c6f5cc3a5215cafa01edfd1e55746112155d3c4c553bc5e8e93b8afb7c3eab60"
+      org.sifwright.plan="a3b01ee893b1873453f57516e08b77c590bc72961eb648e6df73817cd203bd0f"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

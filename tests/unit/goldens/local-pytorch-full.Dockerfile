@@ -109,7 +109,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c6f32ad87d45b442357e77db7ca6af509b6b65fffc39bec3f80637c6ec4435f1
+# step c00d3990ae409ed4c21cdfb4a12e81cd045516e30e58d201f8075eef289cff6e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -122,7 +122,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="c6f32ad87d45b442357e77db7ca6af509b6b65fffc39bec3f80637c6ec4435f1"
+      org.sifwright.plan="c00d3990ae409ed4c21cdfb4a12e81cd045516e30e58d201f8075eef289cff6e"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

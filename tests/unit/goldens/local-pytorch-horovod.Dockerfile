@@ -99,7 +99,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 469ef27133d615d22990a80bbe95a83a765160dc1fb8b4e9592914518b9dbca4
+# step 1c7581da725d82023060e78d8ebf3b8505cc927e1b92c451d7c8fcc81eea5006
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -112,7 +112,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="469ef27133d615d22990a80bbe95a83a765160dc1fb8b4e9592914518b9dbca4"
+      org.sifwright.plan="1c7581da725d82023060e78d8ebf3b8505cc927e1b92c451d7c8fcc81eea5006"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -100,7 +100,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 522519651e30e8cf63a6ab9adf56ab65f467f5b9ef99ce9737d42b78e3becc7b
+# step 759e967c34fa39e9ad63149a921447793ac46f5c6324def2002e264def314f91
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -113,7 +113,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="522519651e30e8cf63a6ab9adf56ab65f467f5b9ef99ce9737d42b78e3becc7b"
+      org.sifwright.plan="759e967c34fa39e9ad63149a921447793ac46f5c6324def2002e264def314f91"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

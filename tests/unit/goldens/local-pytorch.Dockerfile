@@ -62,7 +62,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 3e6f9ddad9ed05e1800e36232df1f5b1f2d6aee0d1e6656a7dddc99a26f51ebb
+# step ffa2c90a98cfbc34e77d861809f24cc908af2ee2be11817edbc3a42c52e2841d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -75,7 +75,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="3e6f9ddad9ed05e1800e36232df1f5b1f2d6aee0d1e6656a7dddc99a26f51ebb"
+      org.sifwright.plan="ffa2c90a98cfbc34e77d861809f24cc908af2ee2be11817edbc3a42c52e2841d"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 6acd77688f6498427756d33a970de71355f7fb8b6465733e69c10c437b786425
+# step 4d3d69e7a9a83efa905d6af1288f1812ed13ab25d89d94769c10b6178c6e5de1
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,7 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="6acd77688f6498427756d33a970de71355f7fb8b6465733e69c10c437b786425"
+      org.sifwright.plan="4d3d69e7a9a83efa905d6af1288f1812ed13ab25d89d94769c10b6178c6e5de1"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

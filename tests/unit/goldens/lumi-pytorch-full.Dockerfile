@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8ce83aa331546e0eba12f180a4a68e67994486a7f096da97fe28a2a2527ebfc5
+# step e6e9e467845767a86ac8264c12c3fb1f7ad67510b6f25b81dbdbfb811074174c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="8ce83aa331546e0eba12f180a4a68e67994486a7f096da97fe28a2a2527ebfc5"
+      org.sifwright.plan="e6e9e467845767a86ac8264c12c3fb1f7ad67510b6f25b81dbdbfb811074174c"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

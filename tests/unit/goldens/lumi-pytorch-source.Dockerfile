@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 378fe07603cf6c42951404e254ce9a0d4a1c1fc02d86be914ca1280fd51e81c0
+# step 315da9745e82cc246b6f25b2e8fd43ce6914e2289a1f6d656b5656a409dd1ab7
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="378fe07603cf6c42951404e254ce9a0d4a1c1fc02d86be914ca1280fd51e81c0"
+      org.sifwright.plan="315da9745e82cc246b6f25b2e8fd43ce6914e2289a1f6d656b5656a409dd1ab7"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

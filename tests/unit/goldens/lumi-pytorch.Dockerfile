@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 3fb032f77d0301c074e9e819d84dd8fb4f5d7dba83beeb552280503908278763
+# step 449b513096009fa9901c2fad2b0c6c2afb328b5a07a6ba9f6ac5769fdbb2202b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="3fb032f77d0301c074e9e819d84dd8fb4f5d7dba83beeb552280503908278763"
+      org.sifwright.plan="449b513096009fa9901c2fad2b0c6c2afb328b5a07a6ba9f6ac5769fdbb2202b"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

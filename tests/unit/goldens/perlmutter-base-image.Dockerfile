@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 33f5d77a976c7860d2e02826f69bf709a18633d53afc428f6b510c7fad012baa
+# step e7e259feb29da60909f88d0766520de7dbd65801533267f732478ae0ac6ee002
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,7 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="33f5d77a976c7860d2e02826f69bf709a18633d53afc428f6b510c7fad012baa"
+      org.sifwright.plan="e7e259feb29da60909f88d0766520de7dbd65801533267f732478ae0ac6ee002"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

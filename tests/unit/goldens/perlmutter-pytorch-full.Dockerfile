@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 48b8d73975f5e61c63f727e5ac0296e37bfa8dae065fb0d1a249047967455727
+# step 2376f8e7ab3c5fc4941f5e3658d82a013926453e3597e36fc576b20a8fe62eda
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="48b8d73975f5e61c63f727e5ac0296e37bfa8dae065fb0d1a249047967455727"
+      org.sifwright.plan="2376f8e7ab3c5fc4941f5e3658d82a013926453e3597e36fc576b20a8fe62eda"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -122,7 +122,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a015e72993a5ee01639fcc4a99a6f74bf4297fb30abb09c0d61e3469920b42f3
+# step 04474b4b2422dd63dd827db501327832565a84a50119c20fcdd4b4c1f224c006
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -135,7 +135,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="a015e72993a5ee01639fcc4a99a6f74bf4297fb30abb09c0d61e3469920b42f3"
+      org.sifwright.plan="04474b4b2422dd63dd827db501327832565a84a50119c20fcdd4b4c1f224c006"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

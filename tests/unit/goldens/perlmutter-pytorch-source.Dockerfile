@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 069ba7045be5ab50b1c783fc57476bbf02ec3d3ad338f1839a0bb80720071b9d
+# step cd7fbbbb8c4ab9f97c2215197f73c81863b09d51bde0d56ef5645f0bbeba202e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="069ba7045be5ab50b1c783fc57476bbf02ec3d3ad338f1839a0bb80720071b9d"
+      org.sifwright.plan="cd7fbbbb8c4ab9f97c2215197f73c81863b09d51bde0d56ef5645f0bbeba202e"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

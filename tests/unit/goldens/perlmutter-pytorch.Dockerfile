@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8cf35493f6c9f485deddd9c09ac87f3b0e5d0b300f6caf0a0a4f6a33cb28a256
+# step 2c4d7268c5d9eccbce5cd7f97521af22090bffa8f77280f45775b6087f3b539b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="perlmutter" \
-      org.sifwright.plan="8cf35493f6c9f485deddd9c09ac87f3b0e5d0b300f6caf0a0a4f6a33cb28a256"
+      org.sifwright.plan="2c4d7268c5d9eccbce5cd7f97521af22090bffa8f77280f45775b6087f3b539b"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -60,7 +60,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d0519f64f04a770ef3ebf0a634702f56049f7c6f1b358eddc1424f0bb9c935e9
+# step d29a99a40691d2e819d3e1b9eb5b63ea654fbc95383d49c8e7882f50df802a57
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -73,7 +73,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="d0519f64f04a770ef3ebf0a634702f56049f7c6f1b358eddc1424f0bb9c935e9"
+      org.sifwright.plan="d29a99a40691d2e819d3e1b9eb5b63ea654fbc95383d49c8e7882f50df802a57"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -132,7 +132,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d59d80fde9607ee873bcce1de5329b2485ec219659694aba45739b4f029f2b4f
+# step 4a50a93b219e2a434a0051239754b8d4c41397e69cbc1c138c27e772a75fca40
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,7 +145,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="d59d80fde9607ee873bcce1de5329b2485ec219659694aba45739b4f029f2b4f"
+      org.sifwright.plan="4a50a93b219e2a434a0051239754b8d4c41397e69cbc1c138c27e772a75fca40"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -123,7 +123,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8fabea26a7cacacc5271d46046e12043ae487b9a2bfc94e678cdf74f08eb4ebc
+# step dc783fb1a7eea517f07e92da01e6deaf0ac14afea335e05ccdc764a405462118
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -136,7 +136,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="8fabea26a7cacacc5271d46046e12043ae487b9a2bfc94e678cdf74f08eb4ebc"
+      org.sifwright.plan="dc783fb1a7eea517f07e92da01e6deaf0ac14afea335e05ccdc764a405462118"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

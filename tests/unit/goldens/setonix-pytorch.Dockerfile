@@ -90,7 +90,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d6811e4e4011d505f48e6ccabc7b9cf466fb7bb5a0134adcaea2b86446e20505
+# step 3184f26138f09688dc23e2537d9042828142dac292c67f186e40386943af8ef8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -103,7 +103,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="setonix" \
-      org.sifwright.plan="d6811e4e4011d505f48e6ccabc7b9cf466fb7bb5a0134adcaea2b86446e20505"
+      org.sifwright.plan="3184f26138f09688dc23e2537d9042828142dac292c67f186e40386943af8ef8"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -28,7 +28,7 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 09571af8546c28820b51fe8af08aea962d9d47fd10b4bd5ccc4f049ef285c82e
+# step 44b6747cede7acb38083790c1f6dbdb20b619657f33ce3f5a0404f8ae0de93f1
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -41,7 +41,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="09571af8546c28820b51fe8af08aea962d9d47fd10b4bd5ccc4f049ef285c82e"
+      org.sifwright.plan="44b6747cede7acb38083790c1f6dbdb20b619657f33ce3f5a0404f8ae0de93f1"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

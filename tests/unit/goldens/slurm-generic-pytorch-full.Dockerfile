@@ -105,7 +105,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 056f5baabf284e9ff7fe1fc378f941af02f3e03b358608177637c6054cf6ac3b
+# step 380b83e4239fce4e1e14754b0d317779b1fcb16014a0980b778aec74b679467c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -118,7 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="056f5baabf284e9ff7fe1fc378f941af02f3e03b358608177637c6054cf6ac3b"
+      org.sifwright.plan="380b83e4239fce4e1e14754b0d317779b1fcb16014a0980b778aec74b679467c"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -95,7 +95,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 400b9d267ec3009119ec8dd02d44d29d8ae31eba8616620b5564b12db4f58ccb
+# step e5ef508aae56ebe5ac8607b35e667d54b11ca35d5e65452e785873c63a87fdc5
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -108,7 +108,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="400b9d267ec3009119ec8dd02d44d29d8ae31eba8616620b5564b12db4f58ccb"
+      org.sifwright.plan="e5ef508aae56ebe5ac8607b35e667d54b11ca35d5e65452e785873c63a87fdc5"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -68,7 +68,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 2737136cf20ca5e6b51ddf79cc3eedaf05b25b241eae86f53e88dfae8fc120da
+# step 48dbe3436bd64f92cd4cc8f7e059b0480243a179ec9c58c7ae6d68fd17a975bf
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -81,7 +81,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="slurm-generic" \
-      org.sifwright.plan="2737136cf20ca5e6b51ddf79cc3eedaf05b25b241eae86f53e88dfae8fc120da"
+      org.sifwright.plan="48dbe3436bd64f92cd4cc8f7e059b0480243a179ec9c58c7ae6d68fd17a975bf"
 # Anybody can be the user: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
