@@ -114,7 +114,7 @@ class Project:
         return (self.folder / layout / SITE / image / "image.sif").resolve()
 
     def definition(self, image: str = IMAGE) -> str:
-        command = self._command("render", SITE, image)
+        command = self._command("render", "--single-file", SITE, image)
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
     def edit(self, file: str) -> None:

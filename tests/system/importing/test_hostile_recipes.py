@@ -220,7 +220,7 @@ def test_labels_and_scripts_of_any_kind_load(project: Path) -> None:
     words = ["--project", str(project)]
     assert main([*words, "import", str(recipe), "--name", "odd", "--offline"]) == 0
     assert main([*words, "plan", "local", "odd"]) == 0
-    assert main([*words, "render", "local", "odd"]) == 0
+    assert main([*words, "render", "local", "odd", "--single-file"]) == 0
 
 
 def test_a_name_that_apptainer_keeps_is_said(

@@ -135,7 +135,7 @@ def definition(project: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..
         words = [*place, "import", str(project / name), "--name", "case", "--offline"]
         assert main(words) == 0
         capsys.readouterr()
-        assert main([*place, "render", "local", "case", *options]) == 0
+        assert main([*place, "render", "local", "case", *(options or ["--single-file"])]) == 0
         return capsys.readouterr().out
 
     return make
@@ -223,7 +223,7 @@ def test_apptainer_and_our_images_start_the_same(
     workshop.original(recipe)
     workshop.ours(recipe)
     place = recipe.parent.parent
-    done = sifwright("--project", place / "project", "render", "local", "case")
+    done = sifwright("--project", place / "project", "render", "local", "case", "--single-file")
     (place / "x.def").write_text(done.stdout)
     build = [workshop.engine, "--quiet", "build", "--fakeroot", place / "hand.sif", place / "x.def"]
     done = run(build, cwd=place)

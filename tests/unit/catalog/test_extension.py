@@ -25,7 +25,7 @@ def test_a_site_is_one_file(real_project: Path, run_cli: Cli, real: Catalog) -> 
     row = next(line for line in table if line.startswith("brand-new"))
     assert "slurm+srun" in row
     assert row.endswith("A new site")
-    for command in ("plan", "render", "lint", "show site"):
+    for command in ("plan", "render --single-file", "lint", "show site"):
         result = run_cli("--project", real_project, *command.split(), "brand-new")
         assert (result.code, result.err) == (0, "")
         assert "brand-new" in result.out
@@ -39,7 +39,8 @@ def test_a_layer_is_one_folder(real_project: Path, run_cli: Cli) -> None:
     assert "brand-new" in run_cli("--project", real_project, "list", "layers").out
     append("images/pytorch.yaml", "  - layer: brand-new\n")(defs)
     assert "A new layer" in run_cli("--project", real_project, "plan", "local").out
-    assert "touch /new\n" in run_cli("--project", real_project, "render", "local").out
+    rendered = run_cli("--project", real_project, "render", "local", "--single-file").out
+    assert "touch /new\n" in rendered
 
 
 def test_a_new_layer_leaves_the_others_as_they_are(real_project: Path, run_cli: Cli) -> None:

@@ -100,7 +100,18 @@ def test_no_file(mirrors_file: MirrorsFile) -> None:
 
 def test_the_command_line_says_it_too(mirrors_file: MirrorsFile, project: Path) -> None:
     mirrors_file.write("gti: {}\n")
-    done = run([".venv/bin/python", "-m", "sifwright", "--project", project, "render", "here"])
+    done = run(
+        [
+            ".venv/bin/python",
+            "-m",
+            "sifwright",
+            "--project",
+            project,
+            "render",
+            "here",
+            "--single-file",
+        ]
+    )
     assert done.returncode == 3
     assert "unknown key 'gti'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -36,7 +36,7 @@ PURE = [
     ("plan", "here"),
     ("plan", "here", "--explain"),
     ("plan", "here", "--json"),
-    ("render", "here", *MIRROR),
+    ("render", "here", "--output", "-", *MIRROR),
     ("jobscript", "--site", "here", "--nodes", "1", "--", "train.py"),
 ]
 
@@ -130,7 +130,7 @@ def test_render_runs_nothing_but_apt_for_the_mirror(
     monkeypatch.setattr(processes, "capture", capture)
     monkeypatch.setattr("shutil.which", lambda program: f"/usr/bin/{program}")
     before = signal.getsignal(signal.SIGTERM)
-    assert main.main(["--project", str(GOOD), "render", "here"]) == 0
+    assert main.main(["--project", str(GOOD), "render", "here", "--single-file"]) == 0
     signal.signal(signal.SIGTERM, before)
     # Once for each of Debian's archives, as nothing is remembered.
     assert ran == ["/usr/bin/apt-get"] * 2
@@ -141,7 +141,7 @@ def test_without_a_mirror_render_says_what_to_do(
     run_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sifwright.build.request.host_settings.values", lambda _plan: {})
-    result = run_cli("--project", GOOD, "render", "here")
+    result = run_cli("--project", GOOD, "render", "here", "--single-file")
     assert (result.code, result.out) == (5, "")
     assert result.err == (
         "sifwright: base.mirror: this machine does not give the address of a Debian mirror\n"
@@ -185,7 +185,7 @@ def test_a_folder_for_the_machine_that_is_there(run_cli: Cli, tmp_path: Path) ->
 
 
 def test_a_reader_that_goes_away(clean_environment: Mapping[str, str]) -> None:
-    line = '"$@" render local | head -1; printf "%s\\n" "${PIPESTATUS[@]}"'
+    line = '"$@" render local --single-file | head -1; printf "%s\\n" "${PIPESTATUS[@]}"'
     command = [sys.executable, "-m", "sifwright", "--project", str(CHECKOUT)]
     script = ["bash", "-c", line, "bash", *command]
     result = subprocess.run(

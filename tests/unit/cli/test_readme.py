@@ -44,7 +44,7 @@ def test_the_files_are_found_in_the_text() -> None:
 
 
 def test_its_layer_and_image_work(followed: Path, run_cli: Cli) -> None:
-    rendered = run_cli("--project", followed, "render", "local", "mine", *MIRROR)
+    rendered = run_cli("--project", followed, "render", "local", "mine", "--output", "-", *MIRROR)
     assert (rendered.code, rendered.err) == (0, "")
     assert "OPT_VERSION=0.8.0 bash /.sifwright/step einops" in rendered.out
 

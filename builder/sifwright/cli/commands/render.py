@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUP", "HELP", "add_arguments", "run"]
 
-HELP = "write the definition file and the Dockerfile, with the files that they copy"
+HELP = "write a definition file and a Dockerfile into a folder"
 GROUP = "build"
 
 
