@@ -15,6 +15,7 @@ from sifwright.images.sif import sif_file as sif
 from sifwright.system import files
 from tests.conftest import run, sifwright
 from tests.servers import serve_folder
+from tests.spread import spread
 from tests.system.apptainer.toys import STRICT
 from tests.system.apptainer.trees import differences, unpack, unpack_stack
 
@@ -79,6 +80,7 @@ def test_plan_says_what_will_run_and_why(toy: Toy) -> None:
     assert lines["three"].endswith("  after two")
 
 
+@pytest.mark.nightly
 def test_both_layouts_are_the_tree_that_is_built_by_hand(
     engine: str, toy: Toy, tmp_path: Path
 ) -> None:
@@ -180,7 +182,12 @@ def test_without_the_cache_everything_runs_and_nothing_is_kept(toy: Toy, cache: 
 
 
 @pytest.mark.parametrize(
-    ("harm", "layout"), [("flip", "layered"), ("cut", "flat"), ("remove", "layered")]
+    ("harm", "layout"),
+    [
+        ("flip", "layered"),
+        pytest.param("cut", "flat", marks=pytest.mark.nightly),
+        pytest.param("remove", "layered", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_damaged_result_is_made_again(toy: Toy, layout: str, harm: str) -> None:
     states(toy, "--layout", layout)
@@ -192,7 +199,7 @@ def test_a_damaged_result_is_made_again(toy: Toy, layout: str, harm: str) -> Non
     assert Store.open().verify() == []
 
 
-@pytest.mark.parametrize("harm", ["flip", "head"])
+@pytest.mark.parametrize("harm", spread(["flip", "head"], ["flip"]))
 def test_a_step_on_a_damaged_result_counts_for_nothing(toy: Toy, harm: str) -> None:
     """It runs while that is being checked: whatever it says or leaves, all is made again."""
     states(toy, "--layout", "layered")

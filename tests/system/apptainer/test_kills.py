@@ -217,7 +217,10 @@ def test_no_kill_loses_an_image(engine: str, site: Site, disturbance: tuple[int,
     _kill_often(engine, site, *disturbance)
 
 
-@pytest.mark.parametrize("layer", ["work", pytest.param("base-local", marks=slow)])
+@pytest.mark.parametrize(
+    "layer",
+    [pytest.param("work", marks=pytest.mark.nightly), pytest.param("base-local", marks=slow)],
+)
 def test_no_kill_of_a_build_with_one_id_does(
     engine: str, site: Site, layer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

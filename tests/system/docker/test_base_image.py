@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.registries import Registry, running
+from tests.spread import spread
 from tests.system.apptainer.trees import unpack
 from tests.system.docker import bases
 from tests.system.docker.base_sites import ENVIRONMENT, NOWHERE, Site
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.build
 
 KINDS = ("docker", "oci", "oci-archive", "docker-archive", "docker-daemon", "podman")
+DEFAULT_KINDS = ("docker", "oci-archive", "docker-daemon")
 ASK = (
     "import os, torch; print(torch.__version__, torch.__file__, os.environ.get('NCCL_NET_PLUGIN'), "
 )
@@ -79,7 +81,7 @@ def source(request: pytest.FixtureRequest, site: Site, layout: Layout, tmp_path:
 
 
 @pytest.mark.builds("base-image", by="make test")
-@pytest.mark.parametrize("source", KINDS, indirect=True)
+@pytest.mark.parametrize("source", spread(KINDS, DEFAULT_KINDS), indirect=True)
 def test_its_torch_is_used_wherever_it_is(site: Site, source: str, engine: str) -> None:
     built = site.build(source)
     assert built.returncode == 0, built.stdout + built.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, run, sifwright
+from tests.spread import spread
 from tests.system.docker import bases
 from tests.system.docker.base_sites import ENVIRONMENT, Site
 from tests.system.docker.bases import Layout
@@ -124,7 +125,7 @@ def test_a_build_that_is_killed_leaves_the_image_from_before(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
-@pytest.mark.parametrize("full", FULL)
+@pytest.mark.parametrize("full", spread(FULL, ["SIFWRIGHT_CACHE"]))
 def test_a_disk_that_gets_full(
     site: Site, layout: Layout, tree: Path, tmp_path: Path, full: str
 ) -> None:

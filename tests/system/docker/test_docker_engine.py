@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import run
+from tests.spread import spread
 from tests.system.apptainer.steps import DESCRIBE, TIME, Tree, differences
 from tests.system.apptainer.wholes import whole
 from tests.system.docker.built_toys import SECOND, SEEN
@@ -72,7 +73,7 @@ def below(tree: Tree) -> Tree:
     }
 
 
-@pytest.fixture(params=["docker", "podman"])
+@pytest.fixture(params=spread(["docker", "podman"], ["docker"]))
 def either_toy(
     docker_toy: DockerToy,
     engines: Callable[[str], str],

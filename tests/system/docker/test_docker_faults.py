@@ -21,6 +21,7 @@ import pytest
 from sifwright.errors import MachineError
 from sifwright.host.engines import docker
 from tests.conftest import DEFAULT_SIGNALS, run
+from tests.spread import spread
 from tests.system.apptainer.steps import make_root
 from tests.system.docker.bases import Layout
 from tests.system.docker.built_toys import SECOND, DockerToy
@@ -209,7 +210,7 @@ def test_an_engine_that_ends_in_the_middle(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
-@pytest.mark.parametrize("kind", ["docker", "oci"])
+@pytest.mark.parametrize("kind", spread(["docker", "oci"], ["docker"]))
 def test_a_full_disk_of_the_engine(
     docker_toy: DockerToy, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

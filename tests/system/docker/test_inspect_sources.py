@@ -16,6 +16,7 @@ from sifwright.images.sources import docker_engine as daemon
 from sifwright.images.sources.inspect_image import facts_of
 from sifwright.system.progress import QuietProgress
 from tests.conftest import ROOT, run, sifwright
+from tests.spread import spread
 from tests.system.docker.daemons import LIMITS, docker_engine, podman_service, registry
 from tests.system.docker.toys import ENVIRONMENT, FACTS, LOWER, UPPER, lay
 
@@ -123,7 +124,7 @@ def test_the_digest_is_the_manifest_s(place: Place) -> None:
     assert facts(f"{place.seen('docker://{host}/a/gzip')}@{told}").digest == told
 
 
-@pytest.mark.parametrize("start", [docker_engine, podman_service])
+@pytest.mark.parametrize("start", spread([docker_engine, podman_service], [docker_engine]))
 def test_an_engine(
     place: Place,
     start: object,

@@ -104,6 +104,7 @@ def test_all_ranks_fail_when_rank_0_cannot_read_the_checkpoint(container: Contai
 
 
 @pytest.mark.build
+@pytest.mark.nightly
 @pytest.mark.parametrize("controller", ["--gloo", "--mpi"])
 def test_horovod_trains_on_two_ranks(with_horovod: Container, controller: str) -> None:
     train = ("python", "/examples/train_digits_horovod.py", "--min-accuracy", "0.95")

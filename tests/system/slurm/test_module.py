@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT, sifwright
+from tests.spread import spread
 from tests.system.easybuild.easybuild import EasyBuild
 from tests.system.packages.installations import make_wheel
 from tests.system.slurm.slurm import wait_for
@@ -57,6 +58,7 @@ def loaded(eb: EasyBuild, script: str) -> list[str]:
     return ["bash", "-c", "; ".join([*words, "module load PyTorch", script])]
 
 
+@pytest.mark.nightly
 def test_a_module_trains_on_two_nodes(slurm: Cluster, installed: EasyBuild) -> None:
     command = f"srun --quiet -N2 -n4 singularity exec $SIF {TRAIN}"
     done = slurm.run(*loaded(installed, command), cwd=ROOT, check=False, timeout=PATIENCE)
@@ -98,7 +100,7 @@ def _script(project: Path, *words: object) -> str:
     return written.stdout
 
 
-@pytest.mark.parametrize("export", ["NONE", "ALL"])
+@pytest.mark.parametrize("export", spread(["NONE", "ALL"], ["NONE"]))
 def test_a_job_script_takes_the_image_and_packages_of_a_module(
     slurm: Cluster, installed: EasyBuild, project: Path, export: str
 ) -> None:
