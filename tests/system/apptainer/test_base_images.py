@@ -27,10 +27,10 @@ IMAGE = {"type": "string", "description": "Image to start from", "default": f"{N
 
 
 @pytest.fixture(scope="session")
-def root(engine: str, small_base: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The tree of a small Debian, as the one layer of an image."""
+def root(engine: str, tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The tree of the tiny base, as the one layer of an image."""
     folder = tmp_path_factory.mktemp("root")
-    tree = unpack(engine, small_base, folder)
+    tree = unpack(engine, tiny_base, folder)
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as tar:
         tar.add(tree, arcname=".")
@@ -47,7 +47,7 @@ class Site:
     mirrors: Path
 
     def push(self, tag: str = "1.0", *, word: str = "") -> str:
-        """The small Debian, with one more file if there is a word."""
+        """The tiny base, with one more file if there is a word."""
         data = io.BytesIO(self.root)
         if word:
             with tarfile.open(fileobj=data, mode="a") as tar:

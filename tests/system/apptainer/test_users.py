@@ -72,10 +72,10 @@ def _as_user(home: Path, command: str) -> str:
 
 
 def test_an_ordinary_user_builds_and_runs(
-    small_base: Path, home: Path, engine: str, tmp_path: Path
+    tiny_base: Path, home: Path, engine: str, tmp_path: Path
 ) -> None:
     base = home / "base.sif"
-    shutil.copy(small_base, base)
+    shutil.copy(tiny_base, base)
     _copy_checkout(home / "check out")
     toy = make_toy(home / "project", base)
     toy.layer("hello", HELLO, test="[[ $(id -un) != root ]]\n")
