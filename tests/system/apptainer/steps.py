@@ -128,7 +128,15 @@ def make_root(folder: Path) -> Path:
         copy_program(Path(found).resolve(), folder / "usr" / "bin" / name, folder)
     copy_program(PYTHON.resolve(), folder / "usr" / "bin" / "python3", folder)
     _copy_library(folder)
+    _open_to_all(folder)
     return folder
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let every user read the system, whatever the umask of the tests is."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o644))
 
 
 def copy_program(program: Path, target: Path, root: Path) -> None:
