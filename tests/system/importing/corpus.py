@@ -14,7 +14,6 @@ from sifwright.recipes import write_layers
 from sifwright.recipes.dockerfile import spython_metadata
 
 CORPUS = Path(__file__).parent / "corpus"
-GOLDENS = Path(__file__).parents[2] / "unit" / "goldens"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.cli.commands.import_ import imported
+from sifwright.errors import UsageError
 from sifwright.recipes import write_layers
-from tests.system.importing.corpus import CORPUS, GOLDENS, refused, verdicts
+from tests.conftest import sifwright
+from tests.system.importing.corpus import CORPUS, verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,11 +28,13 @@ def test_every_recipe_has_an_expectation() -> None:
     assert there == {verdict.name for verdict in verdicts()}
 
 
-@pytest.mark.parametrize("recipe", sorted(GOLDENS.glob("*.def")), ids=lambda path: path.stem)
-def test_own_definition_files_are_refused_for_setup(recipe: Path) -> None:
-    """They run a program of the machine; and defs/ is where they come from."""
-    found = refused(recipe)
-    assert any("%setup" in what for what in found.values()), found
+@pytest.mark.parametrize("words", ["--output -", "--single-file", "--format dockerfile --output -"])
+def test_rendered_files_are_refused(tmp_path: Path, words: str) -> None:
+    """They come from defs/, which is the place to change them."""
+    rendered = sifwright("render", "lumi", *words.split())
+    (tmp_path / "recipe").write_text(rendered.stdout)
+    with pytest.raises(UsageError, match="sifwright wrote this file"):
+        imported(tmp_path / "recipe", "case")
 
 
 def test_many_runs_fit_into_a_sif() -> None:

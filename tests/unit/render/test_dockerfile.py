@@ -19,7 +19,7 @@ from sifwright.plan.resolve import resolve
 from sifwright.render import dockerfile, oci_config, recipe
 from sifwright.render.definition import labels
 from tests.unit.conftest import CHECKOUT, Cli
-from tests.unit.render.test_goldens import GOLDENS, PAIRS, PLANS
+from tests.unit.render.test_goldens import PLANS, SAMPLE, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,12 +39,12 @@ def plan(real: Catalog) -> Plan:
     return resolve(real, "local", "pytorch", [])
 
 
-@pytest.mark.parametrize(("site", "image"), PAIRS)
+@pytest.mark.parametrize(("site", "image"), SAMPLE)
 def test_one_copy_and_one_run_for_a_layer(site: str, image: str) -> None:
     plan = PLANS[site, image]
     assert isinstance(plan, Plan)
-    text = (GOLDENS / f"{site}-{image}.Dockerfile").read_bytes()
-    parser = DockerfileParser(fileobj=io.BytesIO(text))
+    text = texts(plan)["Dockerfile"]
+    parser = DockerfileParser(fileobj=io.BytesIO(text.encode()))
     lines = [(one["instruction"], one["value"]) for one in parser.structure]
     runs = [json.loads(value) for name, value in lines if name == "RUN"]
     names = [step.layer.name for step in plan.steps]

@@ -14,12 +14,12 @@ from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
 from tests.unit import deffile
 from tests.unit.conftest import MACHINE, program
-from tests.unit.render.test_goldens import PAIRS
+from tests.unit.render.test_goldens import SAMPLE
 
 SECTIONS = ["", "post", "environment", "labels", "runscript", "test", "help"]
 
 
-@pytest.fixture(params=PAIRS, ids="-".join)
+@pytest.fixture(params=SAMPLE, ids="-".join)
 def plan(request: pytest.FixtureRequest, real: Catalog) -> Plan:
     site, image = request.param
     return resolve(real, site, image, [])

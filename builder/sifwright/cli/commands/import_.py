@@ -39,6 +39,7 @@ _ROOT = (
     "{lines}: /root is named, which nobody but root can read: users of the image do not see what is"
     " put there; put programs and data into /opt"
 )
+_RENDERED = re.compile(r"# (?:Written by sifwright |Image \S+ for site \S+, written by sifwright)")
 _SHOWN_LINES = 8
 
 
@@ -78,6 +79,7 @@ def imported(
 ) -> write_layers.ImportedImage:
     """Return the layers of a recipe; raises `UsageError` with all that cannot be carried."""
     text = read_text.read_recipe_text(recipe)
+    _refuse_rendered(recipe, text)
     findings = Findings(file=str(recipe))
     folder = Context(root=Path(context) if context else recipe.parent, is_assumed=not context)
     draft = _read(recipe, text, folder, findings, look)
@@ -88,6 +90,13 @@ def imported(
     if lines := list(hints.names_root(draft.pieces)):
         findings.note(lines[0], _ROOT.format(lines=_listed(lines)))
     return write_layers.ImportedImage(draft, name, recipe.name, findings.notes)
+
+
+def _refuse_rendered(recipe: Path, text: str) -> None:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if _RENDERED.match(line):
+            fix = "Change its image and its layers below defs/."
+            raise UsageError.of("sifwright wrote this file", where=f"{recipe}:{number}", fix=fix)
 
 
 def _read(
