@@ -265,6 +265,7 @@ def test_files_get_the_owners_that_the_engine_noted(tmp_path: Path) -> None:
     (tree / "mail").mkdir(parents=True)
     for name in ("mail/roots", "theirs", "later"):
         (tree / name).write_text(name)
+        (tree / name).chmod(0o644)
     (tree / "link").symlink_to("theirs")
     for name, data in {"mail": b"\x10\x08", "theirs": b"\x08\x21", "later": b"\x08\x21"}.items():
         os.setxattr(tree / name, rootless_owners.ATTRIBUTE, data)
