@@ -46,7 +46,7 @@ MEMORY: list[tuple[dict[str, str], int]] = [
 
 
 def in_image(image: Path, *words: object, **options: object) -> subprocess.CompletedProcess[str]:
-    command = ("singularity", "exec", "--bind", f"{ROOT}/tests:/mnt", image, *words)
+    command = ("singularity", "exec", "--bind", f"{ROOT}/tests/system:/mnt", image, *words)
     return run(command, **options)
 
 

@@ -82,7 +82,7 @@ class Cluster:
         self.files.write()
         # The container sees the folder of the cluster, as it is below /tmp.
         self.programs = self.files.shared / "programs"
-        shutil.copytree(ROOT / "tests" / "cluster" / "programs", self.programs)
+        shutil.copytree(ROOT / "tests" / "system" / "slurm" / "programs", self.programs)
         self.environment = {
             "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
             "HOME": str(self.files.shared),
