@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from tests import buildrecord, durations, scheduling
+from tests import buildrecord, durations, forked, scheduling
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -45,6 +45,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> schedul
 # with SIGHUP ignored, and every program inherits both.
 DEFAULT_SIGNALS = ("env", "--default-signal=INT,HUP")
 SLOW_SECONDS = 7200
+FORK_OPTIONS = {"cwd", "env", "input", "timeout"}
 
 
 def run(command: Sequence[object], **options: object) -> subprocess.CompletedProcess[str]:
@@ -59,9 +60,13 @@ def run(command: Sequence[object], **options: object) -> subprocess.CompletedPro
 
 
 def sifwright(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
-    """Run the command line as users do, in a process of its own."""
-    done = run([sys.executable, "-m", "sifwright", *arguments], **options)
-    buildrecord.note(done, Path(str(options.get("cwd", ROOT))))
+    """Run a command line; options of subprocess.run that a fork has not start a new Python."""
+    options = {"cwd": ROOT, **options}
+    if options.keys() <= FORK_OPTIONS:
+        done = forked.run(arguments, **options)  # type: ignore[arg-type]
+    else:
+        done = run([sys.executable, "-m", "sifwright", *arguments], **options)
+    buildrecord.note(done, Path(str(options["cwd"])))
     return done
 
 

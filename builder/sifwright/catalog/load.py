@@ -20,7 +20,6 @@ from sifwright.catalog import (
     yaml_file,
 )
 from sifwright.catalog.model import Catalog, Image, Layer, LayerFile, Site
-from sifwright.catalog.schema_cache import SchemaCache
 from sifwright.errors import CatalogError, Problem
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ def load_catalog(defs: Path, project: Path) -> Catalog:
         included=tuple(reader.included),
         warnings=tuple(reader.warnings),
     )
-    reader.sound.remember()
     problems = reader.problems or list(references.broken_references(catalog, reader.location))
     if problems:
         raise CatalogError(*problems)
@@ -65,7 +63,6 @@ class _CatalogReader:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     lines: dict[str, dict[yaml_file.Path, int]] = field(default_factory=dict)
-    sound: SchemaCache = field(default_factory=SchemaCache)
     included: list[tuple[str, tuple[LayerFile, ...]]] = field(default_factory=list)
 
     def location(self, file: str, path: yaml_file.Path) -> str:
@@ -113,17 +110,9 @@ class _CatalogReader:
         document, warnings = renamed_keys.rename_keys(document, kind, self.name(path))
         self.warnings += warnings
         self.lines[path.relative_to(self.defs).as_posix()] = document.lines
-        return document.data if self.is_sound(document, kind, path, data) else None
-
-    def is_sound(self, document: yaml_file.Document, kind: str, path: Path, data: bytes) -> bool:
-        """Return whether the document fits the schema, and keep the problems if it does not."""
-        if self.sound.has(data, kind):
-            return True
         problems = list(schema.check_document(document, kind, self.name(path)))
         self.problems += problems
-        if not problems:
-            self.sound.add(data, kind)
-        return not problems
+        return None if problems else document.data
 
     def named(self, paths: Iterator[Path]) -> Iterator[Path]:
         for path in sorted(paths):

@@ -6,10 +6,13 @@ import difflib
 import json
 import re
 import warnings
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
+
+import jsonschema_rs
 
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.errors import Problem, quoted
@@ -50,19 +53,38 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def check_document(document: Document, kind: str, file: str) -> Iterator[Problem]:
     """Yield the first findings, in the order of the file."""
+    if _fits(document.data, kind):
+        return
     errors = islice(_validator(kind).iter_errors(document.data), MAX_FINDINGS)
     findings = [finding for error in errors for finding in _explain(error, document)]
     for line, message, fix in sorted(dict.fromkeys(findings))[:MAX_FINDINGS]:
         yield Problem(where=f"{file}:{line}", what=message, fix=fix)
 
 
+def _fits(data: object, kind: str) -> bool:
+    """Return whether the document fits its schema, in a thirtieth of the time of `jsonschema`."""
+    try:
+        return _fast_validator(kind).is_valid(data)
+    except ValueError:  # a value that JSON has not, such as a date
+        return False
+
+
+@cache
+def _fast_validator(kind: str) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(
+        json.loads(schema_text(kind)),
+        formats={"line": _is_line, "regex": _is_regex},
+        validate_formats=True,
+    )
+
+
 @cache
 def _validator(kind: str) -> Draft202012Validator:
-    # 50 ms that 'list --help' need not pay
+    # 50 ms, which only a mistake in a file costs
     from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415
 
     formats = FormatChecker(formats=())
-    formats.checks("line")(lambda value: not (isinstance(value, str) and refuse_text(value)))
+    formats.checks("line")(_is_line)
     formats.checks("regex", raises=_REGEX_FAULTS)(_compiles)
     return Draft202012Validator(json.loads(schema_text(kind)), format_checker=formats)
 
@@ -70,6 +92,16 @@ def _validator(kind: str) -> Draft202012Validator:
 def schema_text(kind: str) -> str:
     """Return the schema of a kind of file."""
     return resources.files("sifwright").joinpath("catalog", "schemas", f"{kind}.json").read_text()
+
+
+def _is_line(value: object) -> bool:
+    return not (isinstance(value, str) and refuse_text(value))
+
+
+def _is_regex(pattern: object) -> bool:
+    with suppress(*_REGEX_FAULTS):
+        return _compiles(pattern)
+    return False
 
 
 def _compiles(pattern: object) -> bool:
