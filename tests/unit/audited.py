@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from sifwright.catalog import load
+from sifwright.catalog import load, schema
 from sifwright.catalog.model import Catalog
 from sifwright.errors import SifwrightError
 from sifwright.plan.resolve import resolve
@@ -23,6 +23,8 @@ SETTINGS = ("tool.count=1", "../tool.count=1", "../../secret.count=1", "/etc/pas
 def main() -> None:
     good, *projects = map(Path, sys.argv[1:])
     _everything(good)  # modules, schemas and templates are read once
+    for kind in ("image", "layer", "pins", "site", "versions"):
+        list(schema._validator(kind).iter_errors([]))  # noqa: SLF001  # read at a mistake only
     outside: list[str] = []
     # What sifwright itself remembers is in its cache.
     inside = tuple(f"{folder.resolve()}/" for folder in (*projects, cache_folder.root()))
