@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import LayerFile
 from sifwright.images.squashfs.inodes import DIRECTORY
-from sifwright.images.squashfs.make_squashfs import squashfs_of
 from sifwright.images.squashfs.structures import SUPERBLOCK_BYTES, Superblock
-from tests.unit.sifs import write_sif
+from tests.unit.sifs import squashfs_of, write_sif
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -144,8 +143,8 @@ LAYERS: dict[str, list[Callable[[], Iterator[bytes]]]] = {
 
 
 def _with_script(text: str) -> bytes:
-    path = ".singularity.d/env/10-x.sh"
-    return squashfs_of([LayerFile(path=path, data=text.encode(), executable=False)], {}, 0, "zstd")
+    path = "/.singularity.d/env/10-x.sh"
+    return squashfs_of(LayerFile(path=path, data=text.encode(), executable=False))
 
 
 def _doubling_variables() -> bytes:

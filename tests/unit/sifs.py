@@ -1,18 +1,31 @@
-"""A SIF that no engine would run, for what looks at nothing in it."""
+"""A SIF that no engine would run, for what looks at nothing in it, and small squashfs files."""
 
 from __future__ import annotations
 
+import tempfile
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sifwright.build.layers.pack import PackOptions
+from sifwright.build.steps.pack_metadata import pack_files
 from sifwright.images.sif.write_sif import Composed, Contents, write
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from sifwright.catalog.model import LayerFile
 
-__all__ = ["write_sif"]
+__all__ = ["squashfs_of", "write_sif"]
 
 
 def write_sif(path: Path, data: bytes) -> str:
     """Write one whose partition is these bytes, and return its fingerprint."""
     system = Composed(pieces=[data], name="system", is_system=True)
     return write(path, Contents(partitions=[system], definition=b"", arch="amd64"))
+
+
+@cache
+def squashfs_of(*files: LayerFile, compression: str = "zstd") -> bytes:
+    """The squashfs of these files."""
+    with tempfile.TemporaryDirectory() as folder:
+        how = PackOptions(compression=compression, log=Path(folder, "log"))
+        return pack_files(files, {}, Path(folder, "new"), how).read_bytes()

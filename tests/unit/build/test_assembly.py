@@ -15,10 +15,10 @@ import pytest
 from sifwright.build.steps.assemble import assemble
 from sifwright.catalog.model import LayerFile
 from sifwright.images.sif import sif_file
-from sifwright.images.squashfs.make_squashfs import squashfs_of
 from sifwright.render.definition import definition
 from tests.unit.conftest import MACHINE
 from tests.unit.render.test_goldens import PAIRS, PLANS
+from tests.unit.sifs import squashfs_of
 from tests.unit.stores import key_of, new_store
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _results(store: Store, plan: Plan) -> list[CacheEntry]:
     found: list[CacheEntry] = []
     for number, step in enumerate(plan.steps):
         name = f"/opt/{step.layer.name}/file"
-        files = [LayerFile(path=name, data=step.id.encode() * 999, executable=False)]
+        file = LayerFile(path=name, data=step.id.encode() * 999, executable=False)
         facts = {
             "layer": step.layer.name,
             "below": found[-1].key if found else "",
@@ -59,7 +59,7 @@ def _results(store: Store, plan: Plan) -> list[CacheEntry]:
             "metadata": _METADATA,
         }
         with store.folder() as made:
-            data = squashfs_of(files, {}, number, plan.site.compression)
+            data = squashfs_of(file, compression=plan.site.compression)
             (made / "layer.sqfs").write_bytes(data)
             found.append(
                 store.put(key_of(f"{number} {step.id} {plan.site.compression}"), made, facts)

@@ -29,10 +29,9 @@ from sifwright.images.sif import sif_file
 from sifwright.images.sif import write_sif as writing
 from sifwright.images.sif.sif_file import SifError
 from sifwright.images.sif.write_sif import Contents, Partition, PartitionError
-from sifwright.images.squashfs.make_squashfs import squashfs_of
 from sifwright.system import file_digests, files
 from tests.system.apptainer.toys import make_toy
-from tests.unit.sifs import write_sif
+from tests.unit.sifs import squashfs_of, write_sif
 from tests.unit.stores import LISTING, PACKED, add, is_right, key_of, leftovers, new_store
 
 if TYPE_CHECKING:
@@ -169,8 +168,8 @@ def test_a_listing_that_cannot_be_read_is_named(tmp_path: Path, broken: Break) -
 
 def part(path: Path, text: bytes) -> Partition:
     """A squashfs with one file."""
-    file = LayerFile(path=f"{path.name}/text", data=text, executable=False)
-    path.write_bytes(data := squashfs_of([file], {}, 1, "zstd"))
+    file = LayerFile(path=f"/{path.name}/text", data=text, executable=False)
+    path.write_bytes(data := squashfs_of(file))
     digest = hashlib.sha256(data).hexdigest()
     return Partition(path=path, name=path.name, is_system=path.name == "base", sha256=digest)
 

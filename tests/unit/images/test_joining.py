@@ -11,19 +11,19 @@ from sifwright.catalog.model import LayerFile
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.squashfs.inodes import DIRECTORY, FILE
 from sifwright.images.squashfs.join_layers import join
-from sifwright.images.squashfs.make_squashfs import squashfs_of
 from sifwright.images.squashfs.structures import BadSquashfs
+from tests.conftest import run
+from tests.unit.sifs import squashfs_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FEW = 5000
+FEW = 2000
 # Of a file: the place of its inode, twice when the table of them is written (17 bytes), and its
 # inode and its name as they are written, packed, up to three times (40). With each file kept as
 # an object until all are written, it was 1490.
 BYTES = 100
-# zstd leaves them as they are.
-SMALL, LARGE = "abcdefghijklmnopqrstuvwxyz0123456789", "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-+="
+SMALL, LARGE = "a-folder", "a-file"
 
 
 def test_memory_does_not_hold_the_tree(tmp_path: Path) -> None:
@@ -33,9 +33,9 @@ def test_memory_does_not_hold_the_tree(tmp_path: Path) -> None:
 
 def _layer(folder: Path, count: int) -> Range:
     """So many files, some of them in each folder."""
-    names = (f"packages/package-{number // 25:05}/a-module-{number:06}" for number in range(count))
+    names = (f"/packages/package-{number // 25:05}/a-module-{number:06}" for number in range(count))
     files = [LayerFile(path=name, data=name.encode(), executable=False) for name in names]
-    return _written(folder / str(count), squashfs_of(files, {}, 1, "gzip"))
+    return _written(folder / str(count), squashfs_of(*files, compression="gzip"))
 
 
 def _peak(layer: Range) -> int:
@@ -50,11 +50,15 @@ def _peak(layer: Range) -> int:
 
 @pytest.mark.parametrize(("name", "kind"), [(SMALL, DIRECTORY), (LARGE, FILE)])
 def test_names_of_another_kind_than_their_files(tmp_path: Path, name: str, kind: int) -> None:
-    files = [LayerFile(path=f"{SMALL}/{LARGE}", data=b"x", executable=False)]
-    whole = bytearray(squashfs_of(files, {}, 1, "zstd"))
+    (tmp_path / "tree" / SMALL).mkdir(parents=True)
+    (tmp_path / "tree" / SMALL / LARGE).write_text("x")
+    # Without compression of inodes and names.
+    command = ["mksquashfs", tmp_path / "tree", tmp_path / "good", "-noI", "-quiet", "-no-progress"]
+    assert run(command).returncode == 0
+    whole = bytearray((tmp_path / "good").read_bytes())
     # A number of 16 bits, with one behind it.
     place = whole.index(name.encode()) - 4
-    assert join([_written(tmp_path / "good", whole)])
+    assert join([Range(path=tmp_path / "good", size=len(whole))])
     assert whole[place] == kind
     whole[place] = DIRECTORY + FILE - kind
     with pytest.raises(BadSquashfs, match="a name is of another kind than its file"):

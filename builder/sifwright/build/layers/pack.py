@@ -122,12 +122,12 @@ def packed(into: Path, answer: Mapping[str, Any]) -> PackedLayer:
     return PackedLayer(squashfs=into / SQUASHFS, listing=into / LISTING, **answer)
 
 
-def squash_command(target: Path, compression: str) -> list[str]:
-    """Pack the current directory on all processors; nothing of the machine or the clock is in it.
+def squash_command(target: Path, compression: str, source: Path = Path()) -> list[str]:
+    """Pack a directory on all processors; nothing of the machine or the clock is in it.
 
     Without -exit-on-error, mksquashfs packs a file that it cannot read as an empty one (tried).
     """
-    command = ["mksquashfs", ".", str(target.absolute()), "-comp", compression]
+    command = ["mksquashfs", str(source), str(target.absolute()), "-comp", compression]
     if compression == "zstd":
         command += ["-Xcompression-level", str(ZSTD_LEVEL)]
     command += ["-processors", str(len(os.sched_getaffinity(0))), "-mem", QUEUE_MEMORY]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.build.checks.host_checks import TEMPORARY_FIX
 from sifwright.build.layers.merge_layers import flatten
 from sifwright.build.layers.pack import SQUASHFS, PackOptions
+from sifwright.build.steps.pack_metadata import pack_files
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.sif.write_sif import Composed, Contents, Partition, PartitionError, write
 from sifwright.images.squashfs.join_layers import join
-from sifwright.images.squashfs.make_squashfs import squashfs_of
 from sifwright.images.squashfs.structures import BadSquashfs
 from sifwright.render import build_files, singularity_metadata
 from sifwright.system.files import sha256
-from sifwright.system.tempdirs import name_folder_in_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +27,6 @@ __all__ = ["assemble", "compose"]
 
 # Go's names of processors, which SIFs and labels have.
 _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
-# The time of the files that every build writes: the same results are the same bytes.
-_MTIME = 1
 
 
 def assemble(
@@ -70,8 +65,8 @@ def compose(
     """
     plan = context.plan
     how = PackOptions(compression=plan.site.compression, log=context.log)
-    last = [*kept, *build_files.kept(plan)]
-    parts = [*layers, _last(last, modes, work_dir / "metadata.sqfs", how.compression)]
+    metadata = pack_files([*kept, *build_files.kept(plan)], modes, work_dir / "metadata", how)
+    parts = [*layers, _packed(metadata, "metadata", is_system=False)]
     contents = Contents(
         partitions=[_flat(parts, work_dir / "flat", how)]
         if context.options.layout == "flat"
@@ -104,17 +99,6 @@ def _modes(results: Sequence[CacheEntry]) -> dict[str, int]:
     return {name: mode for result in results for name, mode in result.manifest["folders"].items()}
 
 
-def _last(
-    kept: Sequence[LayerFile], modes: Mapping[str, int], path: Path, compression: str
-) -> Partition:
-    """Return the layer of the image's metadata."""
-    data = squashfs_of(kept, modes, _MTIME, compression)
-    with name_folder_in_errors(path.parent, TEMPORARY_FIX):
-        path.write_bytes(data)
-    digest = hashlib.sha256(data).hexdigest()
-    return Partition(path=path, name="metadata", is_system=False, sha256=digest)
-
-
 def _flat(layers: Sequence[Partition], folder: Path, how: PackOptions) -> Partition | Composed:
     try:
         pieces = join([Range(path=layer.path, size=layer.size) for layer in layers])
@@ -129,6 +113,8 @@ def _unpacked(layers: Sequence[Path], folder: Path, how: PackOptions) -> Partiti
     """Unpack and repack layers that cannot be joined, such as very deep directories."""
     folder.mkdir()
     packed = flatten(layers, folder, how, work=folder)
-    return Partition(
-        path=packed.squashfs, name="rootfs", is_system=True, sha256=sha256(packed.squashfs)
-    )
+    return _packed(packed.squashfs, "rootfs", is_system=True)
+
+
+def _packed(path: Path, name: str, *, is_system: bool) -> Partition:
+    return Partition(path=path, name=name, is_system=is_system, sha256=sha256(path))

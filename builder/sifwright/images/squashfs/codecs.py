@@ -17,7 +17,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Codec", "codec", "named"]
+__all__ = ["Codec", "codec"]
 
 _ZLIB_LEVEL, _ZSTD_LEVEL = 9, 9
 
@@ -37,11 +37,6 @@ def codec(number: int) -> Codec:
     if number not in _BY_NUMBER:
         raise ForeignSquashfs(f"is compressed in a way that is not known here ({number})")
     return _BY_NUMBER[number]
-
-
-def named(name: str) -> Codec:
-    """Return the compressor that a site names."""
-    return _BY_NAME[name]
 
 
 def _unzip(data: bytes) -> bytes:
@@ -73,4 +68,3 @@ _ALL = (
     ),
 )
 _BY_NUMBER = {each.number: each for each in _ALL}
-_BY_NAME = {each.name: each for each in _ALL}
