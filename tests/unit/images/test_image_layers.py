@@ -138,10 +138,13 @@ def test_a_bomb() -> None:
 class Repeated:
     def __init__(self, data: bytes, times: int) -> None:
         self.data, self.times = data, times
+        self.rest = b""
 
-    def read(self, _size: int, /) -> bytes:
-        self.times -= 1
-        return self.data if self.times >= 0 else b""
+    def read(self, size: int, /) -> bytes:
+        if not self.rest and self.times:
+            self.rest, self.times = self.data, self.times - 1
+        data, self.rest = self.rest[:size], self.rest[size:]
+        return data
 
 
 @pytest.mark.parametrize(

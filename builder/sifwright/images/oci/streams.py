@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import sys
 import zlib
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ else:
 if TYPE_CHECKING:
     from sifwright.images.contents.files_to_read import Readable
 
-__all__ = ["CheckedStream", "UnpackedStream", "drain"]
+__all__ = ["CheckedStream", "RawStream", "UnpackedStream", "drain"]
 
 _PIECE = 1 << 18
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -54,16 +56,30 @@ class CheckedStream:
         return f"sha256:{self._sha256.hexdigest()}"
 
 
+class RawStream(io.RawIOBase):
+    """Adapter from a stream to Python's own buffers; `count` is how many bytes it has given."""
+
+    def __init__(self, stream: Readable) -> None:
+        self._stream = stream
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self.count += len(data)
+        return len(data)
+
+
 class UnpackedStream:
     """A stream unpacked by gzip or zstd, as its first bytes say, else unchanged."""
 
     def __init__(self, stream: Readable) -> None:
-        self._stream = stream
-        self._packed = self._unpacked = 0
-        self._input = self._more()
-        self._kind = next((magic for magic in (_GZIP, _ZSTD) if self._input.startswith(magic)), b"")
-        self._gzip, self._zstd = _gunzip(), zstd.ZstdDecompressor()
-        self._ended = False
+        self._packed = RawStream(stream)
+        self._file = _opened(io.BufferedReader(self._packed, _PIECE))
+        self._count = 0
 
     def read(self, size: int, /) -> bytes:
         """Return at most so many bytes.
@@ -71,61 +87,20 @@ class UnpackedStream:
         Raise `BadImage` for what is cut off, or unpacks to too much.
         """
         try:
-            data = self._read(size)
-        except (zlib.error, zstd.ZstdError, EOFError) as error:
+            data = self._file.read(size)
+        except (zlib.error, zstd.ZstdError, gzip.BadGzipFile, EOFError) as error:
             raise BadImage(f"a layer is damaged: {error}") from error
-        self._unpacked += len(data)
-        if self._unpacked > _ALWAYS + _MOST_TIMES * self._packed:
+        self._count += len(data)
+        if self._count > _ALWAYS + _MOST_TIMES * self._packed.count:
             raise BadImage(f"a layer unpacks to more than {_MOST_TIMES} times its size")
         return data
 
-    def _more(self) -> bytes:
-        data = self._stream.read(_PIECE)
-        self._packed += len(data)
-        return data
 
-    def _read(self, size: int) -> bytes:
-        if not self._kind:
-            data, self._input = (self._input or self._more()), b""
-            data, self._input = data[:size], data[size:]
-            return data
-        decode = self._ungzipped if self._kind == _GZIP else self._unzstd
-        data = b""
-        while not data and not self._ended:
-            data = decode(size)
-        return data
-
-    def _ungzipped(self, size: int) -> bytes:
-        if self._gzip.eof:
-            # Members follow one another (RFC 1952); zeros behind the last one are padding.
-            rest = self._input.lstrip(b"\0") or self._more().lstrip(b"\0")
-            self._gzip, self._input, self._ended = _gunzip(), rest, not rest
-            if self._ended:
-                return b""
-        source = self._input or self._more()
-        data = self._gzip.decompress(source, size)
-        self._input = self._gzip.unused_data if self._gzip.eof else self._gzip.unconsumed_tail
-        if not source and not data:
-            raise EOFError("it is cut off")
-        return data
-
-    def _unzstd(self, size: int) -> bytes:
-        if self._zstd.eof:
-            rest = self._zstd.unused_data or self._more()
-            self._zstd, self._input, self._ended = zstd.ZstdDecompressor(), rest, not rest
-            if self._ended:
-                return b""
-        source = self._input
-        if self._zstd.needs_input and not source:
-            source = self._more()
-            if not source:
-                raise EOFError("it is cut off")
-        self._input = b""
-        return self._zstd.decompress(source, size)
-
-
-def _gunzip() -> zlib._Decompress:
-    return zlib.decompressobj(zlib.MAX_WBITS | 16)
+def _opened(packed: io.BufferedReader) -> Readable:
+    start = packed.peek(len(_ZSTD))
+    if start.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=packed)
+    return zstd.ZstdFile(packed) if start.startswith(_ZSTD) else packed
 
 
 def drain(stream: Readable) -> None:

@@ -11,6 +11,8 @@ import tarfile
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
+from sifwright.images.oci.streams import RawStream
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -77,27 +79,12 @@ class Body:
         _exactly(self._source, self._padding)
 
 
-class _Raw(io.RawIOBase):
-    """Adapter from a stream to Python's own buffer."""
-
-    def __init__(self, stream: Readable) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-
 def members(stream: Readable) -> Iterator[tuple[Member, Body]]:
     """Yield each member with its bytes, which are there until the next one is asked for.
 
     Raises `TarError`, and whatever the stream raises.
     """
-    source = io.BufferedReader(_Raw(stream), _PIECE)
+    source = io.BufferedReader(RawStream(stream), _PIECE)
     if not source.peek(1):
         raise TarError("it is empty")
     while (member := _next(source)) is not None:
