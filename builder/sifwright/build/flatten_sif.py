@@ -120,8 +120,8 @@ def _repacked(
 def _contents(image: SifImage, partition: Partition | Composed) -> Contents[Partition | Composed]:
     return Contents(
         partitions=[partition],
-        definition=_data(image, DataType.DEFINITION) or b"",
-        metadata=_data(image, DataType.GENERIC_JSON),
+        definition=sif_file.data_of_kind(image, DataType.DEFINITION),
+        metadata=sif_file.data_of_kind(image, DataType.GENERIC_JSON) or None,
         arch=_arch(image),
     )
 
@@ -144,9 +144,3 @@ def _refuse_other_overlays(image: SifImage) -> None:
                 where=str(image.path),
                 fix=f"Flatten a copy without it: apptainer sif del {descriptor.id} COPY",
             )
-
-
-def _data(image: SifImage, kind: DataType) -> bytes | None:
-    objects = (descriptor for descriptor in image.descriptors if descriptor.data_type == kind)
-    first = next(objects, None)
-    return sif_file.data(image.path, first) if first else None

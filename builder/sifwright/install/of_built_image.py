@@ -94,12 +94,8 @@ def _facts(plan: Plan, planned: PlanFacts, date: str) -> InstalledImage:
 
 
 def _definition(sif: Path) -> bytes:
-    """Return the definition file that an image carries; the engine's of a build, most have one."""
-    image = sif_image.read(sif)
-    for descriptor in image.descriptors:
-        if descriptor.data_type == DataType.DEFINITION:
-            return sif_image.data(sif, descriptor)
-    return b""
+    """Return the definition file that an image carries, if it has one."""
+    return sif_image.data_of_kind(sif_image.read(sif), DataType.DEFINITION)
 
 
 def _licences(sif: Path) -> bytes:

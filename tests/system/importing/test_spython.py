@@ -24,11 +24,10 @@ def test_metadata_is_what_it_parses_well() -> None:
             ("ENTRYPOINT", '["bash", "-c"]'),
             ("CMD", '["echo a b", "c"]'),
             ("LABEL", 'a="b c" d=e'),
-            ("EXPOSE", "80"),
         ]
     )
     assert (found.entrypoint, found.command) == (["bash", "-c"], ["echo a b", "c"])
-    assert (found.labels, found.ports) == (('a="b c" d=e',), ("80",))
+    assert found.labels == ('a="b c" d=e',)
 
 
 def test_its_exits_are_errors_of_ours(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from sifwright.catalog import mirrors
 from sifwright.host.network import http, pip_settings, sdist
 from sifwright.plan.sources import fill
-from sifwright.system import processes
+from sifwright.system import files, processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from sifwright.catalog.mirrors import MirrorRule, Mirrors
     from sifwright.catalog.model import Source
@@ -42,7 +41,7 @@ def digest(source: Source, version: str) -> str:
     address = rules.redirect(url, *mirrors.DOWNLOADS)
     path = mirrors.local_path(address)
     try:
-        return _sha256_of_file(path) if path else _sha256_of_download(address)
+        return files.sha256(path) if path else _sha256_of_download(address)
     except OSError as error:
         raise LookupFailedError(f"{http.redact_url(url)}: {http.root_cause(error)}") from None
 
@@ -107,11 +106,6 @@ def _git_environment(rules: Iterable[MirrorRule]) -> dict[str, str]:
     for number, (key, value) in enumerate(settings):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return {**os.environ, **env}
-
-
-def _sha256_of_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sha256_of_download(address: str) -> str:

@@ -16,7 +16,14 @@ from sifwright.images.sif.copy_data import (
     opened,
     read_blocks,
 )
-from sifwright.images.sif.format import DESCRIPTOR, HEADER, Descriptor, Header, descriptors
+from sifwright.images.sif.format import (
+    DESCRIPTOR,
+    HEADER,
+    DataType,
+    Descriptor,
+    Header,
+    descriptors,
+)
 from sifwright.system import file_digests
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ __all__ = [
     "SifError",
     "SifImage",
     "combined",
-    "data",
+    "data_of_kind",
     "digest",
     "extract",
     "fingerprint",
@@ -148,6 +155,13 @@ def digest(path: Path, descriptor: Descriptor) -> str:
     sha256 = hashlib.sha256()
     _update(sha256, place(path, descriptor))
     return sha256.hexdigest()
+
+
+def data_of_kind(image: SifImage, kind: DataType) -> bytes:
+    """Return the first small object of a kind; without one, no bytes; raise `SifError`."""
+    objects = (descriptor for descriptor in image.descriptors if descriptor.data_type == kind)
+    first = next(objects, None)
+    return data(image.path, first) if first else b""
 
 
 def data(path: Path, descriptor: Descriptor) -> bytes:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from sifwright.recipes.dockerfile.instructions import Instruction
 
-__all__ = ["METADATA", "Metadata", "converted", "metadata", "metadata_of"]
+__all__ = ["Metadata", "converted", "metadata", "metadata_of"]
 
-METADATA = ("CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME")
+_METADATA = ("CMD", "ENTRYPOINT", "LABEL")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,8 +31,6 @@ class Metadata:
 
     entrypoint: list[str] | str
     command: list[str] | str
-    ports: tuple[str, ...]
-    volumes: tuple[str, ...]
     labels: tuple[str, ...]
 
 
@@ -43,15 +41,13 @@ def metadata(instructions: Iterable[tuple[str, str]]) -> Metadata:
     return Metadata(
         entrypoint=_program(recipe.entrypoint),
         command=_program(recipe.cmd),
-        ports=tuple(recipe.ports),
-        volumes=tuple(recipe.volumes),
         labels=tuple(label for labels in recipe.labels for label in labels),
     )
 
 
 def metadata_of(listed: Iterable[Instruction]) -> Metadata:
     """Find the metadata among all instructions of a recipe."""
-    return metadata((item.name, item.text) for item in listed if item.name in METADATA)
+    return metadata((item.name, item.text) for item in listed if item.name in _METADATA)
 
 
 def converted(recipe: Path) -> str:

@@ -68,11 +68,12 @@ def gather(output: ImageFolder) -> Facts:
     plan = _plan(record, texts.get(plan_file.IN_IMAGE, b""), output.link)
     installed = packages.find(texts, stack.tree)
     layers, by_layer = _layers(stack, plan, installed)
+    definition = sif_file.data_of_kind(sif_file.read(output.link), DataType.DEFINITION)
     return Facts(
         plan=plan,
         record=record,
         events=timeline(record),
-        definition=_definition(output.link),
+        definition=definition.decode(errors="replace"),
         layers=tuple(layers),
         by_layer=by_layer,
         packages=tuple(installed),
@@ -123,14 +124,6 @@ def _plan(record: Mapping[str, Any], text: bytes, sif: Path) -> PlanFacts:
             continue
     fix = "Build it again: sifwright build"
     raise MachineError.of("neither the image nor its record holds a plan", where=str(sif), fix=fix)
-
-
-def _definition(sif: Path) -> str:
-    image = sif_file.read(sif)
-    for descriptor in image.descriptors:
-        if descriptor.data_type == DataType.DEFINITION:
-            return sif_file.data(sif, descriptor).decode(errors="replace")
-    return ""
 
 
 def _layers(
