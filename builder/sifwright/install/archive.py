@@ -6,6 +6,7 @@ import io
 import struct
 import tarfile
 import zlib
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def archive(files: Iterable[LayerFile], links: Mapping[str, str]) -> bytes:
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w", format=tarfile.GNU_FORMAT) as tar:
         entries: dict[str, LayerFile | str] = {file.path: file for file in files} | {**links}
-        for folder in sorted({parent for path in entries for parent in _above(path)}):
+        folders = {str(parent) for path in entries for parent in PurePosixPath(path).parents}
+        for folder in sorted(folders - {"."}):
             tar.addfile(_entry(folder, tarfile.DIRTYPE, 0o755))
         for path in sorted(entries):
             _add(tar, path, entries[path])
@@ -51,11 +53,6 @@ def _entry(path: str, kind: bytes, mode: int) -> tarfile.TarInfo:
     info = tarfile.TarInfo(path)
     info.type, info.mode, info.uname, info.gname = kind, mode, "root", "root"
     return info
-
-
-def _above(path: str) -> list[str]:
-    parts = path.split("/")[:-1]
-    return ["/".join(parts[: number + 1]) for number in range(len(parts))]
 
 
 def _stored(data: bytes) -> bytes:

@@ -267,10 +267,10 @@ def test_an_image_that_cannot_be_read_is_not_current(
     sif, output = tmp_path / "toy-1.sif", ImageFolder(folder=tmp_path, name="toy")
     found = write_sif(sif, b"whole")
     output.link.symlink_to(sif.name)
-    texts = [tmp_path / "toy.def", tmp_path / "plan.json"]
-    for path in texts:
-        path.write_text(path.name)
-    known = {path.name: files.sha256(path) for path in texts}
+    (tmp_path / "recipe").mkdir()
+    for name in output.texts:
+        (tmp_path / name).write_text(name)
+    known = {name: files.sha256(tmp_path / name) for name in output.texts}
     record = {"sif": sif.name, "sif_fingerprint": found, "files": known}
     output.record.write_text(json.dumps(record))
     assert output.is_current({})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.build.cache.store import Store
-from sifwright.images.contents.layer_stack import LayeredNode
+from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
 from sifwright.images.contents.listing import ListedPath
 from sifwright.images.contents.packages import Package
 from sifwright.plan.plan_file import parse_plan
@@ -16,8 +17,6 @@ from sifwright.report.diff import packages, plans, trees
 from tests.unit.stores import add, key_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sifwright.plan.plan_file import PlanFacts
     from tests.unit.conftest import Cli
 
@@ -112,12 +111,10 @@ def test_what_holds_no_plan(text: str) -> None:
         parse_plan(text)
 
 
-class Fake:
+def stack(*nodes: ListedPath) -> LayerStack:
     """A tree of one layer."""
-
-    def __init__(self, *nodes: ListedPath) -> None:
-        self.names = ("base",)
-        self.tree = {node.path: LayeredNode(node=node, layer=0) for node in nodes}
+    tree = {node.path: LayeredNode(node=node, layer=0) for node in nodes}
+    return LayerStack(path=Path("x.sif"), names=("base",), sizes=(0,), layers=(), tree=tree)
 
 
 def node(path: bytes, size: int = 5, **facts: object) -> ListedPath:
@@ -138,21 +135,21 @@ OTHER_KIND = node(b"a", 0, kind="symlink", target=b"t")
     ],
 )
 def test_what_of_a_path_differs(new: ListedPath, what: tuple[str, ...] | None) -> None:
-    found = trees.compare(Fake(node(b"a")), Fake(new), set()).differences
+    found = trees.compare(stack(node(b"a")), stack(new), set()).differences
     assert [one.what for one in found] == ([what] if what else [])
 
 
 def test_targets_and_contents() -> None:
-    links = [Fake(node(b"l", 0, kind="symlink", target=target)) for target in (b"x", b"\n")]
+    links = [stack(node(b"l", 0, kind="symlink", target=target)) for target in (b"x", b"\n")]
     assert trees.compare(links[0], links[1], set()).differences[0].what == ("target x -> \\n",)
-    same = Fake(node(b"a"), node(b"b"), node(b"e", 0), node(b"f", 0, kind="folder"))
+    same = stack(node(b"a"), node(b"b"), node(b"e", 0), node(b"f", 0, kind="folder"))
     assert list(trees.candidates(same, same)) == [b"a", b"b"]
     [found] = trees.compare(same, same, {b"b"}).differences
     assert (found.path, found.what) == (b"b", ("contents",))
 
 
 def test_added_removed_and_their_order() -> None:
-    old, new = Fake(node(b"x", 7)), Fake(node(b"p.pyc", 9), node(b"s", 1), node(b"t", 2))
+    old, new = stack(node(b"x", 7)), stack(node(b"p.pyc", 9), node(b"s", 1), node(b"t", 2))
     found = trees.compare(old, new, set())
     assert [one.path for one in found.of("added")] == [b"t", b"s", b"p.pyc"]
     assert [one.path for one in found.of("removed")] == [b"x"]

@@ -70,7 +70,7 @@ def _files(changes: TreeChanges) -> dict[str, Any]:
             state: {
                 "count": len(some),
                 "bytes": sum(difference.bytes for difference in some),
-                "largest": trees.largest(some, _NAMED),
+                "largest": [difference.document() for difference in some[:_NAMED]],
             }
             for state, some in states.items()
         },

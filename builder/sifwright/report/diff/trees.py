@@ -6,29 +6,20 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
     from sifwright.images.contents.listing import ListedPath
 
-__all__ = ["Difference", "TreeChanges", "candidates", "compare", "files_that_differ", "largest"]
+__all__ = ["Difference", "TreeChanges", "candidates", "compare", "files_that_differ"]
 
 State = Literal["added", "removed", "changed"]
 STATES: tuple[State, ...] = ("added", "removed", "changed")
-
-
-class Tree(Protocol):
-    """A tree to compare, such as `images.contents.layer_stack.LayerStack`."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def tree(self) -> Mapping[bytes, LayeredNode]: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +65,7 @@ class TreeChanges:
         return {name: {state: counts[name, state] for state in STATES} for name in names}
 
 
-def candidates(old: Tree, new: Tree) -> Iterator[bytes]:
+def candidates(old: LayerStack, new: LayerStack) -> Iterator[bytes]:
     """Yield the files whose contents must be compared: all else about them is equal."""
     for path, placed in new.tree.items():
         before, after = old.tree.get(path), placed.node
@@ -84,7 +75,7 @@ def candidates(old: Tree, new: Tree) -> Iterator[bytes]:
             yield path
 
 
-def compare(old: Tree, new: Tree, other_contents: Collection[bytes]) -> TreeChanges:
+def compare(old: LayerStack, new: LayerStack, other_contents: Collection[bytes]) -> TreeChanges:
     """Compare all paths. `other_contents` are the candidates whose contents differ.
 
     Times are not compared: a file that is written again is the same file.
@@ -92,7 +83,9 @@ def compare(old: Tree, new: Tree, other_contents: Collection[bytes]) -> TreeChan
     return TreeChanges(differences=tuple(_differences(old, new, other_contents)))
 
 
-def _differences(old: Tree, new: Tree, other: Collection[bytes]) -> Iterator[Difference]:
+def _differences(
+    old: LayerStack, new: LayerStack, other: Collection[bytes]
+) -> Iterator[Difference]:
     for path in sorted({*old.tree, *new.tree}):
         before, after = old.tree.get(path), new.tree.get(path)
         if before is None and after is not None:
@@ -136,11 +129,6 @@ def _what(old: ListedPath, new: ListedPath, *, same: bool) -> Iterator[str]:
         yield f"size {old.size} -> {new.size}"
     elif not same:
         yield "contents"
-
-
-def largest(differences: Sequence[Difference], number: int) -> list[dict[str, object]]:
-    """Return the first differences as plain data."""
-    return [difference.document() for difference in differences[:number]]
 
 
 def files_that_differ(old: LayerStack, new: LayerStack) -> set[bytes]:
