@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from sifwright.system.terminal import print_line_flushed, strip_control_characters
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["JsonProgress", "Progress", "QuietProgress", "TextProgress", "Timer"]
 
 
-class Progress(Protocol):
+class Progress:
     """Reporter of a build's steps; `seconds` is wall time."""
 
     def started(self, step: str) -> None: ...
@@ -29,16 +29,11 @@ class Progress(Protocol):
     def note(self, text: str) -> None: ...
 
 
-class QuietProgress:
-    """Say nothing; errors still reach stderr."""
-
-    def started(self, step: str) -> None: ...
-    def finished(self, step: str, state: str, seconds: float) -> None: ...
-    def output(self, line: str) -> None: ...
-    def note(self, text: str) -> None: ...
+class QuietProgress(Progress):
+    """Says nothing; errors still reach stderr."""
 
 
-class JsonProgress:
+class JsonProgress(Progress):
     """One JSON object per line on stdout."""
 
     def started(self, step: str) -> None:
@@ -46,8 +41,6 @@ class JsonProgress:
 
     def finished(self, step: str, state: str, seconds: float) -> None:
         self._emit(event="finished", step=step, state=state, seconds=round(seconds, 3))
-
-    def output(self, line: str) -> None: ...
 
     def note(self, text: str) -> None:
         self._emit(event="note", text=text)
@@ -64,7 +57,7 @@ def _plain(step: str) -> str:
     return escape(strip_control_characters(step))
 
 
-class TextProgress:
+class TextProgress(Progress):
     """Lines for a person; on a terminal the running step is shown with its time."""
 
     def __init__(self, console: Callable[[], Console], *, verbose: bool = False) -> None:

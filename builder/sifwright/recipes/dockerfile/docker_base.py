@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.catalog.schema import did_you_mean
 from sifwright.recipes import shell_words
+from sifwright.recipes.dockerfile.instructions import directives
 from sifwright.recipes.dockerfile.refusals import KNOWN
 from sifwright.recipes.draft import Draft
 
@@ -18,7 +19,6 @@ __all__ = [
     "BUILDER_ARGUMENTS",
     "arguments",
     "check_bash",
-    "check_directive",
     "check_image",
     "check_lines",
     "read_base",
@@ -41,7 +41,7 @@ _WITHOUT_BASH = re.compile(
 )
 
 
-def check_directive(line: int, name: str, value: str, findings: Findings) -> None:
+def _check_directive(line: int, name: str, value: str, findings: Findings) -> None:
     if name == "escape" and value != "\\":
         findings.refuse(line, f"# escape={value}", "Use backslashes, and take the line out.")
     if name == "syntax" and not _FRONTEND.fullmatch(value):
@@ -50,7 +50,9 @@ def check_directive(line: int, name: str, value: str, findings: Findings) -> Non
 
 
 def check_lines(text: str, findings: Findings) -> None:
-    """Refuse lines that Docker's builders before BuildKit join in another way."""
+    """Refuse parser directives, and lines that builders before BuildKit join in another way."""
+    for number, name, value in directives(text):
+        _check_directive(number, name, value, findings)
     for number, line in enumerate(text.split("\n"), start=1):
         if _DOUBTFUL.search(line) and not line.lstrip().startswith("#"):
             message = (

@@ -12,18 +12,8 @@ from typing import TYPE_CHECKING
 from sifwright.images.sources.model import Start
 from sifwright.recipes import env_rules, program, shell_words
 from sifwright.recipes.context import ContextError
-from sifwright.recipes.dockerfile import (
-    copies,
-    docker_base,
-    hints,
-    starting_image,
-)
-from sifwright.recipes.dockerfile.instructions import (
-    Instruction,
-    directives,
-    instructions,
-    run_code,
-)
+from sifwright.recipes.dockerfile import copies, docker_base, hints, starting_image
+from sifwright.recipes.dockerfile.instructions import Instruction, instructions, run_code
 from sifwright.recipes.dockerfile.refusals import REFUSED, refused_flags
 from sifwright.recipes.draft import Argument, Draft, Piece
 
@@ -52,8 +42,6 @@ def read_dockerfile(
 
     `findings` gets what cannot be carried, `look` asks the base.
     """
-    for line, name, value in directives(text):
-        docker_base.check_directive(line, name, value, findings)
     docker_base.check_lines(text, findings)
     listed = list(instructions(text))
     base, rest = docker_base.read_base(listed, findings)
