@@ -6,6 +6,7 @@ from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from sifwright.catalog import image_name
 from sifwright.catalog.model import (  # noqa: TC001  # as above
     Image,
     Layer,
@@ -17,7 +18,7 @@ from sifwright.catalog.model import (  # noqa: TC001  # as above
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sifwright.catalog.model import Layer
+    from sifwright.catalog.model import Bootstrap, Layer
 
 __all__ = ["Plan", "SkippedLayer", "Step", "StepSource", "building_target", "never_built"]
 
@@ -44,6 +45,18 @@ class Step:
     files: tuple[LayerFile, ...]
     sources: tuple[StepSource, ...]
     id: str
+
+    @property
+    def header(self) -> dict[str, str]:
+        """Return the header as layer and options give it; empty values are the machine's."""
+        return {line.keyword: self._value(line) for line in self.layer.bootstrap}
+
+    def _value(self, line: Bootstrap) -> str:
+        if line.literal or not line.option:
+            return line.literal or ""
+        value = self.options[line.option].text
+        kind, name = image_name.split(value) if line.image_part else ("", "")
+        return {"kind": kind, "name": name}.get(line.image_part, value)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from sifwright import __version__
 from sifwright.errors import MachineError, PlanError
-from sifwright.render import bootstrap, build_files, runscript, shell
+from sifwright.render import build_files, runscript, shell
 from sifwright.render.templating import template
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _copied(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _is_debootstrap(plan: Plan) -> bool:
-    return bootstrap.header(plan.steps[0]).get("Bootstrap") == "debootstrap"
+    return plan.steps[0].header.get("Bootstrap") == "debootstrap"
 
 
 def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
@@ -139,9 +139,10 @@ def require_header(plan: Plan, machine: Mapping[str, str]) -> None:
 
 
 def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    header = base.header
     for line in base.layer.bootstrap:
-        given = machine.get(line.keyword) or line.literal
-        value = given or _header_value(base, line, machine)
+        given = machine.get(line.keyword) or header[line.keyword]
+        value = given or machine.get(line.machine or "") or _refuse(base, line)
         if "#" in value:
             raise PlanError.of(
                 f"{line.keyword} {value!r}: '#' starts a comment there",
@@ -151,15 +152,12 @@ def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]
         yield line.keyword, value
 
 
-def _header_value(base: Step, line: Bootstrap, machine: Mapping[str, str]) -> str:
-    option, source = line.option or "", line.machine or ""
-    value = bootstrap.text(base, line) or machine.get(source, "")
-    if value:
-        return value
+def _refuse(base: Step, line: Bootstrap) -> NoReturn:
+    option = f"{base.layer.name}.{line.option or ''}"
     raise MachineError.of(
-        f"this machine does not give {_MACHINE_VALUES.get(source, 'a value')}",
-        where=f"{base.layer.name}.{option}",
-        fix=f"Name one: --set {base.layer.name}.{option}=…",
+        f"this machine does not give {_MACHINE_VALUES.get(line.machine or '', 'a value')}",
+        where=option,
+        fix=f"Name one: --set {option}=…",
     )
 
 

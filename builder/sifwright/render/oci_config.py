@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import PlanError
-from sifwright.render import bootstrap, build_files, runscript
+from sifwright.render import build_files, runscript
 from sifwright.render.definition import labels
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ Start = Registry | Debootstrap | Local
 def start(plan: Plan) -> Start:
     """What the first step starts from; raises `PlanError` for what only a SIF can start from."""
     base = plan.steps[0]
-    lines = bootstrap.header(base)
+    lines = base.header
     kind = lines.get("Bootstrap", "")
     others = lines.keys() - _KEYWORDS.get(kind, set())
     if kind not in _KEYWORDS or others:

@@ -10,7 +10,7 @@ import shlex
 import textwrap
 from typing import TYPE_CHECKING
 
-from sifwright.render import bootstrap, oci_config
+from sifwright.render import oci_config
 from sifwright.render.definition import render_definition, runner
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _header(
     if isinstance(start, oci_config.Debootstrap):
         yield from (("Bootstrap", "docker"), ("From", start.name.removeprefix("docker.io/")))
         return
-    for keyword, value in bootstrap.header(plan.steps[0]).items():
+    for keyword, value in plan.steps[0].header.items():
         yield keyword, machine.get(keyword, value)
 
 

@@ -11,7 +11,6 @@ from sifwright.catalog.mirrors import MirrorRule
 from sifwright.errors import MachineError, Problem, SifwrightError
 from sifwright.host.network import registry
 from sifwright.images.sif import sif_file
-from sifwright.render import bootstrap
 from sifwright.system import file_digests
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def base_image_of(plan: Plan) -> BaseImage | None:
     The mirrors file says where it is found, and else the site, which may have one for Docker Hub.
     """
     base = plan.steps[0]
-    lines = bootstrap.header(base)
+    lines = base.header
     if lines.get("Bootstrap") != image_name.REGISTRY or not lines.get("From"):
         return None
     reference = redirected_reference(plan.site, lines["From"])
@@ -84,7 +83,7 @@ def local_name(plan: Plan) -> str:
 
     A SIF by its path, anything else with its kind before it: see `image_name`.
     """
-    lines = bootstrap.header(plan.steps[0])
+    lines = plan.steps[0].header
     kind, name = lines.get("Bootstrap", ""), lines.get("From", "")
     if kind == "localimage":
         return name

@@ -17,7 +17,6 @@ from sifwright.catalog.mirrors import MirrorRule
 from sifwright.host.network import apt_mirror, pip_settings
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
 from sifwright.host.network.pip_settings import Binds
-from sifwright.render import bootstrap
 from sifwright.system import ids, processes
 from sifwright.system.netrc_file import Logins
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from sifwright.catalog.mirrors import Mirrors
     from sifwright.plan.model import Plan
 
 __all__ = ["Settings", "prepare", "values"]
@@ -64,19 +62,19 @@ def values(plan: Plan) -> dict[str, str]:
     That is where Debian's archives are, and lines of the header that lead to a mirror, by their
     keyword.
     """
-    rules = mirrors.load()
-    mirror = _archive(rules.of("apt"), DEBIAN)
-    security = _archive(rules.of("apt"), SECURITY) or _beside(_named(plan) or mirror)
-    mirrors_of_debian = {"debian-mirror": mirror, "debian-security-mirror": security}
-    named = {name: address for name, address in mirrors_of_debian.items() if address}
-    return named | dict(_redirected_header(plan, rules))
-
-
-def _named(plan: Plan) -> str:
-    """Return the Debian mirror that an option of the first step names, or nothing."""
-    base = plan.steps[0]
-    lines = (line for line in base.layer.bootstrap if line.machine == "debian-mirror")
-    return next((bootstrap.text(base, line) for line in lines), "")
+    base, rules, image = plan.steps[0], mirrors.load(), base_image.base_image_of(plan)
+    header, apt = base.header, rules.of("apt")
+    archives = (line.keyword for line in base.layer.bootstrap if line.machine == "debian-mirror")
+    mirror, named = _archive(apt, DEBIAN), header.get(next(archives, ""), "")
+    url = header.get("MirrorURL", "")
+    redirected = rules.redirect(url, "apt")
+    addresses = {
+        "debian-mirror": mirror,
+        "debian-security-mirror": _archive(apt, SECURITY) or _beside(named or mirror),
+        "MirrorURL": redirected if redirected != url else "",
+        "From": str(image.reference) if image and image.is_redirected else "",
+    }
+    return {name: address for name, address in addresses.items() if address}
 
 
 def _beside(mirror: str) -> str:
@@ -88,14 +86,6 @@ def _archive(apt: Sequence[MirrorRule], name: str) -> str:
     """Return this machine's address of an archive of Debian, by the mirrors file or by apt."""
     target = mirrors.redirect(apt, name)
     return target if target != name else mirrors.redirect(apt, apt_mirror.mirror(name))
-
-
-def _redirected_header(plan: Plan, rules: Mirrors) -> Iterator[tuple[str, str]]:
-    for keyword, value in bootstrap.header(plan.steps[0]).items():
-        if keyword == "MirrorURL" and rules.redirect(value, "apt") != value:
-            yield keyword, rules.redirect(value, "apt")
-    if (image := base_image.base_image_of(plan)) and image.is_redirected:
-        yield "From", str(image.reference)
 
 
 def prepare(folder: Path, record: str = "", proxies: Mapping[str, str] = _NONE) -> Settings:

@@ -20,7 +20,7 @@ from sifwright.build.steps import build_folder
 from sifwright.build.steps.cached_steps import unpacked
 from sifwright.catalog import image_name
 from sifwright.errors import BuildError, MachineError
-from sifwright.render import bootstrap, build_files
+from sifwright.render import build_files
 from sifwright.system import processes, tempdirs, user_namespace
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Sandbox:
 
     def _give_to_owners(self) -> None:
         """Have files belong to whom the base image gives them, where the engine only noted that."""
-        kind = bootstrap.header(self.plan.steps[0]).get("Bootstrap")
+        kind = self.plan.steps[0].header.get("Bootstrap")
         if kind not in {image_name.REGISTRY, *image_name.LOCAL}:
             return
         module = "sifwright.build.layers.rootless_owners"

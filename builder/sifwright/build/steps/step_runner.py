@@ -20,7 +20,7 @@ from sifwright.build.layers.pack import LISTING, PackedLayer, PackOptions, WorkT
 from sifwright.build.request import base_image
 from sifwright.build.steps import build_folder, cached_steps
 from sifwright.errors import BuildError, SifwrightError
-from sifwright.render import bootstrap, build_files
+from sifwright.render import build_files
 from sifwright.system import ids
 from sifwright.system.tempdirs import remove, workspace
 
@@ -113,7 +113,7 @@ class StepRunner:
         expected = self.cached.surroundings["base image"]
         digest = base_image.local_digest(self.plan, from_disk=number == 0)
         if digest and digest != expected:
-            where = bootstrap.header(self.plan.steps[0])["From"]
+            where = self.plan.steps[0].header["From"]
             message = "was changed while the image was built from it"
             raise BuildError.of(message, where=where, fix="Build again.")
 
