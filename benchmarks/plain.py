@@ -16,6 +16,7 @@ from usage import measured
 from sifwright.build import forecast
 from sifwright.build.checks import host_checks, preflight
 from sifwright.build.request import host_settings
+from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.output_parser import OutputParser
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
@@ -58,7 +59,8 @@ def program(settings: Settings) -> str:
         wanted = plan(settings)
         engine = apptainer.find()
         future = forecast.estimate_cold_build(wanted, settings.folder)
-        return preflight.check(engine, wanted, host_settings.values(wanted), future).program
+        base = base_image_of(wanted)
+        return preflight.check(engine, wanted, base, host_settings.values(base), future).program
     except MachineError as error:
         raise Skipped(str(error).replace("\n", " ")) from error
 

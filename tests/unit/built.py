@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from sifwright.build.cache.store import Store
 from sifwright.build.layers.pack import LISTING, SQUASHFS
+from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.inputs import Inputs
-from sifwright.build.steps import apptainer_steps, cached_steps
+from sifwright.build.steps import cached_steps
+from sifwright.build.steps.cached_steps import CachedSteps
 from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
@@ -39,8 +41,8 @@ def build(
     """
     cache_folder.make(cache_folder.root())
     store = Store(root=cache_folder.root())
-    inputs = Inputs.recorded(plan, folder)
-    cached = apptainer_steps.cached_steps(plan, replace(inputs, digest=digest), store)
+    inputs = Inputs.recorded(base_image_of(plan), folder)
+    cached = CachedSteps.of(plan.site, replace(inputs, digest=digest or inputs.digest), store)
     found: list[CacheEntry] = []
     for number, step in enumerate(plan.steps, start=1):
         key = cached.key(step, found)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from sifwright.build.cache.store import Store
 from sifwright.build.checks import disk_space
+from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.first_use import ARCHIVE
 from sifwright.build.request.inputs import Inputs
 from sifwright.build.steps import apptainer_steps, cached_steps
+from sifwright.build.steps.cached_steps import CachedSteps
 from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from sifwright.build.cache.store import CacheEntry
     from sifwright.build.checks.disk_space import DiskNeeds, Way
     from sifwright.build.request.build_request import BuildOptions
-    from sifwright.build.steps.cached_steps import CachedSteps
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan, Step
 
@@ -81,8 +82,9 @@ class StepForecast:
     archives: str = ""
 
 
-def forecast(plan: Plan, cached: CachedSteps) -> Iterator[StepForecast]:
+def forecast(plan: Plan, inputs: Inputs) -> Iterator[StepForecast]:
     """Look every step up in the cache; nothing is changed there."""
+    cached = CachedSteps.of(plan.site, inputs, Store(root=cache_folder.root()))
     entries = cached.leading(plan)
     earlier = cached.store.entries() if len(entries) < len(plan.steps) else []
     for number, step in enumerate(plan.steps):
@@ -239,15 +241,14 @@ class BuildEstimate:
 
 def forecast_steps(plan: Plan, output: Path) -> list[StepForecast]:
     """Return the forecast of a build into this folder, without asking, running or changing."""
-    inputs, store = Inputs.recorded(plan, output), Store(root=cache_folder.root())
-    return list(forecast(plan, apptainer_steps.cached_steps(plan, inputs, store)))
+    return list(forecast(plan, Inputs.recorded(base_image_of(plan), output)))
 
 
 def estimate_build(
-    plan: Plan, output: Path, engine: Apptainer | None, options: BuildOptions
+    plan: Plan, inputs: Inputs, engine: Apptainer | None, options: BuildOptions
 ) -> BuildEstimate:
     """Estimate a build with this engine."""
-    steps = list(takewhile(lambda step: step.layer != options.before, forecast_steps(plan, output)))
+    steps = list(takewhile(lambda step: step.layer != options.before, forecast(plan, inputs)))
     way: Way = "cached" if options.cached else "uncached"
     if engine is None or apptainer_steps.why_not_stepwise(engine, plan):
         way = "engine"
@@ -256,7 +257,7 @@ def estimate_build(
     return BuildEstimate(
         first=first,
         needs=replace(needs, output=0) if options.before else needs,
-        output=output,
+        output=inputs.folder,
         aged=aged(steps, datetime.now(UTC)) if way == "cached" else "",
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sifwright.build.checks import preflight
 from sifwright.build.engine import DamagedResultError, run_steps
 from sifwright.build.prepare import prepare_build
-from sifwright.build.request.build_request import BuildOptions, BuildRequest
+from sifwright.build.request.build_request import BuildOptions, request_build
 from sifwright.build.steps import apptainer_steps
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import MachineError, UsageError
@@ -37,7 +37,7 @@ def open_shell(plan: Plan, layer: str, output: ImageFolder, progress: Progress) 
     """
     number = _number(plan, layer)
     options = BuildOptions(layout=plan.site.layout, before=layer)
-    request = BuildRequest(plan=plan, output=output, options=options)
+    request = request_build(plan, output, options)
     with (
         Timer(progress) as timer,
         prepare_build(request, timer) as context,

@@ -37,21 +37,23 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
 
     Raises `MachineError` before anything is written.
     """
-    plan, output = request.plan, request.output
-    facts = host_settings.values(plan)
+    plan, output, base = request.plan, request.output, request.base
+    facts = host_settings.values(base)
     require_header(plan, facts)
     timer.start("check this machine")
     pip_settings.ask_ahead()
     docker = _find_docker(request, timer.progress)
     # Before free space is measured.
     remove_stale(output.folder, host_checks.temporary_root(), cache_folder.root())
-    engine = _check(request, facts, timer.progress)
-    inputs = Inputs.of(plan, output.pins_folder, timer.progress.note)
+    inputs = Inputs.recorded(base, output.pins_folder)
+    engine = _check(request, inputs, facts, timer.progress)
+    inputs = inputs.asked(timer.progress.note)
     # The first folder is on the file system of the output, so that publishing is a rename.
     with workspace(output.folder) as staging, workspace(host_checks.temporary_root()) as work_dir:
         header = {**facts, **inputs.header}
         context = BuildContext(
             plan=plan,
+            base=base,
             output=output,
             options=request.options,
             expected=request.expected,
@@ -76,14 +78,16 @@ def _find_docker(request: BuildRequest, progress: Progress) -> Docker | None:
     return find_usable(request.plan, progress)
 
 
-def _check(request: BuildRequest, facts: Mapping[str, str], progress: Progress) -> Apptainer | None:
+def _check(
+    request: BuildRequest, inputs: Inputs, facts: Mapping[str, str], progress: Progress
+) -> Apptainer | None:
     """Return Apptainer, if a SIF is to be made; raise `MachineError` with all that is missing."""
     if request.options.format == "image":
-        preflight.check_network(request.plan, facts)
+        preflight.check_network(request.plan, request.base, facts)
         return None
     engine = apptainer.find()
-    future = estimate_build(request.plan, request.output.folder, engine, request.options)
-    engine = preflight.check(engine, request.plan, facts, future)
+    future = estimate_build(request.plan, inputs, engine, request.options)
+    engine = preflight.check(engine, request.plan, request.base, facts, future)
     for line in (disk_space.summary_line(future.needs, request.output.folder), future.aged):
         if line:
             progress.note(line)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.build.request import base_image, host_settings
+from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.inputs import Inputs
 from sifwright.catalog import image_name
 from sifwright.errors import MachineError, PlanError, UsageError
@@ -42,7 +43,7 @@ class WrittenFolder:
 def text(plan: Plan, form: str) -> str:
     """Return the `definition` or the `dockerfile` of the folder as planned; ask no registry."""
     if form == "definition":
-        return folder_definition(plan, host_settings.values(plan))
+        return folder_definition(plan, host_settings.values(base_image_of(plan)))
     return dockerfile.dockerfile(plan, _planned_base(plan))
 
 
@@ -54,7 +55,7 @@ def write(
     It has the `definition` or the `dockerfile` that `form` names, and the other one if the plan and
     this machine allow it. `record` is the folder of the image, which names the base of earlier
     builds; `note` is told if the registry does not answer. Raises `UsageError` for a folder with
-    other files, and the errors of `Inputs.of`.
+    other files, and the errors of `Inputs.asked`.
     """
     _refuse_foreign(folder)
     if form == "definition":
@@ -79,7 +80,7 @@ def _either(
 
 
 def _definition(plan: Plan) -> Callable[[], Iterable[LayerFile]]:
-    return lambda: recipe.definition_files(plan, host_settings.values(plan))
+    return lambda: recipe.definition_files(plan, host_settings.values(base_image_of(plan)))
 
 
 def _dockerfile(plan: Plan, base: Callable[[Plan], str]) -> Callable[[], Iterable[LayerFile]]:
@@ -97,7 +98,7 @@ def _located(plan: Plan) -> Reference:
 def _pinned(plan: Plan, record: Path, note: Callable[[str], None]) -> Reference:
     """Return the base image, with its digest if the plan names it."""
     if isinstance(oci_config.start(plan), oci_config.Registry):
-        return _located(plan).at(Inputs.of(plan, record, note).digest)
+        return _located(plan).at(Inputs.recorded(base_image_of(plan), record).asked(note).digest)
     return _located(plan)
 
 

@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from sifwright.build import forecast
 from sifwright.build.checks import host_checks, preflight
+from sifwright.build.request.base_image import base_image_of
 from sifwright.build.steps import apptainer_steps
 from sifwright.catalog.load import load_catalog
 from sifwright.errors import MachineError
@@ -45,7 +46,13 @@ def _fake(folder: Path, name: str, version: str, help_text: str = "") -> None:
 def _said(plan: Plan, output: Path) -> str:
     future = forecast.estimate_cold_build(plan, output)
     with pytest.raises(MachineError) as caught:
-        preflight.check(apptainer.find(), plan, {"debian-mirror": "http://127.0.0.1:9"}, future)
+        preflight.check(
+            apptainer.find(),
+            plan,
+            base_image_of(plan),
+            {"debian-mirror": "http://127.0.0.1:9"},
+            future,
+        )
     return str(caught.value)
 
 

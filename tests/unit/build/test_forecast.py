@@ -13,6 +13,7 @@ from sifwright.build import forecast
 from sifwright.build.checks import disk_space
 from sifwright.build.forecast import document
 from sifwright.build.request import first_use
+from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.first_use import ARCHIVE, SourceDigest
 from sifwright.build.request.inputs import Inputs
 from sifwright.catalog import load
@@ -231,7 +232,7 @@ def test_another_image_of_a_registry(project: Path, output: Path) -> None:
     build(_on_registry(project), output, digest=DIGEST)
     output.mkdir(parents=True)
     plan = _on_registry(project)
-    key = Inputs.recorded(plan, output).used[0].key
+    key = Inputs.recorded(base_image_of(plan), output).used[0].key
     (output / first_use.FILE).write_text(json.dumps({key: "sha256:" + "2" * 64}))
     assert _states(plan, output)["base"] == "base image: sha256:11111 -> sha256:22222"
 
@@ -253,9 +254,9 @@ def test_a_registry_that_cannot_be_reached(
     plan = _on_registry(project)
     _answer(monkeypatch, registry.RegistryUnreachableError("no route"))
     with pytest.raises(MachineError, match="no route\n    Check the network and proxies"):
-        Inputs.of(plan, output, notes.append)
+        Inputs.recorded(base_image_of(plan), output).asked(notes.append)
     build(plan, output, digest=DIGEST)
-    assert Inputs.of(plan, output, notes.append).digest == DIGEST
+    assert Inputs.recorded(base_image_of(plan), output).asked(notes.append).digest == DIGEST
     assert notes == [f"registry.example/group/base:1.0 is taken as it was, {DIGEST}: no route"]
 
 
@@ -265,7 +266,7 @@ def test_a_registry_says_what_to_do(
     plan = _on_registry(project)
     _answer(monkeypatch, registry.RegistryError("HTTP 403 Forbidden", "Log in."))
     with pytest.raises(MachineError, match=r"layer '.*', registry.*: HTTP 403 Forbidden\n *Log in"):
-        Inputs.of(plan, output, lambda _: None)
+        Inputs.recorded(base_image_of(plan), output).asked(lambda _: None)
 
 
 def test_a_registry_that_has_it_no_more(
@@ -276,7 +277,7 @@ def test_a_registry_that_has_it_no_more(
     build(plan, output, digest=DIGEST)
     _answer(monkeypatch, registry.RegistryError("there is no 1.0"))
     with pytest.raises(MachineError, match=r"there is no 1\.0\n    Name an image that is there"):
-        Inputs.of(plan, output, lambda _: None)
+        Inputs.recorded(base_image_of(plan), output).asked(lambda _: None)
 
 
 def test_a_digest_is_not_asked_for(
@@ -284,8 +285,8 @@ def test_a_digest_is_not_asked_for(
 ) -> None:
     _answer(monkeypatch, AssertionError("it was asked"))
     plan = _on_registry(project, f"registry.example/group/base@{DIGEST}")
-    assert Inputs.of(plan, output, lambda _: None).digest == DIGEST
-    assert Inputs.recorded(plan, output).digest == DIGEST
+    assert Inputs.recorded(base_image_of(plan), output).asked(lambda _: None).digest == DIGEST
+    assert Inputs.recorded(base_image_of(plan), output).digest == DIGEST
 
 
 def test_the_document(project: Path, output: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from sifwright.build.checks import network_checks
 from sifwright.build.request import host_settings
+from sifwright.build.request.base_image import base_image_of
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Bootstrap, Download, Value
 from sifwright.host.network import apt_mirror, pip_settings
@@ -59,6 +60,10 @@ def test_folders_are_bound_and_rules_lead_there(
         assert (prepared / name).stat().st_mode & 0o777 == 0o600
 
 
+def _values(plan: Plan) -> dict[str, str]:
+    return host_settings.values(base_image_of(plan))
+
+
 def _docker(plan: Plan, image: str) -> Plan:
     """The same plan on an image of a registry."""
     lines = [("Bootstrap", "docker"), ("From", image)]
@@ -82,7 +87,7 @@ def test_the_base_image_comes_from_the_mirror(
 ) -> None:
     mirrors_file.write(ALL)
     changed = _docker(plan, image)
-    text = definition(changed, host_settings.values(changed))
+    text = definition(changed, _values(changed))
     assert f"\nFrom: {IMAGES[image]}\n" in text
 
 
@@ -94,15 +99,15 @@ def test_a_site_may_have_a_mirror_of_docker_hub(plan: Plan) -> None:
         ("nvcr.io/a:1", "nvcr.io/a:1"),
     ):
         changed = replace(_docker(plan, name), site=site)
-        assert f"\nFrom: {found}\n" in definition(changed, host_settings.values(changed))
+        assert f"\nFrom: {found}\n" in definition(changed, _values(changed))
 
 
 def test_debootstrap_uses_the_mirror(mirrors_file: MirrorsFile, plan: Plan) -> None:
     mirrors_file.write(ALL)
-    assert host_settings.values(plan)["debian-mirror"] == "https://apt.site.example/debian"
+    assert _values(plan)["debian-mirror"] == "https://apt.site.example/debian"
     lines = (Bootstrap(keyword="MirrorURL", literal="http://archive.ubuntu.com/ubuntu/"),)
     base = replace(plan.steps[0], layer=replace(plan.steps[0].layer, bootstrap=lines))
-    found = host_settings.values(replace(plan, steps=(base, *plan.steps[1:])))
+    found = _values(replace(plan, steps=(base, *plan.steps[1:])))
     assert found["MirrorURL"].startswith("file:///")
 
 
@@ -129,7 +134,7 @@ def test_where_the_security_archive_is(  # noqa: PLR0913  # fixtures
     monkeypatch.setattr(apt_mirror, "mirror", lambda name: answers.get(name, ""))
     added = f"apt:\n  debian-security: {rule}\n" if rule else "apt:\n"
     mirrors_file.write(ALL.replace("apt:\n", added))
-    assert host_settings.values(plan)["debian-security-mirror"] == found
+    assert _values(plan)["debian-security-mirror"] == found
     host_settings.prepare(empty(tmp_path))
     lines = (tmp_path / "out" / "machine" / "mirrors").read_text().splitlines()
     # The step knows by itself what lies beside the archive that it was made from.
@@ -142,7 +147,7 @@ def test_a_mirror_given_as_an_option_has_the_security_archive_beside_it(
     monkeypatch.setattr(apt_mirror, "mirror", lambda _: "")
     catalog = load_catalog(project / "defs", project)
     plan = resolve(catalog, "here", "", ["base.mirror=http://lab.example/debian/"])
-    found = host_settings.values(plan)["debian-security-mirror"]
+    found = _values(plan)["debian-security-mirror"]
     assert found == "http://lab.example/debian-security"
 
 
@@ -181,7 +186,9 @@ def test_every_source_is_asked_for_through_the_mirrors(
             _source("archive", "https://f.example/bad.tgz"),
             _source("git", "http://127.0.0.1:9/silent.git"),
         )
-        found = sorted(problem.what for problem in network_checks.problems(wanted, {}))
+        found = sorted(
+            problem.what for problem in network_checks.problems(wanted.steps, "3.11", {})
+        )
     assert "/g/good.git/info/refs?service=git-upload-pack" in asked
     words, missing = "cannot be had from", "HTTP 404 Not Found"
     assert found == [
@@ -204,7 +211,7 @@ def test_an_index_of_wheels_is_asked_where_the_mirrors_file_leads(
         step = plan.steps[-1]
         step = replace(step, layer=replace(step.layer, downloads=(download,)))
         wanted = replace(plan, steps=(step,), facts={"python": "3.11"})
-        return [problem.what for problem in network_checks.problems(wanted, {})]
+        return [problem.what for problem in network_checks.problems(wanted.steps, "3.11", {})]
 
     assert problems("1.0") == []
     (said,) = problems("2.0")
@@ -223,7 +230,7 @@ def test_an_index_that_gives_no_page_is_told_from_one_without_the_wheel(
 
     def problem(index: str) -> str:
         mirrors_file.write(f"pip: {{index-url: '{index}', trusted-host: 127.0.0.1}}\n")
-        (found,) = network_checks.problems(wanted, {})
+        (found,) = network_checks.problems(wanted.steps, "3.11", {})
         assert found.what.startswith("pip finds no wheel of toy==1.0")
         return found.what.partition("No matching distribution found for toy==1.0")[2]
 
@@ -241,7 +248,7 @@ def test_a_download_with_an_empty_option_is_not_needed(
     """Wherever it stands in the requirement."""
     asked: list[str] = []
 
-    def ask(requirements: list[str], _index: str, _plan: Plan) -> str:
+    def ask(requirements: list[str], _index: str, _python: str) -> str:
         asked.extend(requirements)
         return ""
 
@@ -251,7 +258,7 @@ def test_a_download_with_an_empty_option_is_not_needed(
     downloads = tuple(Download(what=text[0], pip=text) for text in pip)
     options = {**step.options, "text": Value(value="", origin="test")}
     step = replace(step, layer=replace(step.layer, downloads=downloads), options=options)
-    assert list(network_checks.problems(replace(plan, steps=(step,)), {})) == []
+    assert list(network_checks.problems((step,), "3.11", {})) == []
     assert asked == [f"a=={options['version'].text}+{options['wheel'].text}", "e"]
 
 
@@ -261,7 +268,7 @@ def test_a_server_that_knows_no_head_is_asked_for_the_file(plan: Plan) -> None:
 
     with serve(answer) as url:
         wanted = _with_sources(plan, _source("archive", f"{url}/x.tgz"))
-        assert list(network_checks.problems(wanted, {})) == []
+        assert list(network_checks.problems(wanted.steps, "3.11", {})) == []
 
 
 def test_an_archive_out_of_reach_names_how_to_do_without(plan: Plan) -> None:
@@ -285,8 +292,8 @@ def test_an_archive_out_of_reach_names_how_to_do_without(plan: Plan) -> None:
     off = replace(base, options={**options, "updates": Value(value=False, origin="--set")})
     with serve(answer) as url:
         facts = {"debian-security-mirror": f"{url}/debian-security"}
-        (said,) = network_checks.problems(replace(plan, steps=(base,)), facts)
-        assert list(network_checks.problems(replace(plan, steps=(off,)), facts)) == []
+        (said,) = network_checks.problems((base,), "3.11", facts)
+        assert list(network_checks.problems((off,), "3.11", facts)) == []
     place = f"{url}/debian-security/dists/x-security/Release"
     assert f"Debian's security updates cannot be reached at {place}: HTTP 404" in str(said)
     assert "--set base.mirror=…, or --set base.updates=false." in str(said)

@@ -12,10 +12,12 @@ import pytest
 from sifwright.build.cache.store import Store
 from sifwright.build.engine import assemble_image, run_steps
 from sifwright.build.layers.pack import LISTING, SQUASHFS, PackedLayer
+from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.inputs import Inputs
 from sifwright.build.request.output_parser import OutputParser
 from sifwright.build.steps import apptainer_steps, step_runner
 from sifwright.build.steps.apptainer_steps import ApptainerSteps
+from sifwright.build.steps.cached_steps import CachedSteps
 from sifwright.build.steps.step_runner import StepRunner
 from sifwright.catalog import load
 from sifwright.errors import BuildError
@@ -100,9 +102,12 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
 def made_by(plan: Plan, ground: Ground, layout: Layout = "layered") -> ApptainerSteps:
     """Return the engine; joining a flat image needs whole results."""
     ground.temporary.mkdir(exist_ok=True)
+    base = base_image_of(plan)
+    inputs = Inputs.recorded(base, ground.temporary)
     runner = StepRunner(
         plan=plan,
-        cached=apptainer_steps.cached_steps(plan, Inputs(record={}), Store.open()),
+        base=base,
+        cached=CachedSteps.of(plan.site, inputs, Store.open()),
         sandbox=cast("Sandbox", ground),
         leases=ExitStack(),
     )

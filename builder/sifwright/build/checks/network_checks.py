@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sifwright.build.request import base_image
 from sifwright.catalog import mirrors
 from sifwright.errors import Problem
 from sifwright.host.network import http, pip_requirements, registry, sdist, upstream
 from sifwright.system import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from sifwright.build.request.base_image import BaseImage
     from sifwright.catalog.mirrors import Mirrors
     from sifwright.catalog.model import Download
-    from sifwright.plan.model import Plan, Step, StepSource
+    from sifwright.host.network.registry import Reference
+    from sifwright.plan.model import Step, StepSource
 
 __all__ = ["problems"]
 
@@ -31,35 +33,36 @@ _PIP = (
 )
 
 
-def problems(plan: Plan, machine: Mapping[str, str], first: int = 0) -> Iterator[Problem]:
-    """Yield what the plan's steps download and cannot get, from the one with number `first` on."""
+def problems(
+    steps: Sequence[Step], python: str, machine: Mapping[str, str], image: BaseImage | None = None
+) -> Iterator[Problem]:
+    """Yield what these steps download, and the image below them, if it cannot be had.
+
+    `python` is the version that wheels are for.
+    """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for problem in pool.map(lambda check: check(), _checks(plan, machine, first)):
+        for problem in pool.map(lambda check: check(), _checks(steps, machine, image)):
             if problem is not None:
                 yield problem
-    steps = plan.steps[first:]
-    downloads = [(step, item) for step in steps for item in step.layer.downloads]
     packages = [
-        (step, item)
-        for step, item in downloads
-        if item.pip and pip_requirements.requirement(step, item)
+        (step.layer.name, requirement, pip_requirements.index(step, item))
+        for step in steps
+        for item in step.layer.downloads
+        if item.pip and (requirement := pip_requirements.requirement(step, item))
     ]
-    if not packages or not _ask_pip(
-        [pip_requirements.requirement(*package) for package in packages], "", plan
-    ):
-        return
-    for step, download in packages:
-        yield from _pip_problems(step, download, plan)
+    if packages and _ask_pip([requirement for _, requirement, _ in packages], "", python):
+        for package in packages:
+            yield from _pip_problems(*package, python)
 
 
 def _checks(
-    plan: Plan, machine: Mapping[str, str], first: int
+    steps: Sequence[Step], machine: Mapping[str, str], image: BaseImage | None
 ) -> Iterator[Callable[[], Problem | None]]:
     """Yield one check for each download; they run at the same time."""
     rules = mirrors.load()
-    if first == 0 and (image := base_image.base_image_of(plan)):
-        yield partial(_image_problem, image)
-    for step in plan.steps[first:]:
+    if image and image.reference:
+        yield partial(_image_problem, image, image.reference)
+    for step in steps:
         for download in step.layer.downloads:
             if download.url and _is_needed(step, download):
                 yield partial(_url_problem, step, download, machine)
@@ -67,11 +70,11 @@ def _checks(
             yield partial(_source_problem, step, source, rules)
 
 
-def _image_problem(image: base_image.BaseImage) -> Problem | None:
+def _image_problem(image: BaseImage, reference: Reference) -> Problem | None:
     try:
-        registry.digest(image.reference)
+        registry.digest(reference)
     except registry.RegistryError as error:
-        found_at = f" (asked: {image.reference})" if image.is_redirected else ""
+        found_at = f" (asked: {reference})" if image.is_redirected else ""
         return Problem(
             where=f"layer '{image.layer}'",
             what=f"the base image {image.name} cannot be had{found_at}: {error}",
@@ -137,18 +140,16 @@ def _without(step: Step, download: Download) -> str:
     return f", or --set {step.layer.name}.{download.when}=false" if download.when else ""
 
 
-def _pip_problems(step: Step, download: Download, plan: Plan) -> Iterator[Problem]:
-    requirement = pip_requirements.requirement(step, download)
-    index = pip_requirements.index(step, download)
-    answer = _ask_pip([requirement], "", plan)
+def _pip_problems(layer: str, requirement: str, index: str, python: str) -> Iterator[Problem]:
+    answer = _ask_pip([requirement], "", python)
     if answer and index:
-        answer = _ask_pip([requirement], index, plan)
+        answer = _ask_pip([requirement], index, python)
     if not answer:
         return
     asked = "this machine's pip settings" + (f" and {http.redact_url(index)}" if index else "")
     yield Problem(
-        where=f"layer '{step.layer.name}'",
-        what=f"pip finds no wheel of {requirement} for Python {plan.facts.get('python', '')}"
+        where=f"layer '{layer}'",
+        what=f"pip finds no wheel of {requirement} for Python {python}"
         f" (asked: {asked})\n    | {answer}{_unanswered(requirement, index)}",
         fix=_PIP,
     )
@@ -171,10 +172,13 @@ def _unanswered(requirement: str, index: str) -> str:
     )
 
 
-def _ask_pip(requirements: list[str], index: str, plan: Plan) -> str:
+def _ask_pip(requirements: list[str], index: str, python: str) -> str:
     """Ask pip itself, for the image's Python, without downloading; return its error, if any."""
-    words = ("install", "--dry-run", "--ignore-installed", "--retries=1", "--target", "unused")
-    command = pip_requirements.command(plan, words, requirements)
+    command = [
+        *(sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed"),
+        *("--retries=1", "--target", "unused", "--no-deps", "--quiet", "--no-input"),
+        *("--only-binary=:all:", "--python-version", python or "3", *requirements),
+    ]
     answer = processes.capture(command, env=pip_requirements.environment(index), timeout=120)
     if answer.returncode == 0 or "No module named pip" in answer.stderr:
         return ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sifwright.build.checks import disk_space, host_checks, network_checks
-from sifwright.build.request import base_image
 from sifwright.errors import MachineError, Problem
 from sifwright.host.engines import apptainer
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sifwright.build.forecast import BuildEstimate
+    from sifwright.build.request.base_image import BaseImage
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan
 
@@ -20,22 +20,26 @@ __all__ = ["check", "check_network", "engine"]
 
 
 def check(
-    engine: Apptainer | None, plan: Plan, machine: Mapping[str, str], future: BuildEstimate
+    engine: Apptainer | None,
+    plan: Plan,
+    base: BaseImage,
+    machine: Mapping[str, str],
+    future: BuildEstimate,
 ) -> Apptainer:
     """Return the engine that was found, or raise `MachineError` with everything that is missing."""
     problems = [*_engine_problems(engine), *host_checks.problems(plan)]
-    base = base_image.overlay_problems(plan)
-    problems += [*base, *disk_space.problems(future.needs, future.output)]
+    problems += [*base.overlay_problems(), *disk_space.problems(future.needs, future.output)]
     # Without the basics, a slow answer about the network would only hide them.
-    problems = problems or list(network_checks.problems(plan, machine, future.first))
     if engine is None or problems:
         raise MachineError(*problems)
+    check_network(plan, base, machine, future.first)
     return engine
 
 
-def check_network(plan: Plan, machine: Mapping[str, str]) -> None:
-    """Raise `MachineError` with all downloads of the plan that cannot be had."""
-    if problems := list(network_checks.problems(plan, machine)):
+def check_network(plan: Plan, base: BaseImage, machine: Mapping[str, str], first: int = 0) -> None:
+    """Raise `MachineError` with the downloads of these steps that cannot be had."""
+    python, image = plan.facts.get("python", ""), None if first else base
+    if problems := list(network_checks.problems(plan.steps[first:], python, machine, image)):
         raise MachineError(*problems)
 
 

@@ -44,10 +44,10 @@ def prepare_base(build: DockerBuild) -> str:
 
 
 def _pulled(build: DockerBuild) -> str:
-    image = build.context.inputs.base
-    if image is None:
+    base = build.context.base.reference
+    if base is None:
         raise PlanError.of("the plan starts from no image of a registry")
-    reference = image.reference.at(build.context.inputs.digest)
+    reference = base.at(build.context.inputs.digest)
     image_id = build.engine.identity(str(reference)) or pull(build, reference)
     return make_usable(build, image_id, str(reference))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.catalog import image_name, mirrors
 from sifwright.catalog.mirrors import MirrorRule
-from sifwright.errors import MachineError, Problem, SifwrightError
+from sifwright.errors import Problem, SifwrightError
 from sifwright.host.network import registry
 from sifwright.images.sif import sif_file
 from sifwright.system import file_digests
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.host.network.registry import Reference
     from sifwright.images.sif.sif_file import SifImage
-    from sifwright.plan.model import Plan
+    from sifwright.plan.model import Plan, Step
 
 __all__ = [
     "BaseImage",
@@ -27,45 +27,86 @@ __all__ = [
     "digest_of_local",
     "engine_address",
     "engine_image_id",
-    "local_digest",
-    "local_file",
-    "local_name",
-    "overlay_problems",
     "redirected_reference",
-    "refuse_overlays",
 ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BaseImage:
-    """`name` as the layer says it, `reference` where the mirrors file leads to."""
+    """The image that `step`, the first of a plan, starts from.
 
-    layer: str
-    name: str
-    reference: Reference
+    `name` is as the layer says it, and empty if there is no such image. The name of a SIF is its
+    path; others of this machine have their kind before it: see `image_name`. An image of a registry
+    has a `reference`, where the mirrors file leads to.
+    """
+
+    step: Step
+    name: str = ""
+    reference: Reference | None = None
+
+    @property
+    def layer(self) -> str:
+        return self.step.layer.name
 
     @property
     def is_redirected(self) -> bool:
-        return replace(self.reference, http=False) != registry.parse(self.name)
+        plain = self.reference and replace(self.reference, http=False)
+        return plain is not None and plain != registry.parse(self.name)
+
+    @property
+    def is_of_engine(self) -> bool:
+        return not self.reference and image_name.split(self.name)[0] == image_name.DAEMON
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Return the variables for a registry without TLS (Apptainer's option --no-https)."""
+        """Return Apptainer's variables: the engine, or no TLS (its option --no-https)."""
+        if self.is_of_engine:
+            return {"DOCKER_HOST": engine_address()}
         names = ("APPTAINER_NOHTTPS", "SINGULARITY_NOHTTPS")
-        return dict.fromkeys(names, "true") if self.reference.http else {}
+        return dict.fromkeys(names, "true") if self.reference and self.reference.http else {}
+
+    def local_digest(self, *, from_disk: bool = False) -> str:
+        """Return the digest of an image of this machine; empty for another kind.
+
+        `from_disk`: of its bytes as they are now, whatever is remembered.
+        """
+        return "" if self.reference else digest_of_local(self.name, from_disk=from_disk)
+
+    def overlay_problems(self) -> Iterator[Problem]:
+        """Yield a problem if it has overlays, which Apptainer 1.4.5 leaves out and ends with 0.
+
+        Apptainer itself refuses a file that is no SIF.
+        """
+        path = None if self.reference else _local_file(self.name)
+        if path is None:
+            return
+        try:
+            image = sif_file.read(path)
+        except sif_file.SifError:
+            return
+        if count := _overlays(image):
+            yield Problem(
+                where=str(path),
+                what=f"layer '{self.layer}' starts from it, and would take the first of its"
+                f" {count + 1} partitions only",
+                fix=f"sifwright flatten {path} NEW.sif, and start from NEW.sif"
+                " (or build it with --layout flat).",
+            )
 
 
-def base_image_of(plan: Plan) -> BaseImage | None:
-    """Return the image of a registry that a plan starts from, if it does.
+def base_image_of(plan: Plan) -> BaseImage:
+    """Return the image that a plan starts from.
 
-    The mirrors file says where it is found, and else the site, which may have one for Docker Hub.
+    The mirrors file says where a registry's is found, and else the site, which may have one for
+    Docker Hub.
     """
-    base = plan.steps[0]
-    lines = base.header
-    if lines.get("Bootstrap") != image_name.REGISTRY or not lines.get("From"):
-        return None
-    reference = redirected_reference(plan.site, lines["From"])
-    return BaseImage(layer=base.layer.name, name=lines["From"], reference=reference)
+    step = plan.steps[0]
+    kind, name = step.header.get("Bootstrap", ""), step.header.get("From", "")
+    if kind == image_name.REGISTRY and name:
+        return BaseImage(step=step, name=name, reference=redirected_reference(plan.site, name))
+    if kind in image_name.LOCAL:
+        return BaseImage(step=step, name=f"{kind}:{name}")
+    return BaseImage(step=step, name=name if kind == "localimage" else "")
 
 
 def redirected_reference(site: Site, name: str) -> Reference:
@@ -78,27 +119,7 @@ def redirected_reference(site: Site, name: str) -> Reference:
     return registry.parse(address)
 
 
-def local_name(plan: Plan) -> str:
-    """Return the base image of this machine; empty if the plan starts from another kind.
-
-    A SIF by its path, anything else with its kind before it: see `image_name`.
-    """
-    lines = plan.steps[0].header
-    kind, name = lines.get("Bootstrap", ""), lines.get("From", "")
-    if kind == "localimage":
-        return name
-    return f"{kind}:{name}" if kind in image_name.LOCAL else ""
-
-
-def local_digest(plan: Plan, *, from_disk: bool = False) -> str:
-    """Return the digest of the base image of this machine; empty for another kind.
-
-    `from_disk`: of its bytes as they are now, whatever is remembered.
-    """
-    return digest_of_local(local_name(plan), from_disk=from_disk)
-
-
-def local_file(name: str) -> Path | None:
+def _local_file(name: str) -> Path | None:
     """Return the file that identifies a base image of this machine, if it exists.
 
     `name` is the path of a SIF, else it has the kind before it: see `image_name`.
@@ -118,39 +139,10 @@ def digest_of_local(name: str, *, from_disk: bool = False) -> str:
     kind, rest = image_name.split(name)
     if kind == image_name.DAEMON:
         return engine_image_id(rest)
-    path = local_file(name)
+    path = _local_file(name)
     if path is None:
         return ""
     return file_digests.read(path) if from_disk else file_digests.sha256(path)
-
-
-def overlay_problems(plan: Plan) -> Iterator[Problem]:
-    """Yield a problem if the base has overlays, which Apptainer 1.4.5 leaves out and ends with 0.
-
-    Apptainer itself refuses a file that is no SIF.
-    """
-    path = local_file(local_name(plan))
-    if path is None:
-        return
-    try:
-        image = sif_file.read(path)
-    except sif_file.SifError:
-        return
-    if count := _overlays(image):
-        layer = plan.steps[0].layer.name
-        yield Problem(
-            where=str(path),
-            what=f"layer '{layer}' starts from it, and would take the first of its"
-            f" {count + 1} partitions only",
-            fix=f"sifwright flatten {path} NEW.sif, and start from NEW.sif"
-            " (or build it with --layout flat).",
-        )
-
-
-def refuse_overlays(plan: Plan) -> None:
-    """Raise `MachineError` for such a base."""
-    if problems := list(overlay_problems(plan)):
-        raise MachineError(*problems)
 
 
 def _overlays(image: SifImage) -> int:

@@ -51,5 +51,5 @@ class BuildContext(BuildRequest):
         """Return Apptainer's own environment; its containers see none of it."""
         folder = str(self.work_dir)
         own = {"PATH": one_uid_programs.search_path(self.work_dir), "APPTAINER_TMPDIR": folder}
-        given = {**apptainer.environment(), **self.settings.env, **self.inputs.environment}
+        given = {**apptainer.environment(), **self.settings.env, **self.base.environment}
         return {**given, **own, "SINGULARITY_TMPDIR": folder}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sifwright.build.request import base_image
+from sifwright.build.request.base_image import BaseImage, base_image_of
 from sifwright.render.definition import digest
 
 if TYPE_CHECKING:
@@ -38,12 +38,13 @@ class BuildOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildRequest:
-    """A plan, a folder and options; `expected` are entries of the record of such an image."""
+    """A plan, its base, a folder, options; `expected` are entries of the record of the image."""
 
     plan: Plan
+    base: BaseImage
     output: ImageFolder
     options: BuildOptions
-    expected: Mapping[str, str] = field(default_factory=dict)
+    expected: Mapping[str, str]
 
     @property
     def is_current(self) -> bool:
@@ -53,14 +54,15 @@ class BuildRequest:
 
 def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> BuildRequest:
     """Return the request for the image of a plan."""
+    base = base_image_of(plan)
     expected = {
         "definition_sha256": digest(plan),
         "site_compression": plan.site.compression,
         "layout": options.layout,
         **({"tested": "all"} if options.tests == "all" else {}),
         **({"steps": options.engine} if options.engine != "apptainer" else {}),
-        "base_sha256": base_image.local_digest(plan),
+        "base_sha256": base.local_digest(),
     }
     if options.format == "image":
         output = output.of_engine(plan.site.name)
-    return BuildRequest(plan=plan, output=output, options=options, expected=expected)
+    return BuildRequest(plan=plan, base=base, output=output, options=options, expected=expected)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from sifwright.build.request import base_image
 from sifwright.catalog import mirrors
 from sifwright.catalog.mirrors import MirrorRule
 from sifwright.host.network import apt_mirror, pip_settings
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from sifwright.plan.model import Plan
+    from sifwright.build.request.base_image import BaseImage
 
 __all__ = ["Settings", "prepare", "values"]
 
@@ -56,15 +55,15 @@ class Settings:
         return f"{self.mounts}:/mnt", f"{self.machine}:/mnt/machine:ro", *self.binds[1:]
 
 
-def values(plan: Plan) -> dict[str, str]:
+def values(base: BaseImage) -> dict[str, str]:
     """Return the values of this machine that a definition file needs.
 
     That is where Debian's archives are, and lines of the header that lead to a mirror, by their
     keyword.
     """
-    base, rules, image = plan.steps[0], mirrors.load(), base_image.base_image_of(plan)
-    header, apt = base.header, rules.of("apt")
-    archives = (line.keyword for line in base.layer.bootstrap if line.machine == "debian-mirror")
+    rules, header = mirrors.load(), base.step.header
+    apt, lines = rules.of("apt"), base.step.layer.bootstrap
+    archives = (line.keyword for line in lines if line.machine == "debian-mirror")
     mirror, named = _archive(apt, DEBIAN), header.get(next(archives, ""), "")
     url = header.get("MirrorURL", "")
     redirected = rules.redirect(url, "apt")
@@ -72,7 +71,7 @@ def values(plan: Plan) -> dict[str, str]:
         "debian-mirror": mirror,
         "debian-security-mirror": _archive(apt, SECURITY) or _beside(named or mirror),
         "MirrorURL": redirected if redirected != url else "",
-        "From": str(image.reference) if image and image.is_redirected else "",
+        "From": str(base.reference) if base.is_redirected else "",
     }
     return {name: address for name, address in addresses.items() if address}
 

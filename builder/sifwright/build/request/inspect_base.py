@@ -67,7 +67,7 @@ def _facts(base: BaseRequest, site: Site, folder: Path, progress: Progress) -> I
 def _source(base: BaseRequest, site: Site, folder: Path) -> str:
     """Its name, where it is found; by the digest that a build into this folder has used.
 
-    A tag that has moved is refused by the build, not by looking: see `Inputs.of`.
+    A tag that has moved is refused by the build, not by looking: see `Inputs.asked`.
     """
     kind, name = image_name.split(base.name)
     if kind != image_name.REGISTRY:

@@ -11,8 +11,6 @@ from sifwright.build.cache.store import Store
 from sifwright.build.checks import host_checks
 from sifwright.build.downloads import prefetch
 from sifwright.build.engine import Artifact, DamagedResultError
-from sifwright.build.layers.pack import FORMAT
-from sifwright.build.request import base_image
 from sifwright.build.steps import build_folder
 from sifwright.build.steps.assemble import assemble
 from sifwright.build.steps.cached_steps import CachedSteps, used
@@ -23,7 +21,7 @@ from sifwright.host.engines.apptainer import allows_overlays
 from sifwright.images.sif.layout import MAXIMUM_OVERLAYS
 from sifwright.images.sif.write_sif import PartitionError
 from sifwright.render.definition import base_definition
-from sifwright.system import cache_folder, ids, user_namespace
+from sifwright.system import cache_folder, user_namespace
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
@@ -34,11 +32,10 @@ if TYPE_CHECKING:
     from sifwright.build.cache.store import CacheEntry
     from sifwright.build.downloads.prefetch import Prefetcher
     from sifwright.build.request.build_context import BuildContext
-    from sifwright.build.request.inputs import Inputs
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan
 
-__all__ = ["ApptainerSteps", "cached_steps", "open_engine", "why_not_stepwise"]
+__all__ = ["ApptainerSteps", "open_engine", "why_not_stepwise"]
 
 
 @dataclass(kw_only=True)
@@ -91,12 +88,14 @@ def open_engine(
         ThreadPoolExecutor(1, "background") as background,
         ExitStack() as leases,
     ):
-        cached = cached_steps(context.plan, context.inputs, store)
+        cached = CachedSteps.of(context.plan.site, context.inputs, store)
         first, count = len(cached.leading(context.plan)), len(context.plan.steps)
         steps = range(first, count) if before is None else range(min(first, before), before + 1)
         with _prefetch(context, steps) as downloads:
             sandbox = _sandbox(context, apptainer, background, downloads)
-            runner = StepRunner(plan=context.plan, cached=cached, sandbox=sandbox, leases=leases)
+            runner = StepRunner(
+                plan=context.plan, base=context.base, cached=cached, sandbox=sandbox, leases=leases
+            )
             yield ApptainerSteps(context=context, apptainer=apptainer, runner=runner)
         if sandbox.is_clearing:
             context.watcher.timer.start("clean up")
@@ -144,26 +143,6 @@ def _sandbox(
         downloads=downloads,
         background=background,
     )
-
-
-def cached_steps(plan: Plan, inputs: Inputs, store: Store) -> CachedSteps:
-    """Return the cache as builds of this image see it."""
-    surroundings = _surroundings(plan, inputs)
-    return CachedSteps(store=store, surroundings=surroundings, record=inputs.record)
-
-
-def _surroundings(plan: Plan, inputs: Inputs) -> dict[str, str]:
-    """Return what decides the bytes of every step beside the plan; see `step_key`.
-
-    A step with one uid gives the same result, unless a program in it did without another uid.
-    """
-    return {
-        **({"ids": "one"} if ids.are_one() else {}),
-        "processor": plan.site.processor,
-        "compression": plan.site.compression,
-        "packing": FORMAT,
-        "base image": base_image.local_digest(plan) or inputs.digest,
-    }
 
 
 def why_not_stepwise(engine: Apptainer, plan: Plan) -> str:

@@ -6,16 +6,19 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from sifwright.build.layers.pack import BYTES_PER_FILE, SQUASHFS
+from sifwright.build.layers.pack import BYTES_PER_FILE, FORMAT, SQUASHFS
 from sifwright.build.request.first_use import SourceDigest
 from sifwright.render import build_files
+from sifwright.system import ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from sifwright.build.cache.store import CacheEntry, Store
+    from sifwright.build.request.inputs import Inputs
+    from sifwright.catalog.model import Site
     from sifwright.plan.model import Plan, Step
 
 __all__ = ["OPTION", "CachedSteps", "step_inputs", "step_key", "unpacked", "used"]
@@ -45,6 +48,21 @@ class CachedSteps:
     store: Store
     surroundings: Mapping[str, str]
     record: Mapping[str, str]
+
+    @classmethod
+    def of(cls, site: Site, inputs: Inputs, store: Store) -> Self:
+        """Return the cache as builds with these inputs see it.
+
+        A step with one uid gives the same result, unless a program in it did without another uid.
+        """
+        surroundings = {
+            **({"ids": "one"} if ids.are_one() else {}),
+            "processor": site.processor,
+            "compression": site.compression,
+            "packing": FORMAT,
+            "base image": inputs.digest,
+        }
+        return cls(store=store, surroundings=surroundings, record=inputs.record)
 
     def key(self, step: Step, below: Sequence[CacheEntry]) -> str:
         """Return the key of a step's result, on the results of the steps before it."""

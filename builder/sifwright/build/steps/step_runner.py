@@ -17,7 +17,6 @@ from sifwright.build.cache.claims import claim
 from sifwright.build.cache.leases import lease
 from sifwright.build.engine import DamagedResultError
 from sifwright.build.layers.pack import LISTING, PackedLayer, PackOptions, WorkTree, pack
-from sifwright.build.request import base_image
 from sifwright.build.steps import build_folder, cached_steps
 from sifwright.errors import BuildError, SifwrightError
 from sifwright.render import build_files
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.build.cache.store import CacheEntry
+    from sifwright.build.request.base_image import BaseImage
     from sifwright.build.request.output_parser import OutputParser
     from sifwright.build.steps.cached_steps import CachedSteps
     from sifwright.build.steps.sandbox import Sandbox, StepRun
@@ -49,6 +49,7 @@ class StepRunner:
     """
 
     plan: Plan
+    base: BaseImage
     cached: CachedSteps
     sandbox: Sandbox
     leases: ExitStack
@@ -111,9 +112,9 @@ class StepRunner:
         changes nothing that would show otherwise.
         """
         expected = self.cached.surroundings["base image"]
-        digest = base_image.local_digest(self.plan, from_disk=number == 0)
+        digest = self.base.local_digest(from_disk=number == 0)
         if digest and digest != expected:
-            where = self.plan.steps[0].header["From"]
+            where = self.base.step.header["From"]
             message = "was changed while the image was built from it"
             raise BuildError.of(message, where=where, fix="Build again.")
 

@@ -7,12 +7,11 @@ import shlex
 from typing import TYPE_CHECKING, Literal
 
 from sifwright.build.checks import build_place
-from sifwright.build.request import base_image
 from sifwright.build.request.build_request import BuildOptions, request_build
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, progress_of, resolve_plan
-from sifwright.errors import UsageError
+from sifwright.errors import MachineError, UsageError
 from sifwright.plan.lint import run as lint
 
 if TYPE_CHECKING:
@@ -60,9 +59,9 @@ def run(arguments: Namespace) -> None:
     if is_new:
         _note_damage(request, progress)
         _build(request, progress)
-    else:
+    elif problems := list(request.base.overlay_problems()):
         # Earlier versions built from such a base: that image lacks most of it.
-        base_image.refuse_overlays(plan)
+        raise MachineError(*problems)
     result = _image_result if request.output.tag else _sif_result
     for line in result(plan, request.output, "built" if is_new else "up to date"):
         progress.note(line)

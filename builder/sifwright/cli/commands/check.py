@@ -8,6 +8,7 @@ from sifwright.build import forecast
 from sifwright.build.checks import build_place, disk_space, preflight
 from sifwright.build.layers import squashfs_tools
 from sifwright.build.request import host_settings
+from sifwright.build.request.base_image import base_image_of
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, resolve_plan
@@ -40,7 +41,8 @@ def run(arguments: Namespace) -> None:
     lint.refuse_image(plan, project_folder(arguments.project) / "defs")
     folder = output_of(arguments, plan).folder
     future = forecast.estimate_cold_build(plan, folder)
-    engine = preflight.check(apptainer.find(), plan, host_settings.values(plan), future)
+    base = base_image_of(plan)
+    engine = preflight.check(apptainer.find(), plan, base, host_settings.values(base), future)
     print_line(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
     if why := ids.why_one():
         print_line(f"builds with one uid and gid: {why}")

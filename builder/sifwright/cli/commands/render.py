@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.build import recipe_folder
 from sifwright.build.request import host_settings
+from sifwright.build.request.base_image import base_image_of
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, resolve_plan
 from sifwright.errors import UsageError
@@ -63,7 +64,7 @@ def run(arguments: Namespace) -> None:
     plan = resolve_plan(arguments)
     if is_single:
         render = proot_definition if arguments.format == "proot" else definition
-        sys.stdout.write(render(plan, host_settings.values(plan)))
+        sys.stdout.write(render(plan, host_settings.values(base_image_of(plan))))
     elif output == "-":
         sys.stdout.write(recipe_folder.text(plan, arguments.format))
     else:

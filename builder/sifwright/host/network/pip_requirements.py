@@ -1,22 +1,19 @@
-"""Asking this machine's pip for the packages of an image: are they there, and download them."""
+"""Requirements of the packages of an image, and the settings of pip that find them."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from sifwright.catalog import mirrors
 from sifwright.host.network import pip_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sifwright.catalog.model import Download
-    from sifwright.plan.model import Plan, Step
+    from sifwright.plan.model import Step
 
-__all__ = ["command", "environment", "fill", "index", "requirement"]
+__all__ = ["environment", "fill", "index", "requirement"]
 
 _NAME = re.compile(r"\{([a-z0-9-]+)\}")
 
@@ -35,15 +32,6 @@ def requirement(step: Step, download: Download) -> str:
 def index(step: Step, download: Download) -> str:
     """Return the layer's extra index, used after the machine's own settings, or ''."""
     return mirrors.load().redirect(fill(download.index, step), *mirrors.DOWNLOADS)
-
-
-def command(plan: Plan, words: Sequence[str], requirements: Sequence[str]) -> list[str]:
-    """Return a pip command for wheels of the image's Python; `words` begin with the subcommand."""
-    return [
-        *(sys.executable, "-m", "pip", *words, "--no-deps", "--quiet", "--no-input"),
-        *("--only-binary=:all:", "--python-version", plan.facts.get("python", "3")),
-        *requirements,
-    ]
 
 
 def environment(index: str = "") -> dict[str, str]:
