@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import subprocess
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog import load
 from sifwright.host.engines import apptainer
 from sifwright.plan.resolve import resolve
-from sifwright.render.definition import digest
+from sifwright.render.definition import planned_definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +54,8 @@ def container(settings: Settings) -> Container:
     if engine is None:
         raise Skipped("neither apptainer nor singularity is on PATH")
     output = ImageFolder(folder=settings.project / "build" / SITE / IMAGE, name=IMAGE)
-    if not output.is_current({"definition_sha256": digest(plan(settings))}):
+    text = planned_definition(plan(settings))
+    if not output.is_current({"definition_sha256": hashlib.sha256(text.encode()).hexdigest()}):
         raise Skipped("no image of this checkout: make sif")
     return Container(program=engine.program, sif=output.link.resolve())
 

@@ -88,12 +88,11 @@ def forecast(plan: Plan, inputs: Inputs) -> Iterator[StepForecast]:
     entries = cached.leading(plan)
     earlier = cached.store.entries() if len(entries) < len(plan.steps) else []
     for number, step in enumerate(plan.steps):
-        if number < len(entries):
-            yield _outlook(plan, step, entries[number], None)
-            continue
-        last = _last(plan, step, earlier)
-        why = _why(step, cached.surroundings, last)
-        yield _outlook(plan, step, last, why or _after(plan, number, len(entries)))
+        entry, why = next(iter(entries[number:]), None), None
+        if entry is None:
+            entry = _last(plan, step, earlier)
+            why = _why(step, cached.surroundings, entry) or _after(plan, number, len(entries))
+        yield _outlook(plan, step, entry, why)
 
 
 def document(forecast_of_steps: Sequence[StepForecast]) -> dict[str, object]:

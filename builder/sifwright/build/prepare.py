@@ -14,7 +14,7 @@ from sifwright.build.request.inputs import Inputs
 from sifwright.build.request.output_parser import OutputParser
 from sifwright.host.engines import apptainer
 from sifwright.host.network import pip_settings
-from sifwright.render.definition import definition, require_header
+from sifwright.render.definition import require_header, with_header
 from sifwright.system import cache_folder, files
 from sifwright.system.tempdirs import name_folder_in_errors, remove_stale, workspace
 
@@ -39,10 +39,10 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
     """
     plan, output, base = request.plan, request.output, request.base
     facts = host_settings.values(base)
-    require_header(plan, facts)
+    require_header(base.step, facts)
     timer.start("check this machine")
     pip_settings.ask_ahead()
-    docker = _find_docker(request, timer.progress)
+    docker = find_usable(plan, timer.progress) if request.options.engine == "docker" else None
     # Before free space is measured.
     remove_stale(output.folder, host_checks.temporary_root(), cache_folder.root())
     inputs = Inputs.recorded(base, output.pins_folder)
@@ -57,7 +57,7 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
             output=output,
             options=request.options,
             expected=request.expected,
-            definition=definition(plan, header),
+            definition=with_header(request.definition, base.step, header),
             header=header,
             inputs=inputs,
             settings=_settings(work_dir, inputs, docker),
@@ -69,13 +69,6 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
         )
         with _publish_log(context):
             yield context
-
-
-def _find_docker(request: BuildRequest, progress: Progress) -> Docker | None:
-    """Return the engine that runs the steps in place of Apptainer, if the build wants one."""
-    if request.options.engine != "docker":
-        return None
-    return find_usable(request.plan, progress)
 
 
 def _check(

@@ -117,7 +117,7 @@ def _local(plan: Plan) -> str:
             " docker-daemon:NAME:TAG; or build with 'sifwright build --engine docker'."
         )
         raise PlanError.of("a Dockerfile cannot start from a file", where=name, fix=fix)
-    image_id = base_image.digest_of_local(name)
+    image_id = base_image.engine_image_id(start.name)
     if not image_id:
         fix = "See 'docker images' for what it has, and whether it runs."
         raise MachineError.of("no engine of this machine has such an image", where=name, fix=fix)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import re
 from typing import TYPE_CHECKING, NoReturn
 
@@ -21,12 +20,13 @@ if TYPE_CHECKING:
 __all__ = [
     "base_definition",
     "definition",
-    "digest",
     "folder_definition",
     "labels",
+    "planned_definition",
     "render_definition",
     "require_header",
     "runner",
+    "with_header",
 ]
 
 # Apptainer 1.4.5 refuses a section of 64 KiB ("token too long") but joins sections of one name.
@@ -36,6 +36,7 @@ _COLUMNS = 90
 _MACHINE_VALUES = {
     "debian-mirror": "the address of a Debian mirror",
 }
+_AS_PLANNED = {name: f"({text})" for name, text in _MACHINE_VALUES.items()}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,13 +102,21 @@ def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
     return text
 
 
-def digest(plan: Plan) -> str:
-    """The sha256 of the definition file, but for what only the building machine knows.
+def planned_definition(plan: Plan) -> str:
+    """Render `definition` without the values that only the building machine knows.
 
     Where something comes from is not what it is: another mirror makes no other image.
     """
-    named = {name: f"({what})" for name, what in _MACHINE_VALUES.items()}
-    return hashlib.sha256(definition(plan, named).encode()).hexdigest()
+    return definition(plan, _AS_PLANNED)
+
+
+def with_header(planned: str, base: Step, machine: Mapping[str, str]) -> str:
+    """Return the text of `definition` from that of `planned_definition`; raise its errors."""
+    before, after = (
+        "".join(f"\n{keyword}: {value}" for keyword, value in _header(base, values))
+        for values in (_AS_PLANNED, machine)
+    )
+    return planned.replace(before, after, 1)
 
 
 def base_definition(plan: Plan, machine: Mapping[str, str]) -> str:
@@ -133,9 +142,9 @@ def runner(plan: Plan, *others: str) -> str:
     return _carried(build_files.programs(build_files.needed_programs(plan, *others)))
 
 
-def require_header(plan: Plan, machine: Mapping[str, str]) -> None:
+def require_header(base: Step, machine: Mapping[str, str]) -> None:
     """Raise `MachineError` or `PlanError` where `definition` would, for want of a header."""
-    tuple(_header(plan.steps[0], machine))
+    tuple(_header(base, machine))
 
 
 def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]:

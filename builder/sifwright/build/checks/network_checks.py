@@ -141,11 +141,9 @@ def _without(step: Step, download: Download) -> str:
 
 
 def _pip_problems(layer: str, requirement: str, index: str, python: str) -> Iterator[Problem]:
-    answer = _ask_pip([requirement], "", python)
-    if answer and index:
-        answer = _ask_pip([requirement], index, python)
-    if not answer:
-        return
+    for place in dict.fromkeys(("", index)):
+        if not (answer := _ask_pip([requirement], place, python)):
+            return
     asked = "this machine's pip settings" + (f" and {http.redact_url(index)}" if index else "")
     yield Problem(
         where=f"layer '{layer}'",

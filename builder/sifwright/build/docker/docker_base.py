@@ -57,7 +57,7 @@ def _local(build: DockerBuild, start: oci_config.Local) -> str:
     if start.kind == image_name.DAEMON:
         return build.engine.identity(start.name) or _refuse(build, start.name)
     name = f"{start.kind}:{start.name}"
-    facts = [name, base_image.digest_of_local(name), build.surroundings]
+    facts = [name, build.context.inputs.digest, build.surroundings]
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     if image := build.known(key):
         return image

@@ -24,18 +24,14 @@ def find_usable(plan: Plan, progress: Progress) -> Docker:
     """
     oci_config.start(plan)
     engine = docker.find()
-    _require_processor(engine, plan)
-    progress.note(f"with {engine} at {engine.address}")
-    reclaim(engine)
-    return engine
-
-
-def _require_processor(engine: Docker, plan: Plan) -> None:
-    """Raise for another processor: emulated programs would take days to build PyTorch."""
     if engine.processor != plan.site.processor:
+        # Emulated programs would take days to build PyTorch.
         raise MachineError.of(
             f"site '{plan.site.name}' has {plan.site.processor} processors,"
             f" {engine} runs on {engine.processor}",
             where=engine.address,
             fix=f"Build on a machine with {plan.site.processor} processors.",
         )
+    progress.note(f"with {engine} at {engine.address}")
+    reclaim(engine)
+    return engine

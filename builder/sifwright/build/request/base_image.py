@@ -24,25 +24,40 @@ if TYPE_CHECKING:
 __all__ = [
     "BaseImage",
     "base_image_of",
-    "digest_of_local",
     "engine_address",
     "engine_image_id",
     "redirected_reference",
 ]
 
 
+# Bootstrap of an image that a file of this machine identifies.
+_FILES = {"localimage", *image_name.LOCAL} - {image_name.DAEMON}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BaseImage:
     """The image that `step`, the first of a plan, starts from.
 
-    `name` is as the layer says it, and empty if there is no such image. The name of a SIF is its
-    path; others of this machine have their kind before it: see `image_name`. An image of a registry
-    has a `reference`, where the mirrors file leads to.
+    An image of a registry has a `reference`, where the mirrors file leads to.
     """
 
     step: Step
-    name: str = ""
     reference: Reference | None = None
+
+    @property
+    def kind(self) -> str:
+        return self.step.header.get("Bootstrap", "")
+
+    @property
+    def name(self) -> str:
+        return self.step.header.get("From", "")
+
+    @property
+    def file(self) -> Path | None:
+        """Return the file of this machine that identifies the image, if it exists."""
+        # It names all else in the folder by digests, which are compared while that is read.
+        path = Path(self.name, "index.json") if self.kind == "oci" else Path(self.name)
+        return path if self.kind in _FILES and self.name and path.is_file() else None
 
     @property
     def layer(self) -> str:
@@ -54,13 +69,9 @@ class BaseImage:
         return plain is not None and plain != registry.parse(self.name)
 
     @property
-    def is_of_engine(self) -> bool:
-        return not self.reference and image_name.split(self.name)[0] == image_name.DAEMON
-
-    @property
     def environment(self) -> Mapping[str, str]:
         """Return Apptainer's variables: the engine, or no TLS (its option --no-https)."""
-        if self.is_of_engine:
+        if self.kind == image_name.DAEMON:
             return {"DOCKER_HOST": engine_address()}
         names = ("APPTAINER_NOHTTPS", "SINGULARITY_NOHTTPS")
         return dict.fromkeys(names, "true") if self.reference and self.reference.http else {}
@@ -70,15 +81,18 @@ class BaseImage:
 
         `from_disk`: of its bytes as they are now, whatever is remembered.
         """
-        return "" if self.reference else digest_of_local(self.name, from_disk=from_disk)
+        if self.kind == image_name.DAEMON:
+            return engine_image_id(self.name)
+        if (path := self.file) is None:
+            return ""
+        return file_digests.read(path) if from_disk else file_digests.sha256(path)
 
     def overlay_problems(self) -> Iterator[Problem]:
         """Yield a problem if it has overlays, which Apptainer 1.4.5 leaves out and ends with 0.
 
         Apptainer itself refuses a file that is no SIF.
         """
-        path = None if self.reference else _local_file(self.name)
-        if path is None:
+        if (path := self.file) is None:
             return
         try:
             image = sif_file.read(path)
@@ -100,13 +114,10 @@ def base_image_of(plan: Plan) -> BaseImage:
     The mirrors file says where a registry's is found, and else the site, which may have one for
     Docker Hub.
     """
-    step = plan.steps[0]
-    kind, name = step.header.get("Bootstrap", ""), step.header.get("From", "")
-    if kind == image_name.REGISTRY and name:
-        return BaseImage(step=step, name=name, reference=redirected_reference(plan.site, name))
-    if kind in image_name.LOCAL:
-        return BaseImage(step=step, name=f"{kind}:{name}")
-    return BaseImage(step=step, name=name if kind == "localimage" else "")
+    base = BaseImage(step=plan.steps[0])
+    if base.kind != image_name.REGISTRY or not base.name:
+        return base
+    return replace(base, reference=redirected_reference(plan.site, base.name))
 
 
 def redirected_reference(site: Site, name: str) -> Reference:
@@ -117,32 +128,6 @@ def redirected_reference(site: Site, name: str) -> Reference:
         hub = MirrorRule(kind="oci", source=registry.DOCKER_HUB, target=site.registry_mirror)
         address = mirrors.redirect((hub,), plain)
     return registry.parse(address)
-
-
-def _local_file(name: str) -> Path | None:
-    """Return the file that identifies a base image of this machine, if it exists.
-
-    `name` is the path of a SIF, else it has the kind before it: see `image_name`.
-    """
-    kind, rest = image_name.split(name)
-    path = Path(name if kind == image_name.REGISTRY else rest)
-    # It names all else in the folder by digests, which are compared while that is read.
-    path = path / "index.json" if kind == "oci" else path
-    return path if name and path.is_file() else None
-
-
-def digest_of_local(name: str, *, from_disk: bool = False) -> str:
-    """Return its sha256, or its id in Docker Engine; empty if it does not exist.
-
-    `from_disk`: of its bytes as they are now, whatever is remembered.
-    """
-    kind, rest = image_name.split(name)
-    if kind == image_name.DAEMON:
-        return engine_image_id(rest)
-    path = _local_file(name)
-    if path is None:
-        return ""
-    return file_digests.read(path) if from_disk else file_digests.sha256(path)
 
 
 def _overlays(image: SifImage) -> int:

@@ -33,7 +33,6 @@ class BuildContext(BuildRequest):
     runs the steps.
     """
 
-    definition: str
     header: Mapping[str, str]
     inputs: Inputs
     settings: Settings

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sifwright.build.request.base_image import BaseImage, base_image_of
-from sifwright.render.definition import digest
+from sifwright.render.definition import planned_definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,10 +39,14 @@ class BuildOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildRequest:
-    """A plan, its base, a folder, options; `expected` are entries of the record of the image."""
+    """A plan with its base and definition file, a folder, and options.
+
+    `expected` are entries of the record of such an image.
+    """
 
     plan: Plan
     base: BaseImage
+    definition: str
     output: ImageFolder
     options: BuildOptions
     expected: Mapping[str, str]
@@ -54,9 +59,9 @@ class BuildRequest:
 
 def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> BuildRequest:
     """Return the request for the image of a plan."""
-    base = base_image_of(plan)
+    base, definition = base_image_of(plan), planned_definition(plan)
     expected = {
-        "definition_sha256": digest(plan),
+        "definition_sha256": hashlib.sha256(definition.encode()).hexdigest(),
         "site_compression": plan.site.compression,
         "layout": options.layout,
         **({"tested": "all"} if options.tests == "all" else {}),
@@ -65,4 +70,11 @@ def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> Bui
     }
     if options.format == "image":
         output = output.of_engine(plan.site.name)
-    return BuildRequest(plan=plan, base=base, output=output, options=options, expected=expected)
+    return BuildRequest(
+        plan=plan,
+        base=base,
+        definition=definition,
+        output=output,
+        options=options,
+        expected=expected,
+    )

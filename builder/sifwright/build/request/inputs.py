@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sifwright.build.cache.store import Store
 from sifwright.build.request import first_use
 from sifwright.build.request.first_use import SourceDigest
+from sifwright.catalog import image_name
 from sifwright.errors import MachineError
 from sifwright.host.network import registry
 from sifwright.system import cache_folder
@@ -72,7 +73,7 @@ class Inputs:
         """Return the base image by its digest: so it cannot change after the check."""
         if self.base.reference:
             return {"From": str(self.base.reference.at(self.digest))}
-        return {"From": self.digest} if self.base.is_of_engine else {}
+        return {"From": self.digest} if self.base.kind == image_name.DAEMON else {}
 
     @property
     def used(self) -> list[SourceDigest]:
