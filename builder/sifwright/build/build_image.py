@@ -57,7 +57,7 @@ def open_engine(context: BuildContext) -> AbstractContextManager[StepEngine[Any]
             return to_sif.open_engine(context, context.docker, context.apptainer)
         return docker_steps.open_engine(context, context.docker)
     apptainer = context.apptainer or preflight.engine()
-    if why_not := apptainer_steps.why_not_stepwise(apptainer, context.plan):
+    if why_not := preflight.why_not_stepwise(apptainer, context.plan):
         return open_whole_definition(context, apptainer, why_not)
     return apptainer_steps.open_engine(context, apptainer)
 

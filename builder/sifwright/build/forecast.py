@@ -12,7 +12,7 @@ from sifwright.build.checks import disk_space
 from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.first_use import ARCHIVE
 from sifwright.build.request.inputs import Inputs
-from sifwright.build.steps import apptainer_steps, cached_steps
+from sifwright.build.steps import cached_steps
 from sifwright.build.steps.cached_steps import CachedSteps
 from sifwright.system import cache_folder
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.cache.store import CacheEntry
     from sifwright.build.checks.disk_space import DiskNeeds, Way
-    from sifwright.build.request.build_request import BuildOptions
-    from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan, Step
 
 __all__ = [
@@ -124,7 +122,7 @@ def _outlook(
     unpacked, packed = declared, declared // 2
     if entry:
         packed = entry.bytes
-        unpacked = cached_steps.unpacked(entry)
+        unpacked = entry.unpacked
         # Other options may take many times as much: wheels for CUDA instead of those for CPUs.
         is_another = _options(entry) != _chosen(step)
         packed = max(packed, declared // 2) if is_another else packed
@@ -146,7 +144,7 @@ def _outlook(
 
 
 def _archives(entry: CacheEntry) -> str:
-    dates = (source.digest for source in cached_steps.used(entry) if source.source == ARCHIVE)
+    dates = (source.digest for source in entry.sources if source.source == ARCHIVE)
     return max(dates, default="")
 
 
@@ -243,19 +241,14 @@ def forecast_steps(plan: Plan, output: Path) -> list[StepForecast]:
     return list(forecast(plan, Inputs.recorded(base_image_of(plan), output)))
 
 
-def estimate_build(
-    plan: Plan, inputs: Inputs, engine: Apptainer | None, options: BuildOptions
-) -> BuildEstimate:
-    """Estimate a build with this engine."""
-    steps = list(takewhile(lambda step: step.layer != options.before, forecast(plan, inputs)))
-    way: Way = "cached" if options.cached else "uncached"
-    if engine is None or apptainer_steps.why_not_stepwise(engine, plan):
-        way = "engine"
+def estimate_build(plan: Plan, inputs: Inputs, way: Way, before: str) -> BuildEstimate:
+    """Estimate a build in this way, or of the steps before a layer for a shell."""
+    steps = list(takewhile(lambda step: step.layer != before, forecast(plan, inputs)))
     first = sum(step.why is None for step in steps) if way == "cached" else 0
-    needs = disk_space.estimate_disk_needs(steps, first, way, entered=bool(options.before))
+    needs = disk_space.estimate_disk_needs(steps, first, way, entered=bool(before))
     return BuildEstimate(
         first=first,
-        needs=replace(needs, output=0) if options.before else needs,
+        needs=replace(needs, output=0) if before else needs,
         output=inputs.folder,
         aged=aged(steps, datetime.now(UTC)) if way == "cached" else "",
     )

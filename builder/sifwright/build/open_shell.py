@@ -64,7 +64,7 @@ def _number(plan: Plan, layer: str) -> int:
 
 def _open_engine(context: BuildContext, number: int) -> AbstractContextManager[ApptainerSteps]:
     apptainer = context.apptainer or preflight.engine()
-    if why_not := apptainer_steps.why_not_stepwise(apptainer, context.plan):
+    if why_not := preflight.why_not_stepwise(apptainer, context.plan):
         fix = "Mend that, or use another machine; 'sifwright build' needs none of it."
         raise MachineError.of(f"no step can be entered here: {why_not}", fix=fix)
     return apptainer_steps.open_engine(context, apptainer, before=number)

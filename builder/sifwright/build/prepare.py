@@ -5,28 +5,25 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sifwright.build.checks import disk_space, host_checks, preflight
+from sifwright.build.checks import host_checks, preflight
 from sifwright.build.docker.usable_engine import find_usable
-from sifwright.build.forecast import estimate_build
 from sifwright.build.request import first_use, host_settings
 from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.inputs import Inputs
 from sifwright.build.request.output_parser import OutputParser
-from sifwright.host.engines import apptainer
 from sifwright.host.network import pip_settings
 from sifwright.render.definition import require_header, with_header
 from sifwright.system import cache_folder, files
 from sifwright.system.tempdirs import name_folder_in_errors, remove_stale, workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from sifwright.build.request.build_request import BuildRequest
     from sifwright.build.request.host_settings import Settings
-    from sifwright.host.engines.apptainer import Apptainer
     from sifwright.host.engines.docker import Docker
-    from sifwright.system.progress import Progress, Timer
+    from sifwright.system.progress import Timer
 
 __all__ = ["prepare_build"]
 
@@ -46,7 +43,7 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
     # Before free space is measured.
     remove_stale(output.folder, host_checks.temporary_root(), cache_folder.root())
     inputs = Inputs.recorded(base, output.pins_folder)
-    engine = _check(request, inputs, facts, timer.progress)
+    engine = preflight.check_build(request, inputs, facts, timer.progress.note)
     inputs = inputs.asked(timer.progress.note)
     # The first folder is on the file system of the output, so that publishing is a rename.
     with workspace(output.folder) as staging, workspace(host_checks.temporary_root()) as work_dir:
@@ -69,22 +66,6 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
         )
         with _publish_log(context):
             yield context
-
-
-def _check(
-    request: BuildRequest, inputs: Inputs, facts: Mapping[str, str], progress: Progress
-) -> Apptainer | None:
-    """Return Apptainer, if a SIF is to be made; raise `MachineError` with all that is missing."""
-    if request.options.format == "image":
-        preflight.check_network(request.plan, request.base, facts)
-        return None
-    engine = apptainer.find()
-    future = estimate_build(request.plan, inputs, engine, request.options)
-    engine = preflight.check(engine, request.plan, request.base, facts, future)
-    for line in (disk_space.summary_line(future.needs, request.output.folder), future.aged):
-        if line:
-            progress.note(line)
-    return engine
 
 
 def _settings(work_dir: Path, inputs: Inputs, docker: Docker | None) -> Settings:

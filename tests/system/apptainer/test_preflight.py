@@ -12,7 +12,6 @@ from packaging.version import Version
 from sifwright.build import forecast
 from sifwright.build.checks import host_checks, preflight
 from sifwright.build.request.base_image import base_image_of
-from sifwright.build.steps import apptainer_steps
 from sifwright.catalog.load import load_catalog
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
@@ -93,11 +92,9 @@ def test_an_apptainer_without_zstd_runs_no_steps_on_layers_of_it(plan: Plan) -> 
     found = apptainer.find()
     assert found is not None
     old = dataclasses.replace(found, version=Version("1.3.6"), takes_squashfs_arguments=False)
-    assert (
-        apptainer_steps.why_not_stepwise(old, plan) == "apptainer 1.3.6 opens no squashfs of zstd"
-    )
+    assert preflight.why_not_stepwise(old, plan) == "apptainer 1.3.6 opens no squashfs of zstd"
     gzip = dataclasses.replace(plan, site=dataclasses.replace(plan.site, compression="gzip"))
-    assert "zstd" not in apptainer_steps.why_not_stepwise(old, gzip)
+    assert "zstd" not in preflight.why_not_stepwise(old, gzip)
 
 
 @pytest.mark.usefixtures("in_a_user_namespace")

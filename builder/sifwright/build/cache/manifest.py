@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from sifwright.build.layers.pack import BYTES_PER_FILE
+from sifwright.build.request.first_use import SourceDigest
 from sifwright.system import files
 
 if TYPE_CHECKING:
@@ -51,6 +53,17 @@ class CacheEntry:
     @property
     def bytes(self) -> int:
         return sum(file["bytes"] for file in self.manifest["files"].values())
+
+    @property
+    def unpacked(self) -> int:
+        """Return the bytes that the result takes as files."""
+        size = self.manifest["unpacked"]
+        return int(size["bytes"] + size["entries"] * BYTES_PER_FILE)
+
+    @property
+    def sources(self) -> list[SourceDigest]:
+        """Return the sources that the result was made from."""
+        return [SourceDigest(**source) for source in self.manifest["used"]]
 
     def file(self, name: str) -> Path:
         return self.folder / name

@@ -5,18 +5,47 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sifwright.build.checks import disk_space, host_checks, network_checks
+from sifwright.build.forecast import estimate_build
 from sifwright.errors import MachineError, Problem
 from sifwright.host.engines import apptainer
+from sifwright.images.sif.layout import MAXIMUM_OVERLAYS
+from sifwright.system import user_namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from sifwright.build.checks.disk_space import Way
     from sifwright.build.forecast import BuildEstimate
     from sifwright.build.request.base_image import BaseImage
+    from sifwright.build.request.build_request import BuildRequest
+    from sifwright.build.request.inputs import Inputs
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan
 
-__all__ = ["check", "check_network", "engine"]
+__all__ = ["check", "check_build", "engine", "why_not_stepwise"]
+
+
+def check_build(
+    request: BuildRequest,
+    inputs: Inputs,
+    machine: Mapping[str, str],
+    note: Callable[[str], None],
+) -> Apptainer | None:
+    """Return Apptainer, if a SIF is to be made; raise `MachineError` with all that is missing."""
+    plan, base, options = request.plan, request.base, request.options
+    if options.format == "image":
+        check_network(plan, base, machine)
+        return None
+    engine = apptainer.find()
+    way: Way = "cached" if options.cached else "uncached"
+    if engine is None or why_not_stepwise(engine, plan):
+        way = "engine"
+    future = estimate_build(plan, inputs, way, options.before)
+    engine = check(engine, plan, base, machine, future)
+    for line in (disk_space.summary_line(future.needs, future.output), future.aged):
+        if line:
+            note(line)
+    return engine
 
 
 def check(
@@ -49,6 +78,20 @@ def engine() -> Apptainer:
     if engine is None:
         raise MachineError(*_engine_problems(engine))
     return engine
+
+
+def why_not_stepwise(engine: Apptainer, plan: Plan) -> str:
+    """Return why steps cannot be run one by one here; empty if they can."""
+    if len(plan.steps) > MAXIMUM_OVERLAYS:
+        return f"it has {len(plan.steps)} layers, and {MAXIMUM_OVERLAYS} can be stacked"
+    if engine.product != "apptainer":
+        return f"{engine.product} is not known to run steps on overlays"
+    if engine.compression(plan.site.compression) != plan.site.compression:
+        return f"{engine.product} {engine.version} opens no squashfs of {plan.site.compression}"
+    if not apptainer.allows_overlays(engine):
+        return "overlays are switched off ('enable overlay = no' in apptainer.conf)"
+    problem = user_namespace.problem()
+    return problem.what if problem else ""
 
 
 def _minimum() -> str:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from sifwright.build.checks import preflight
 from sifwright.build.docker.configure import configure_like_base
 from sifwright.build.docker.docker_steps import DockerSteps, open_build
 from sifwright.build.layers.pack import PackOptions, WorkTree, pack
 from sifwright.build.publish import OUTPUT_FIX
 from sifwright.build.steps import build_folder
-from sifwright.build.steps.apptainer_steps import why_not_stepwise
 from sifwright.build.steps.assemble import compose
 from sifwright.build.steps.sif_engine import SifEngine
 from sifwright.errors import BuildError, MachineError
@@ -110,7 +110,7 @@ def open_engine(
     context: BuildContext, engine: Docker, apptainer: Apptainer
 ) -> Iterator[DockerStepsToSif]:
     """Yield the engine; raises `MachineError` where no SIF can be made of a tree."""
-    if why_not := why_not_stepwise(apptainer, context.plan):
+    if why_not := preflight.why_not_stepwise(apptainer, context.plan):
         fix = "Build the image alone: --engine docker --format image."
         raise MachineError.of(f"no SIF can be made of an image here: {why_not}", fix=fix)
     with open_build(context, engine) as build:

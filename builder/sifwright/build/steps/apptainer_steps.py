@@ -13,15 +13,13 @@ from sifwright.build.downloads import prefetch
 from sifwright.build.engine import Artifact, DamagedResultError
 from sifwright.build.steps import build_folder
 from sifwright.build.steps.assemble import assemble
-from sifwright.build.steps.cached_steps import CachedSteps, used
+from sifwright.build.steps.cached_steps import CachedSteps
 from sifwright.build.steps.sandbox import Sandbox
 from sifwright.build.steps.sif_engine import SifEngine
 from sifwright.build.steps.step_runner import StepRunner
-from sifwright.host.engines.apptainer import allows_overlays
-from sifwright.images.sif.layout import MAXIMUM_OVERLAYS
 from sifwright.images.sif.write_sif import PartitionError
 from sifwright.render.definition import base_definition
-from sifwright.system import cache_folder, user_namespace
+from sifwright.system import cache_folder
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
@@ -33,9 +31,8 @@ if TYPE_CHECKING:
     from sifwright.build.downloads.prefetch import Prefetcher
     from sifwright.build.request.build_context import BuildContext
     from sifwright.host.engines.apptainer import Apptainer
-    from sifwright.plan.model import Plan
 
-__all__ = ["ApptainerSteps", "open_engine", "why_not_stepwise"]
+__all__ = ["ApptainerSteps", "open_engine"]
 
 
 @dataclass(kw_only=True)
@@ -58,7 +55,7 @@ class ApptainerSteps(SifEngine):
         names = (step.layer.name for step in self.context.plan.steps)
         return self.artifact(
             keys=dict(zip(names, (entry.key for entry in results), strict=True)),
-            used=[source for entry in results for source in used(entry)],
+            used=[source for entry in results for source in entry.sources],
             fingerprint=self._assemble(results),
             compression=self.context.plan.site.compression,
         )
@@ -143,17 +140,3 @@ def _sandbox(
         downloads=downloads,
         background=background,
     )
-
-
-def why_not_stepwise(engine: Apptainer, plan: Plan) -> str:
-    """Return why steps cannot be run one by one here; empty if they can."""
-    if len(plan.steps) > MAXIMUM_OVERLAYS:
-        return f"it has {len(plan.steps)} layers, and {MAXIMUM_OVERLAYS} can be stacked"
-    if engine.product != "apptainer":
-        return f"{engine.product} is not known to run steps on overlays"
-    if engine.compression(plan.site.compression) != plan.site.compression:
-        return f"{engine.product} {engine.version} opens no squashfs of {plan.site.compression}"
-    if not allows_overlays(engine):
-        return "overlays are switched off ('enable overlay = no' in apptainer.conf)"
-    problem = user_namespace.problem()
-    return problem.what if problem else ""

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Self
 
-from sifwright.build.layers.pack import BYTES_PER_FILE, FORMAT, SQUASHFS
-from sifwright.build.request.first_use import SourceDigest
+from sifwright.build.layers.pack import FORMAT, SQUASHFS
 from sifwright.render import build_files
 from sifwright.system import ids
 
@@ -21,20 +20,9 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.plan.model import Plan, Step
 
-__all__ = ["OPTION", "CachedSteps", "step_inputs", "step_key", "unpacked", "used"]
+__all__ = ["OPTION", "CachedSteps", "step_inputs", "step_key"]
 
 OPTION = "option "
-
-
-def used(entry: CacheEntry) -> list[SourceDigest]:
-    """Return the sources that a result was made from."""
-    return [SourceDigest(**source) for source in entry.manifest["used"]]
-
-
-def unpacked(entry: CacheEntry) -> int:
-    """Return the bytes that a result takes as files."""
-    size = entry.manifest["unpacked"]
-    return int(size["bytes"] + size["entries"] * BYTES_PER_FILE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,9 +72,9 @@ class CachedSteps:
 
     def _held(self, entry: CacheEntry) -> dict[str, str]:
         """Return the digests that its sources would need, if some differ."""
-        sources = used(entry)
-        expected = {source.key: self.record.get(source.key, source.digest) for source in sources}
-        return expected if any(expected[source.key] != source.digest for source in sources) else {}
+        digests = {source.key: source.digest for source in entry.sources}
+        expected = {key: self.record.get(key, digest) for key, digest in digests.items()}
+        return expected if expected != digests else {}
 
 
 def step_key(step: Step, surroundings: Mapping[str, str], below: str) -> str:

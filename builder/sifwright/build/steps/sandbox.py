@@ -17,7 +17,6 @@ from sifwright.build.checks import disk_space, host_checks
 from sifwright.build.layers.merge_layers import merge
 from sifwright.build.layers.pack import SQUASHFS, PackOptions, WorkTree
 from sifwright.build.steps import build_folder
-from sifwright.build.steps.cached_steps import unpacked
 from sifwright.catalog import image_name
 from sifwright.errors import BuildError, MachineError
 from sifwright.render import build_files
@@ -134,7 +133,7 @@ class Sandbox:
         """
         self._clear()
         disk_space.require_free_space(
-            self.temporary, sum(map(unpacked, below)) + beside, "to unpack the layers"
+            self.temporary, sum(entry.unpacked for entry in below) + beside, "to unpack the layers"
         )
         how = PackOptions(compression="", log=self.log, owners=self.owners)
         merge([entry.file(SQUASHFS) for entry in below], self.temporary, how, self._state)
