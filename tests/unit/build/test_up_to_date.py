@@ -47,8 +47,8 @@ class Bench:
         plan, output = request.plan, request.output
         self.built.append(plan.id)
         made = output.folder / "made"
-        made.mkdir(parents=True)
-        for name in (f"{output.name}.def", "plan.json"):
+        for name in output.texts:
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_text(f"{name} of {plan.id}")
         fingerprint = write_sif(made / "image.sif", plan.id.encode())
         record = {**request.expected, "sif_fingerprint": fingerprint}
