@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -43,7 +44,7 @@ def run(arguments: Namespace) -> None:
     catalog = load(arguments)
     entries = _entries(catalog, project_folder(arguments.project) / "defs", arguments)
     if arguments.json:
-        print_json(pins.document(entries))
+        print_json([asdict(entry) for entry in entries])
     else:
         print_table(_table(entries))
     for error in pins.errors(entries):

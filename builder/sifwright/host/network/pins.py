@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sifwright.catalog import pins_file
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog, Layer, Pin, Source
 
-__all__ = ["PinStatus", "add", "check", "document", "entries", "errors"]
+__all__ = ["PinStatus", "add", "check", "entries", "errors"]
 
 _AT_ONCE = 8
 _CHANGED = {
@@ -186,7 +186,3 @@ def _silent_problem(entry: PinStatus) -> Problem:
         what=f"cannot be looked up: {entry.reason}",
         fix="Check the version and the network, or name a mirror in the file of SIFWRIGHT_MIRRORS.",
     )
-
-
-def document(statuses: Iterable[PinStatus]) -> list[dict[str, str]]:
-    return [asdict(status) for status in statuses]

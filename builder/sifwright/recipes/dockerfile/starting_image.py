@@ -86,9 +86,6 @@ def _check(
             findings.note(line, f"{name} is that of the image: {value!a}")
 
 
-def _starts(item: Instruction) -> bool:
-    return item.name in {"RUN", "CMD", "ENTRYPOINT"}
-
-
 def _in_shell(item: Instruction) -> bool:
-    return _starts(item) and shell_words.json_words(item.text) is None
+    starts = item.name in {"RUN", "CMD", "ENTRYPOINT"}
+    return starts and shell_words.json_words(item.text) is None

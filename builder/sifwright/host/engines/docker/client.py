@@ -86,13 +86,9 @@ class Docker:
     def identity(self, name: str) -> str:
         """Return the id of an image; empty if there is none of that name."""
         try:
-            return str(self._image(name)["Id"])
+            return str(self.details(name)["Id"])
         except errors.ImageNotFound:
             return ""
-
-    def details(self, name: str) -> dict[str, Any]:
-        """Return all that the engine says of an image."""
-        return self._image(name)
 
     def has_history(self, name: str) -> bool:
         """Return whether an image has a history; podman 4.3 fails for one without."""
@@ -104,16 +100,17 @@ class Docker:
 
     def environment(self, name: str) -> dict[str, str]:
         """Return the environment of an image."""
-        lines = self._image(name)["Config"].get("Env") or []
+        lines = self.details(name)["Config"].get("Env") or []
         return dict(line.partition("=")[::2] for line in lines)
 
     def labels(self, name: str) -> dict[str, str]:
-        return dict(self._image(name)["Config"].get("Labels") or {})
+        return dict(self.details(name)["Config"].get("Labels") or {})
 
     def size(self, name: str) -> int:
-        return int(self._image(name)["Size"])
+        return int(self.details(name)["Size"])
 
-    def _image(self, name: str) -> dict[str, Any]:
+    def details(self, name: str) -> dict[str, Any]:
+        """Return all that the engine says of an image; raise `ImageNotFound` of the SDK."""
         with translate_errors(self, missing=True):
             image: dict[str, Any] = self.api.inspect_image(name)  # type: ignore[no-untyped-call]
             return image
