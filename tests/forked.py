@@ -21,6 +21,7 @@ import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 from sifwright.cli.main import main
+from sifwright.host.network import apt_mirror
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command line and keep its output; raises `TimeoutExpired` as subprocess.run does."""
     words = [str(word) for word in arguments]
+    apt_mirror.mirror(apt_mirror.DEBIAN)  # apt needs half a second; the fork has its answer
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with tempfile.TemporaryFile() as given:
             given.write(input.encode())
@@ -107,7 +109,8 @@ def _begin_anew(streams: tuple[int, int, int], cwd: Path, env: Mapping[str, str]
     ):
         signal.signal(number, action)
     for cached in gc.get_objects():
-        if isinstance(cached, functools._lru_cache_wrapper):  # noqa: SLF001
+        is_cache = isinstance(cached, functools._lru_cache_wrapper)  # noqa: SLF001
+        if is_cache and cached is not apt_mirror._ask_once:  # noqa: SLF001
             cached.cache_clear()
     os.chdir(cwd)
     if env is not None:

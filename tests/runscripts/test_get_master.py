@@ -186,7 +186,7 @@ def expanded(element: Element) -> list[str]:
     ]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.lists(ELEMENT.filter(lambda element: len(expanded(element)) < 5000), min_size=1, max_size=4),
     st.sampled_from([",", ",,", " ", "\n", ", "]),
@@ -198,7 +198,7 @@ def test_generated_hostlists(elements: list[Element], separator: str) -> None:
     assert hostlist.first_host(parsed) == hosts[0]
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.text("a1[]-, 0x", max_size=30) | st.text(max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:

@@ -24,7 +24,7 @@ NodeName=localhost
 PartitionName=test Nodes=ALL
 """
 END = "end-of-answer"
-EXAMPLES = 5000
+EXAMPLES = 300
 # Text after the last bracket is for newer versions of Slurm than Debian 12's 22.05: see below.
 PARTS = st.lists(st.lists(RANGE, min_size=1, max_size=3) | TEXT, min_size=1, max_size=4)
 ELEMENTS = PARTS.map(lambda parts: parts if any(map(is_bracket, parts)) else parts[:1]).filter(

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,15 +35,21 @@ def mirror(archive: str) -> str:
 
 
 def _mirrors(program: str) -> Mapping[str, str]:
-    # Settings that may be anywhere are not remembered.
-    settings = {} if os.environ.get("APT_CONFIG") else dict(_settings(Path(program)))
+    if os.environ.get("APT_CONFIG"):  # settings that may be anywhere are not remembered
+        return _ask(program)
+    settings = dict(_settings(Path(program)))
     known = fact_cache.read(_FILE)
-    if settings and known.get("settings") == settings:
+    if known.get("settings") == settings:
         return dict(known["mirrors"])
-    mirrors = dict(reversed(list(_ask(program))))
-    if settings:
-        fact_cache.write(_FILE, {"settings": settings, "mirrors": mirrors})
+    mirrors = _ask_once(program, tuple(settings.items()))
+    fact_cache.write(_FILE, {"settings": settings, "mirrors": mirrors})
     return mirrors
+
+
+@cache
+def _ask_once(program: str, _settings: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Return the answer to these settings, for a process that has no cache on disk yet."""
+    return _ask(program)
 
 
 def _settings(program: Path) -> Iterator[tuple[str, str]]:
@@ -51,7 +58,12 @@ def _settings(program: Path) -> Iterator[tuple[str, str]]:
             yield str(path), file_digests.identity(path.stat())
 
 
-def _ask(program: str) -> Iterator[tuple[str, str]]:
+def _ask(program: str) -> dict[str, str]:
+    """Return the first address of each archive of Debian that apt knows."""
+    return dict(reversed(list(_archives(program))))
+
+
+def _archives(program: str) -> Iterator[tuple[str, str]]:
     """Yield each archive of Debian that apt knows, with its address, in apt's order."""
     fields = "$(REPO_URI)|$(LABEL)|$(ORIGIN)"
     answer = processes.capture(
