@@ -112,6 +112,7 @@ def _begin_anew(streams: tuple[int, int, int], cwd: Path, env: Mapping[str, str]
         is_cache = isinstance(cached, functools._lru_cache_wrapper)  # noqa: SLF001
         if is_cache and cached is not apt_mirror._ask_once:  # noqa: SLF001
             cached.cache_clear()
+    tempfile.tempdir = None  # read from TMPDIR once in a process
     os.chdir(cwd)
     if env is not None:
         os.environ.clear()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,7 +33,7 @@ def contents(checkout: Path) -> dict[str, bytes]:
 
 
 def holding(contents: dict[str, bytes], pattern: str) -> list[str]:
-    search = re.compile(pattern.encode(), re.IGNORECASE).search
+    search = re.compile(pattern.encode(), re.IGNORECASE | re.MULTILINE).search
     return [name for name, content in contents.items() if search(content)]
 
 
@@ -73,6 +74,20 @@ def test_no_file_holds_the_path_of_this_checkout(
     contents: dict[str, bytes], checkout: Path
 ) -> None:
     assert not holding(contents, rf"{re.escape(str(checkout))}(?![\w.-])")
+
+
+def test_pytest_collects_every_file_of_tests(
+    contents: dict[str, bytes], pytestconfig: pytest.Config
+) -> None:
+    """Its default `norecursedirs` leaves out folders called build, dist and venv."""
+    skipped, collected = (pytestconfig.getini(key) for key in ("norecursedirs", "python_files"))
+    tests = [Path(name) for name in holding(contents, r"^def test_") if name.startswith("tests/")]
+    assert len(tests) > 100
+    for path in tests:
+        assert any(path.match(pattern) for pattern in collected), path
+        assert not any(
+            fnmatch(part, pattern) for part in path.parent.parts for pattern in skipped
+        ), path
 
 
 def test_programs_are_executable(checkout: Path) -> None:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from sifwright.plan.model import Plan
 
-RENAMES = 5
-NAMES = ("image.def", "plan.json", "image.sif")
+# Two of the folder recipe/, one of each file and of the link.
+RENAMES = 6
+NAMES = ("recipe/image.def", "plan.json", "image.sif")
 # The layout is another one, the plan and so the name of the SIF is not.
 ALIKE = ("a", "a-layered")
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -60,7 +61,7 @@ def text(name: str, build: str) -> str:
 
 def publish(output: ImageFolder, build: str, folder: Path) -> None:
     """As a build does whose private folder this is."""
-    folder.mkdir()
+    (folder / "recipe").mkdir(parents=True)
     for name in set(NAMES) - {"image.sif"}:
         (folder / name).write_text(text(name, build))
     plan = cast("Plan", SimpleNamespace(id=build[0] * 64))
@@ -78,15 +79,16 @@ def assert_one_stands(output: ImageFolder, builds: Sequence[str]) -> None:
 
 
 def before(rename: int, action: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do it once, before the rename of this number."""
-    real, numbers = Path.replace, itertools.count()
+    """Call `action` once, before the rename of this number."""
+    numbers = itertools.count()
+    for name, real in (("replace", Path.replace), ("rename", Path.rename)):
 
-    def replace(self: Path, target: Path) -> Path:
-        if next(numbers) == rename:
-            action()
-        return real(self, target)
+        def counted(self: Path, target: Path, real: Callable[..., Path] = real) -> Path:
+            if next(numbers) == rename:
+                action()
+            return real(self, target)
 
-    monkeypatch.setattr(Path, "replace", replace)
+        monkeypatch.setattr(Path, name, counted)
 
 
 @pytest.mark.parametrize("other", ["b", "a-layered"])
@@ -112,7 +114,7 @@ def test_a_publishing_that_was_killed_is_noticed(
     assert is_whole(output, "a")
 
 
-@pytest.mark.parametrize("name", ["image.def", "plan.json", "image.sif"])
+@pytest.mark.parametrize("name", ["recipe/image.def", "plan.json", "image.sif"])
 @pytest.mark.parametrize("harm", [lambda path: path.write_text("x"), Path.unlink])
 def test_a_file_that_somebody_changed_is_noticed(
     output: ImageFolder, name: str, harm: Callable[[Path], Any]
@@ -151,7 +153,7 @@ def test_without_hard_links_it_is_put_there_once(
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     publish(output, "a", output.folder / "1")
     assert output.is_current(wanted("a"))
-    assert list((output.folder / "1").iterdir()) == []
+    assert [path.name for path in (output.folder / "1").iterdir()] == ["recipe"]
 
 
 @pytest.mark.parametrize("other", ["b", "a-layered"])
