@@ -6,8 +6,6 @@ import sys
 
 from sifwright.cli.main import main as run
 
-__all__ = ["main"]
-
 
 def main() -> None:
     sys.exit(run())

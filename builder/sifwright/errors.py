@@ -5,19 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-__all__ = [
-    "BuildError",
-    "CatalogError",
-    "Interrupted",
-    "MachineError",
-    "PlanError",
-    "Problem",
-    "SifwrightError",
-    "TestError",
-    "UsageError",
-    "quoted",
-]
-
 
 def quoted(value: object, limit: int = 80) -> str:
     """A value as a message shows it: on one line, and not a page of it."""

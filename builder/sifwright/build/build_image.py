@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from sifwright.build.request.build_request import BuildRequest
     from sifwright.system.progress import Progress
 
-__all__ = ["build_image"]
-
 
 def build_image(request: BuildRequest, progress: Progress) -> None:
     """Build the image, test it and publish it.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.request.first_use import SourceDigest
 
-__all__ = ["Artifact", "DamagedResultError", "StepEngine", "assemble_image", "run_steps"]
-
 Result = TypeVar("Result")
 
 

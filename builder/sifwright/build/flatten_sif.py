@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from sifwright.images.sif.format import Descriptor
     from sifwright.images.sif.sif_file import SifImage
 
-__all__ = ["flatten_sif"]
-
 
 def flatten_sif(source: Path, target: Path, compression: str) -> int:
     """Write the flat SIF, whole or not at all, and return how many partitions became one.

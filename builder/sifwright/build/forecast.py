@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from sifwright.build.checks.disk_space import DiskNeeds, Way
     from sifwright.plan.model import Plan, Step
 
-__all__ = [
-    "BuildEstimate",
-    "CacheMissReason",
-    "StepForecast",
-    "aged",
-    "document",
-    "estimate_build",
-    "estimate_cold_build",
-    "forecast",
-    "forecast_steps",
-]
-
 # After so many, Debian's security archive has something new for nearly every image.
 _DAYS = 7
 _DIGEST = 64

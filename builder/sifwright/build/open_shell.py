@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 
-__all__ = ["open_shell"]
-
 _HINT = "before layer '{layer}': bash install.sh runs it; what you change is gone after 'exit'"
 
 

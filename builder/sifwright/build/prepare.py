@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sifwright.host.engines.docker import Docker
     from sifwright.system.progress import Timer
 
-__all__ = ["prepare_build"]
-
 
 @contextmanager
 def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]:

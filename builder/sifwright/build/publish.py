@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from sifwright.build.request.image_folder import ImageFolder
     from sifwright.plan.model import Plan
 
-__all__ = ["publish", "publish_sif"]
-
 PLAN = "plan.json"
 OUTPUT_FIX = "Free space there, or choose another folder with --output."
 # Builds that publish at the same time repeat their renames until one set is whole. Two builds need

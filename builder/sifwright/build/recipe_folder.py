@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sifwright.host.network.registry import Reference
     from sifwright.plan.model import Plan
 
-__all__ = ["FOLDER", "WrittenFolder", "fill", "replace", "text", "write"]
-
 # Below build/SITE/IMAGE.
 FOLDER = "recipe"
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 
-__all__ = ["rerun_tests", "run_in_sif", "run_tests"]
-
 
 def run_tests(context: BuildContext, engine: StepEngine[Any], artifact: Artifact) -> dict[str, str]:
     """Run the tests that are asked for; return the digests of all tests, by layer.

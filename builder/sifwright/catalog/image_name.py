@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DAEMON", "LOCAL", "REGISTRY", "split"]
-
 REGISTRY = "docker"
 # What this machine's Docker Engine keeps.
 DAEMON = "docker-daemon"

@@ -25,8 +25,6 @@ from sifwright.errors import CatalogError, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["load_catalog"]
-
 # Names become file names, labels and environment variables.
 _NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
 MAX_FILE_BYTES = 4 << 20

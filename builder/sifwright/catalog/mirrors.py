@@ -18,17 +18,6 @@ from sifwright.system import netrc_file
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = [
-    "DOWNLOADS",
-    "VARIABLE",
-    "MirrorRule",
-    "Mirrors",
-    "git_config",
-    "load",
-    "local_path",
-    "redirect",
-]
-
 VARIABLE = "SIFWRIGHT_MIRRORS"
 NETWORK_FIX = f"Check the network and proxies, or name a mirror in the file of {VARIABLE}."
 DOWNLOADS = ("archives", "wheels", "conda", "apt")

@@ -13,8 +13,6 @@ from sifwright.errors import Problem, quoted
 if TYPE_CHECKING:
     from sifwright.catalog.model import Layer, Option, OptionValue
 
-__all__ = ["find_option", "parse_text", "refuse_value", "variable"]
-
 _PYTHON_TYPES = {"string": str, "boolean": bool, "integer": int}
 MAX_DIGITS = 18  # what fits 64 bits, as shells count
 _BOOLEANS = {"true": True, "false": False}

@@ -27,8 +27,6 @@ from sifwright.catalog.model import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["image", "layer", "sources", "versions"]
-
 
 def image(name: str, data: dict[str, Any]) -> Image:
     layers = tuple(

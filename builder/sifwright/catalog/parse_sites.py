@@ -16,8 +16,6 @@ from sifwright.catalog.model import (
 )
 from sifwright.catalog.site import Builds, HostMpi
 
-__all__ = ["site"]
-
 
 def site(name: str, data: dict[str, Any]) -> Site:
     network, container = data.get("network", {}), data.get("container", {})

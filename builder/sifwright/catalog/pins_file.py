@@ -13,8 +13,6 @@ from sifwright.errors import CatalogError
 if TYPE_CHECKING:
     from sifwright.catalog.model import Source
 
-__all__ = ["entry", "with_pin"]
-
 # A version on a line of its own: indentation, version, the pin in braces, a comment.
 _ENTRY = re.compile(r"""([ ]+)("[^"]+"|'[^']+'|[^\s:"'{]+):[ ]*\{[^{}]*\}[ ]*(\#.*)?""")
 

@@ -12,17 +12,6 @@ if TYPE_CHECKING:
 
     Table = Mapping[str, Mapping[str, tuple[str, ...]]]
 
-__all__ = [
-    "NAMES",
-    "UNKNOWN",
-    "ImageMpi",
-    "common",
-    "family",
-    "inspected_mpi",
-    "mpi_of_facts",
-    "offered",
-]
-
 # As people call the MPIs of the table 'mpi' of versions.yaml.
 NAMES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 UNKNOWN = "unknown"

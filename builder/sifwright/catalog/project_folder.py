@@ -6,8 +6,6 @@ from pathlib import Path
 
 from sifwright.errors import UsageError
 
-__all__ = ["project_folder"]
-
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 

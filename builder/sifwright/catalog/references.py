@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Locate = Callable[[Path], str]
 
-__all__ = ["broken_references"]
-
 
 def broken_references(catalog: Catalog, location: Callable[[str, Path], str]) -> Iterator[Problem]:
     """Yield every reference that leads nowhere and every value that its option refuses.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.yaml_file import Document, Path
 
-__all__ = ["RENAMED", "rename_keys"]
-
 
 @dataclass(frozen=True, slots=True)
 class RenamedKey:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.yaml_file import Document, Path
 
-__all__ = ["check_document", "did_you_mean", "schema_text"]
-
 MAX_LISTED = 30
 MAX_FINDINGS = 50
 _TYPE_NAMES = {

@@ -10,8 +10,6 @@ from sifwright.errors import Problem, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BUILD_ARGUMENT", "DELIMITER", "SECTION", "refuse_text", "script_problems"]
-
 DELIMITER = "SIFWRIGHT_EOF"
 # Apptainer reads sections of a definition file up to 64 KiB, and a section holds many values.
 MAX_TEXT = 4096

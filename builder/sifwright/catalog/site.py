@@ -8,22 +8,6 @@ from typing import Literal
 
 from sifwright.catalog.pmi import offered
 
-__all__ = [
-    "SITE_FACTS",
-    "Builds",
-    "ComputeNode",
-    "Driver",
-    "Environment",
-    "HostMpi",
-    "JobFacts",
-    "LauncherOptions",
-    "Modules",
-    "OptionValue",
-    "Reason",
-    "Site",
-    "Vendor",
-]
-
 OptionValue = str | bool | int
 Vendor = Literal["amd", "nvidia", "cpu"]
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Locate = Callable[[Path], str]
 
-__all__ = ["LAUNCHERS", "default_partition", "site_contradictions"]
-
 # Which launchers find a scheduler's nodes by themselves.
 LAUNCHERS = {
     "local": ("local", "mpirun", "mpiexec"),

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Site
 
-__all__ = ["FILE", "always", "render", "variables"]
-
 # Beside install.sh of a layer that includes it; the run scripts read it as /etc/sifwright/….
 FILE = "site-environment"
 

@@ -15,8 +15,6 @@ from yaml import events
 
 from sifwright.errors import Problem, quoted
 
-__all__ = ["Document", "Path", "YamlProblem", "parse_yaml"]
-
 MAX_BYTES = 1 << 18
 MAX_DEPTH = 20
 MAX_VALUES = 10_000

@@ -7,19 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-__all__ = [
-    "add_build_options",
-    "add_installation",
-    "add_json",
-    "add_native_module",
-    "add_output_file",
-    "add_output_folder",
-    "add_progress",
-    "add_set",
-    "add_site",
-    "add_site_and_image",
-]
-
 
 def add_site(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("site", metavar="SITE", help="a site of 'sifwright list'")

@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 
-__all__ = [
-    "built",
-    "definitions",
-    "load",
-    "output_at",
-    "output_of",
-    "progress_of",
-    "resolve_plan",
-    "with_extension",
-    "with_image",
-]
-
 _BUILD = "build"
 
 

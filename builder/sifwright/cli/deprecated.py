@@ -10,8 +10,6 @@ from sifwright.cli import registry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COMMANDS", "OPTIONS", "rename", "warn"]
-
 # Each old name, and the words that replace it.
 COMMANDS = {
     "labels": "inspect --labels",

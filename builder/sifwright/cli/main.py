@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-__all__ = ["main"]
-
 EPILOG = """\
 exit status:
   0 done · 1 diff: they differ · 2 the command line · 3 defs/ or the mirrors file

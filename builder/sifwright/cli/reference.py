@@ -13,8 +13,6 @@ from sifwright.cli.main import parser
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["page"]
-
 _HEAD = """\
 # Commands
 

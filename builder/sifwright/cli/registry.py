@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-__all__ = ["GROUPS", "Command", "load", "names", "position"]
-
 # The groups of --help, in its order, with their titles.
 GROUPS = {
     "describe": "describe what can be built",

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import LayerFile
 
-__all__ = ["archive"]
-
 # RFC 1952: deflate, no name, no time, unknown system.
 _GZIP = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 # RFC 1951, 3.2.4: a stored block is at most that long.

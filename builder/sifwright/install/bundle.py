@@ -26,19 +26,6 @@ if TYPE_CHECKING:
     from sifwright.install.installed_image import InstalledImage
     from sifwright.install.module import Module
 
-__all__ = [
-    "DIRECTORY",
-    "PROGRAMS",
-    "SHARE",
-    "Bundle",
-    "as_json",
-    "give_sif",
-    "links",
-    "notes",
-    "programs",
-    "write",
-]
-
 SHARE = "share/sifwright"
 # What stands for the packages of a user as long as they are in a folder; see its text.
 DIRECTORY = "directory.squashfs"

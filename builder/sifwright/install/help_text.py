@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.install.installed_image import InstalledImage
 
-__all__ = ["description", "help_lines", "missing", "whatis"]
-
 _WIDTH = 92
 _NODES, _SCRIPT = 2, "script.py"
 _MASKS = "--cpu-bind=mask_cpu:"

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from sifwright.plan.plan_file import PlanFacts
 
-__all__ = ["NAME", "InstalledImage", "of_plan"]
-
 NAME = "PyTorch"
 _CPU = "cpu"
 

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.install.installed_image import InstalledImage
 
-__all__ = [
-    "CURRENT",
-    "ENGINE_GPU",
-    "PACKAGES",
-    "PRIVATE",
-    "RUNSCRIPTS",
-    "Bind",
-    "Module",
-    "describe",
-]
-
 # In the installation: the user's packages, and what leads to them as they are at the moment.
 PACKAGES, CURRENT = "user-software", "user-software.current"
 # In the container.

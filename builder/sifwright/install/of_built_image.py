@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from sifwright.plan.model import Plan
     from sifwright.plan.plan_file import PlanFacts
 
-__all__ = ["of_built", "of_other", "of_planned"]
-
 _VENDORS = {"cuda": "nvidia", "rocm": "amd"}
 
 

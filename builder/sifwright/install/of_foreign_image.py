@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["inspect"]
-
 _TORCH = re.compile(
     rb"(?P<prefix>.*?)lib(64)?/python(?P<python>3(\.[0-9]+)?)/(site|dist)-packages/torch/version\.py"
 )

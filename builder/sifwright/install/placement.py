@@ -14,8 +14,6 @@ from sifwright.system import files
 if TYPE_CHECKING:
     from sifwright.install.bundle import Bundle
 
-__all__ = ["install"]
-
 
 def install(bundle: Bundle, root: Path) -> None:
     """Put an installation into the folder; what users have installed on top of one there stays.

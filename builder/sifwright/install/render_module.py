@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sifwright.install.installed_image import InstalledImage
     from sifwright.install.module import Module
 
-__all__ = ["OURS", "Easyconfig", "Syntax", "easyconfig", "modulefile"]
-
 Syntax = Literal["lua", "tcl"]
 # In an installation, all that is not the user's.
 OURS = ("bin", "runscripts", "share", "*.sif")

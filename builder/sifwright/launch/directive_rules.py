@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.launch.job import Job, JobRequest
 
-__all__ = ["contradictions", "directive_problems"]
-
 # Schedulers read directives with rules of their own for blanks, quotes, backslashes and '#'.
 _VALUE = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\]{}][A-Za-z0-9_.,:=+@%/&|*!()\[\]{}-]{0,254}")
 _DIRECTIVE = re.compile(rf"-{{0,2}}[A-Za-z][A-Za-z0-9-]*(={_VALUE.pattern})?")

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.launch.job import Job, JobRequest
 
-__all__ = ["MARKS", "OPTIONS", "Directive", "directives", "further", "given", "interactive", "own"]
-
 # What a line of directives begins with.
 MARKS = {"slurm": "#SBATCH", "pbs": "#PBS", "flux": "# flux:"}
 # Fields of a request that are a directive of that name, by scheduler.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.catalog.pmi import ImageMpi
 
-__all__ = ["Job", "JobRequest", "arrange_job", "decide_job"]
-
 _PYTHON_OPTIONS = "bBdEhiIOPqsSuvVxW:X:c:m:"  # those with a value have a colon (python --help)
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from sifwright.launch.job import JobRequest
 
-__all__ = ["require"]
-
 _ELSEWHERE = "give --elsewhere if the job runs on another machine"
 
 

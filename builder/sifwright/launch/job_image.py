@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.pmi import ImageMpi
     from sifwright.launch.job import JobRequest
 
-__all__ = ["mpi", "of_record"]
-
 _RECORD = "record.json"
 
 

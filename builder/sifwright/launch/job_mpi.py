@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.pmi import ImageMpi
     from sifwright.launch.job import Job
 
-__all__ = ["NO_MPI", "mpi_notes", "mpi_problems", "plugin"]
-
 NO_MPI = "none"  # as srun calls it
 _PLUGIN = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _WITHOUT = f"For a program without MPI: --pmi {NO_MPI}."

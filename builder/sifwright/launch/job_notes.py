@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sifwright.launch.job import Job
 
-__all__ = ["notes_about_job"]
-
 _VARIABLE = re.compile(r"\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)")
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.launch.job import JobRequest
 
-__all__ = ["ACCOUNTS", "TORCHRUN", "is_word", "job_problems", "launcher", "run_in"]
-
 TORCHRUN = "torchrun"
 # Variables with the account of one's jobs: sbatch's own, and NCAR's for PBS.
 ACCOUNTS = {"slurm": "SBATCH_ACCOUNT", "pbs": "PBS_ACCOUNT"}

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Modules
     from sifwright.launch.job import Job, JobRequest
 
-__all__ = ["ready_for_modules", "render_jobscript"]
-
 # Where Lmod and Environment Modules define the command 'module', if a site's file does not say.
 _MODULE_INITS = (
     '"${LMOD_PKG:-}/init/bash"',

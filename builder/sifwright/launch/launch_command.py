@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from sifwright.launch.job import Job
 
-__all__ = ["GPU_FLAGS", "command", "words"]
-
 # What makes the engine bring the vendor's GPUs and driver into the container.
 GPU_FLAGS = {"amd": ["--rocm"], "nvidia": ["--nv"], "cpu": []}
 

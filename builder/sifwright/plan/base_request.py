@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import BaseInspection, Catalog, Image, Layer, Site
 
-__all__ = [
-    "BaseRequest",
-    "add_table_row",
-    "base_request",
-    "row_without_scheme",
-    "table_row",
-    "with_base_provides",
-]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BaseRequest:

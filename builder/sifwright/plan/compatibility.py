@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog, Layer, Option, Origin, Site, VersionRule
 
-__all__ = ["Resolver"]
-
 
 @dataclass
 class Resolver:

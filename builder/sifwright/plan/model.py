@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Bootstrap, Layer
 
-__all__ = ["Plan", "SkippedLayer", "Step", "StepSource", "building_target", "never_built"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepSource:

@@ -12,17 +12,6 @@ if TYPE_CHECKING:
 
     from sifwright.plan.model import Plan
 
-__all__ = [
-    "IN_IMAGE",
-    "Choice",
-    "PlanFacts",
-    "SourceFacts",
-    "StepFacts",
-    "parse_plan",
-    "plan_document",
-    "plan_json",
-]
-
 # Where every image of ours keeps its plan.
 IN_IMAGE = b"opt/sifwright/plan.json"
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog, Image, Layer, OptionValue, Site
     from sifwright.plan.selection import Selected, Selection
 
-__all__ = ["get_or_suggest", "resolve"]
-
 MAX_SHOWN = 100
 T = TypeVar("T")
 Settings = dict[tuple[str, str], "OptionValue"]

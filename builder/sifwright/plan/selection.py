@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog, Image, ImageSlot, Layer, OptionValue, Site
 
-__all__ = ["Selected", "Selection", "select", "why_not_suitable"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selected:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Layer, LayerFile, Source, Value
 
-__all__ = ["carried_files", "fill", "source_problems", "step_sources"]
-
 _OFF = ("", "none", "false")
 _PATCHES = "patches/"
 

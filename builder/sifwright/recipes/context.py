@@ -16,8 +16,6 @@ from sifwright.catalog.script_rules import refuse_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Context", "ContextError", "CopiedPath"]
-
 # A layer carries small files (catalog.py); what is large is downloaded, with a pin.
 MAX_FILE_BYTES = 4 << 20
 MAX_TOTAL_BYTES = 16 << 20

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from sifwright.catalog.model import EnvRule, ImageStart, LayerFile  # noqa: TC001  # as above
 
-__all__ = ["Argument", "Draft", "DraftDownload", "Piece"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Argument:

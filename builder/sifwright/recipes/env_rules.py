@@ -15,18 +15,6 @@ if TYPE_CHECKING:
 
     from sifwright.recipes.shell_words import Lookup
 
-__all__ = [
-    "ENGINES_OWN",
-    "ONLY_STEPS",
-    "argument_words",
-    "assignments",
-    "carried",
-    "code",
-    "merged",
-    "pairs",
-    "rules",
-]
-
 # What the shell in which Apptainer makes an image's environment keeps for itself (tried on 1.4.5).
 ENGINES_OWN = {"UID", "EUID", "GID"}
 ONLY_STEPS = "only the recipe's RUNs see it; Apptainer keeps that name for itself"

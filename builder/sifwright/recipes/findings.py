@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from sifwright.errors import Problem
 
-__all__ = ["Findings"]
-
 # Of a file full of mistakes, the first.
 MAX_PROBLEMS = 50
 

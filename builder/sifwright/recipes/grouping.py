@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import EnvRule
 
-__all__ = ["groups", "headers", "pending_env_rules"]
-
 # A layered SIF has places for 48 objects (sif/layout.py), of which layers are not all.
 MAX_LAYERS = 24
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import LayerFile
 
-__all__ = ["place", "refuse_taken"]
-
 
 def refuse_taken(defs: Path, new_files: Mapping[str, LayerFile]) -> None:
     """Raise `UsageError` if something is there already."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sifwright.recipes.dockerfile.starting_image import Look
     from sifwright.recipes.findings import Findings
 
-__all__ = ["of_base", "of_definition", "of_dockerfile"]
-
 # What an image without a program starts anyway.
 _SHELLS = {("bash",), ("/bin/bash",)}
 _UNKNOWN = "what the image of From starts is not known, and there is no %runscript: it starts bash"

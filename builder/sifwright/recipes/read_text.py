@@ -10,8 +10,6 @@ from sifwright.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["MAX_BYTES", "read_recipe_text"]
-
 MAX_BYTES = 1 << 20
 _FIX = "Name a Dockerfile or a definition file."
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     Lookup = Callable[[str], str | None]
 
-__all__ = ["UnknownVariableError", "WordError", "expand", "json_words", "named", "remark", "split"]
-
 _WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""")
 _PART = re.compile(
     r"""'(?P<single>[^']*)'

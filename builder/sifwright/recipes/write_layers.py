@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import ImageStart
     from sifwright.recipes.draft import Argument, Draft, DraftDownload, Piece
 
-__all__ = ["ImportedImage", "files"]
-
 _LINE = 100
 _VERSION = "as-imported"
 _UNCHECKED = "the recipe names no sum; the first build keeps what it got, and later ones compare"

@@ -19,22 +19,6 @@ if TYPE_CHECKING:
 
     from sifwright.plan.model import Plan, Step
 
-__all__ = [
-    "BUILD",
-    "EMPTY",
-    "MARK",
-    "command",
-    "command_words",
-    "exports",
-    "kept",
-    "needed_programs",
-    "of_step",
-    "package_text",
-    "programs",
-    "script",
-    "shell_script",
-]
-
 # The first line of a recipe folder's definition file and Dockerfile.
 MARK = "# Written by sifwright with the files of this folder, which the next render replaces."
 # An empty file of the recipe folder.

@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Bootstrap, LayerFile
     from sifwright.plan.model import Plan, Step
 
-__all__ = [
-    "base_definition",
-    "definition",
-    "folder_definition",
-    "labels",
-    "planned_definition",
-    "render_definition",
-    "require_header",
-    "runner",
-    "with_header",
-]
-
 # Apptainer 1.4.5 refuses a section of 64 KiB ("token too long") but joins sections of one name.
 _SECTION_BYTES = 64 << 10
 _PIECE_BYTES = 24 << 10

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import EnvRule
     from sifwright.plan.model import Plan, Step
 
-__all__ = ["dockerfile", "files"]
-
 # Docker refuses more than 125 (maxLayerDepth in layer/layer_store.go); a base image has some.
 _MAX_LAYERS = 100
 # What means something between double quotes of ENV and LABEL, and in a word after `:-` as well.

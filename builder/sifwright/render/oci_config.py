@@ -19,21 +19,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import EnvRule, ImageStart
     from sifwright.plan.model import Plan
 
-__all__ = [
-    "DEFAULT_PATH",
-    "ROOT",
-    "Debootstrap",
-    "Local",
-    "OciConfig",
-    "Registry",
-    "Start",
-    "environment",
-    "image_config",
-    "programs",
-    "start",
-    "surround",
-]
-
 # What engines, and Apptainer, set where an image says nothing.
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Where the program make-root leaves a Debian system.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sifwright.plan.model import Plan
 
-__all__ = ["proot_definition"]
-
 # The address of Debian's archive is the one that Debian's own image names. That image has no lists
 # of packages yet: apt then needs --no-release-info to print its sources (tried: apt 2.6).
 _ARCHIVE = (

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from sifwright.plan.model import Plan
 
-__all__ = ["definition_files", "dockerfile_files"]
-
 
 def definition_files(plan: Plan, machine: Mapping[str, str]) -> Iterator[LayerFile]:
     """Yield the files of the folder without a Dockerfile, by their paths in it.

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sifwright.catalog.model import ImageStart
 
-__all__ = ["PATH", "runscript"]
-
 # A file, because %runscript itself cannot hold every text (scripts.SECTION).
 PATH = "/opt/sifwright/runscript"
 

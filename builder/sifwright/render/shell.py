@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import EnvRule, Value
     from sifwright.plan.model import StepSource
 
-__all__ = [
-    "assignments",
-    "export",
-    "make_folders",
-    "path",
-    "quote",
-    "source",
-    "sources",
-    "write_file",
-]
-
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 

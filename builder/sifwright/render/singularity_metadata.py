@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from sifwright.plan.model import Plan
 
-__all__ = ["ENVIRONMENT", "FOLDER", "LABELS", "BaseMetadata", "files", "inspect_json", "section"]
-
 FOLDER = "/.singularity.d"
 LABELS = f"{FOLDER}/labels.json"
 ENVIRONMENT = f"{FOLDER}/env/90-environment.sh"

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     import jinja2
 
-__all__ = ["long_text", "refuse_controls", "template"]
-
 _TCL = re.compile(r'([\\"$\[\]{}])')
 
 

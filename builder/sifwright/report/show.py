@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog
 
-__all__ = ["show_document", "show_lines"]
-
 
 def show_lines(catalog: Catalog, kind: str, name: str) -> Iterator[str]:
     """Yield the text about one thing; raises `UsageError` if there is none of that name."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
         Source,
     )
 
-__all__ = ["image_document", "image_lines", "layer_document", "layer_lines"]
-
 
 def image_lines(catalog: Catalog, image: Image) -> Iterator[str]:
     """Yield the layers of an image in order, and the sites at which they go together."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import JobFacts, Reason, Site
 
-__all__ = ["site_lines", "site_table"]
-
 _VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "cpu": "no GPUs"}
 _GROUPS = {
     "always": "for every launch",

@@ -13,18 +13,6 @@ from sifwright.errors import MachineError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "CLAIMS",
-    "ENTRIES",
-    "FIX",
-    "LEASES",
-    "downloads",
-    "look",
-    "make",
-    "root",
-    "translate_errors",
-]
-
 # The number is the format's: another format has a folder of its own, so that versions of sifwright
 # can share a cache and never meet what they do not understand.
 _FORMAT = "steps-1"

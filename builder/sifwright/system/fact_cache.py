@@ -10,8 +10,6 @@ from typing import Any
 from sifwright.errors import MachineError
 from sifwright.system import cache_folder
 
-__all__ = ["read", "write"]
-
 
 def read(name: str) -> dict[str, Any]:
     """Return the facts of that name; {} if they cannot be read or belong to another user."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["SIF", "identity", "read", "remember", "remembered", "sha256"]
-
 # In front of the identities of SIFs whose fingerprint is remembered.
 SIF = "sif "
 _FILE = "digests.json"

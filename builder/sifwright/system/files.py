@@ -17,20 +17,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "NO_LINKS",
-    "NO_LINK_HERE",
-    "link_or_move",
-    "name_file_in_errors",
-    "publish",
-    "publish_folder",
-    "publish_new",
-    "relink",
-    "sha256",
-    "sync_folder",
-    "write",
-]
-
 # What file systems answer that have no hard links.
 NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
 # Another file system, or more links than a file may have there.

@@ -15,17 +15,6 @@ from sifwright.system.processes import search_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "FILES",
-    "VARIABLE",
-    "are_one",
-    "lacks_capabilities",
-    "needs_fakeroot",
-    "problems",
-    "subordinate_ids",
-    "why_one",
-]
-
 VARIABLE = "SIFWRIGHT_IDS"
 FILES = (Path("/etc/subuid"), Path("/etc/subgid"))
 # What an image may own files with: the ids of a system (useradd gives as many).

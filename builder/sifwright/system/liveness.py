@@ -20,16 +20,6 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "BEAT_SECONDS",
-    "HolderFile",
-    "ProcessIdentity",
-    "clock",
-    "heartbeat",
-    "hold",
-    "read_holder",
-]
-
 BEAT_SECONDS = 5.0
 _CLOCK = "clock"
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-__all__ = ["main"]
-
 # sched.h; os.unshare comes with Python 3.12 only.
 _CLONE_NEWUSER = 0x10000000
 

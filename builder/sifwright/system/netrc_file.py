@@ -13,8 +13,6 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from sifwright.errors import MachineError
 
-__all__ = ["FIX", "Login", "Logins", "is_address", "split"]
-
 FIX = "Write %5B for [ and %5D for ] in a user name or password."
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
-__all__ = ["background", "capture", "interact", "run_or_fail", "search_path", "stream"]
-
 # Apptainer removes its temporary files on SIGINT; a 4 GB bundle takes a while.
 STOP_SECONDS = 30.0
 # Waits for the end of a pipe that closes with us. The engine's FUSE drivers are in groups of their

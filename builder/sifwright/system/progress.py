@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-__all__ = ["JsonProgress", "Progress", "QuietProgress", "TextProgress", "Timer"]
-
 
 class Progress:
     """Reporter of a build's steps; `seconds` is wall time."""

@@ -21,8 +21,6 @@ from sifwright.system.liveness import ProcessIdentity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["name_folder_in_errors", "remove", "remove_stale", "remove_tree", "workspace"]
-
 # Seconds; a folder in use is touched every few of them.
 _SILENCE = 600.0
 # Seconds; with `mount -o discard`, removing takes up to 0.3 ms a file (measured).

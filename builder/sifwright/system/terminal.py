@@ -10,17 +10,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = [
-    "console",
-    "escape_name",
-    "note",
-    "print_json",
-    "print_line",
-    "print_line_flushed",
-    "print_table",
-    "strip_control_characters",
-]
-
 # More than any line has.
 _PIPE_WIDTH = 10_000
 

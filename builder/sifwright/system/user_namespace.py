@@ -17,8 +17,6 @@ from sifwright.system import ids, map_ids, processes
 from sifwright.system.one_uid import IS_SUPERVISED
 from sifwright.system.processes import search_path
 
-__all__ = ["NOWHERE", "around", "environment", "prefix", "problem", "removal"]
-
 NOWHERE = Path(os.devnull)
 _UNSHARE = ("unshare", "--map-root-user", "--map-auto")
 _ONE_ID = (sys.executable, "-P", "-m", "sifwright.system.one_uid")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.cache.store import Store
 
-__all__ = ["LIFETIME", "claim", "discard_stale", "is_claimed", "try_claim", "wait_for_prunes"]
-
 # Seconds of silence after which a holder on another machine counts as gone: twelve missed beats.
 LIFETIME = 60.0
 _SHORTEST, _LONGEST = 0.05, 0.5

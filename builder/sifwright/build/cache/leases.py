@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sifwright.build.cache.store import Store
     from sifwright.system.liveness import HolderFile
 
-__all__ = ["LIFETIME", "discard_stale", "find", "is_leased", "lease"]
-
 # Seconds of silence after which a build on another machine counts as gone. Longer than a claim's:
 # a claim lost too early costs time, a lease lost too early an entry that is being read.
 LIFETIME = 600.0

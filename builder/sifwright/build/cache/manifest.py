@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["NAME", "CacheEntry", "EntryDamagedError", "check_digests", "create", "load"]
-
 NAME = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # What reading gives that is not there any more, or not whole: the entry is to blame, nothing else.

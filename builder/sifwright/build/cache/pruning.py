@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sifwright.build.cache.manifest import CacheEntry
     from sifwright.build.cache.store import Store
 
-__all__ = ["Pruned", "prune", "reclaim"]
-
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 

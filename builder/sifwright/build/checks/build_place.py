@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Site
 
-__all__ = ["ELSEWHERE", "facts", "lead", "line"]
-
 ELSEWHERE = "docs/how-to/build-elsewhere.md"
 _WHERE = {
     "login": "users build images on login nodes",

@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     # Step by step with the cache or without one, or by the engine alone.
     Way = Literal["cached", "uncached", "engine"]
 
-__all__ = [
-    "OWN",
-    "DiskNeeds",
-    "estimate_disk_needs",
-    "problems",
-    "require_free_space",
-    "summary_line",
-]
-
-
 # What a build keeps of its own below the temporary folder while steps run: settings, programs.
 OWN = 10**6
 

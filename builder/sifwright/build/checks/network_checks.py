@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sifwright.host.network.registry import Reference
     from sifwright.plan.model import Step, StepSource
 
-__all__ = ["problems"]
-
 _AT_ONCE = 8
 # The first words of git's own protocol; without the version, a big repository answers megabytes.
 _GIT_SERVICE = "info/refs?service=git-upload-pack"

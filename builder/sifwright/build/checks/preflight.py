@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan
 
-__all__ = ["check", "check_build", "engine", "why_not_stepwise"]
-
 
 def check_build(
     request: BuildRequest,

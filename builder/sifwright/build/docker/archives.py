@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import LayerFile
     from sifwright.plan.model import Plan
 
-__all__ = ["ENTER", "closing", "program", "step"]
-
 # Two blocks of zeros end an archive.
 _END = 2 * tarfile.BLOCKSIZE
 # What a container runs; the words after it say in the image's history what it was.

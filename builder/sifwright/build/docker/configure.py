@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.docker.docker_build import DockerBuild
 
-__all__ = ["configure_image", "configure_like_base"]
-
 # Of a base that has none of these, an image has none.
 _MADE = ("etc/hostname", "etc/hosts", "etc/mtab", "etc/resolv.conf", "run")
 _ALWAYS = ("run/.containerenv",)

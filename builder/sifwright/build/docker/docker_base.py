@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from sifwright.build.docker.docker_build import DockerBuild
     from sifwright.host.network.registry import Reference
 
-__all__ = ["login", "prepare_base", "pull"]
-
 # Parts of a layer whose arrival is reported.
 _PARTS = 10
 

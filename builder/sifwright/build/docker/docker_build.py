@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from sifwright.build.request.build_context import BuildContext
     from sifwright.host.engines.docker import Docker
 
-__all__ = [
-    "REPOSITORY",
-    "DockerBuild",
-    "StepOutput",
-    "StepRun",
-    "container_name",
-    "open_container",
-    "reclaim",
-]
-
 # Each result of a step is an image of this name, tagged with the step's key.
 REPOSITORY = "sifwright/step"
 # Printed by render/templates/enter.sh; it is no line of the log. Any program of the

@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from sifwright.host.engines.docker import Docker
     from sifwright.plan.model import Plan
 
-__all__ = [
-    "DockerSteps",
-    "StepImage",
-    "StepRecord",
-    "open_build",
-    "open_engine",
-    "read_record",
-    "write_record",
-]
-
 # A folder of the user's cache. Apt's sources that a layer leaves for later steps may hold the
 # password of a mirror, so they are never in the image.
 _FORMAT = "docker-1"

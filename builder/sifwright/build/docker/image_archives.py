@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     Opened = Callable[[str], IO[bytes]]
 
-__all__ = ["END", "load", "load_tree", "text", "unnamed"]
-
 _MANIFEST = "manifest.json"
 # What reading raises for one that is cut off or damaged, packed in any way that tarfile knows.
 _DAMAGE = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError)

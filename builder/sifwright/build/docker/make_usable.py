@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.docker.docker_build import DockerBuild
 
-__all__ = ["make_usable"]
-
 # What a container or a build does with these is nothing that a layer asked for: what is written
 # into a volume is in no image, a health check runs beside the steps.
 _LIVELY = ("Volumes", "OnBuild")

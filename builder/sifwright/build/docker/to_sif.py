@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from sifwright.host.engines.docker import Docker
     from sifwright.render.singularity_metadata import BaseMetadata
 
-__all__ = ["DockerStepsToSif", "open_engine"]
-
 _HEADER = "org.label-schema.usage.singularity.deffile."
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 
-__all__ = ["find_usable"]
-
 
 def find_usable(plan: Plan, progress: Progress) -> Docker:
     """Return the engine, without containers of killed builds; raises `MachineError`.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.cache.store import CacheEntry
 
-__all__ = ["CONTENT", "File", "NotFetched", "fetch", "look_store", "open_store"]
-
 _PIECE = 1 << 20
 _ERRORS = 400
 # The file of an entry. Not under its own name, which somebody else chose; that is in the manifest.

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from sifwright.build.downloads.wheels import Wheel
     from sifwright.plan.model import Plan, StepSource
 
-__all__ = ["Prefetcher", "fetching"]
-
 T = TypeVar("T")
 
 # Downloads at a time, as browsers have it: enough to fill a line, too few to annoy a server.

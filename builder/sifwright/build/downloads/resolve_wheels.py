@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from sifwright.plan.model import Plan, Step
 
-__all__ = ["ResolveRequest", "ResolvedLock", "ask", "key", "question"]
-
 _SECONDS = 180.0
 _TRUE = ("1", "true", "yes", "on", "y", "t")
 

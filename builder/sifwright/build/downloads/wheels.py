@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     Tagged = tuple[PackageWheel, frozenset[Tag]]
     Select = Callable[[Iterable[Tagged]], Iterator[PackageWheel]]
 
-__all__ = ["GLIBC", "LockedWheels", "Wheel", "read"]
-
 # The oldest of the images' C libraries, as in manylinux_2_28: Red Hat 8's. What is built for a
 # later one only, the step's pip downloads itself.
 GLIBC = 28

@@ -18,8 +18,6 @@ from sifwright.system.processes import run_or_fail
 if TYPE_CHECKING:
     from sifwright.build.layers.overlay_marks import ImageXattrs
 
-__all__ = ["apply", "remove"]
-
 
 def apply(layer: bytes, tree: bytes) -> None:
     """Move everything from the folder `layer` into the folder `tree`, and remove what it says.

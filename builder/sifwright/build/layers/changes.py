@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from sifwright.system.one_uid.kernel import Identity
 
 
-__all__ = ["collected", "note_state"]
-
-
 @contextmanager
 def collected(
     tree: Path, state: Path, lower: LowerTree, exclude: Collection[bytes]

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.layers.layer_summary import LayerSummary
 
-__all__ = ["PackRequest"]
-
 # A path may have 2048 folders (PATH_MAX of limits.h), each is a call.
 _DEPTH = 10_000
 

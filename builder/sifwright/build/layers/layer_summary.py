@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sifwright.build.layers.lower_tree import LowerTree
     from sifwright.images.contents.listing import ListedPath
 
-__all__ = ["LayerSummary"]
-
 _CAPABILITY = b"security.capability"
 # Bytes; below it, asking for holes costs more than they do.
 _LARGE = 1 << 20

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.listing import ListedPath, Row
 
-__all__ = ["LowerTree"]
-
 # Blocks of a listing that stay unpacked: paths are asked for in their order, nearly.
 _BLOCKS = 4
 # Folders of which it stays known which layers have them; a path may have 2048 (PATH_MAX).

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.layers.pack import PackOptions
 
-__all__ = ["flatten", "merge"]
-
 # Megabytes; each would take 256 by default.
 _QUEUES = "64"
 

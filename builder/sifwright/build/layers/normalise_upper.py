@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.layers.lower_tree import LowerTree
 
-__all__ = ["tidy"]
-
 
 def tidy(
     lower: LowerTree,

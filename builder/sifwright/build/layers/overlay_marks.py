@@ -18,16 +18,6 @@ from dataclasses import dataclass
 from sifwright.errors import BuildError, quoted
 from sifwright.images.contents import listing
 
-__all__ = [
-    "ImageXattrs",
-    "UpperFolder",
-    "attributes",
-    "content",
-    "mark_gone",
-    "refuse_reserved",
-    "take_attributes",
-]
-
 _MARK = b".wh."
 # fuse-overlayfs writes the second one where it may make a device.
 _OPAQUE = {b".wh..wh..opq", b".wh..opq"}

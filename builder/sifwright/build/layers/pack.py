@@ -19,19 +19,6 @@ from sifwright.system.user_namespace import NOWHERE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "BYTES_PER_FILE",
-    "FORMAT",
-    "LISTING",
-    "SQUASHFS",
-    "PackOptions",
-    "PackedLayer",
-    "WorkTree",
-    "pack",
-    "perform",
-    "squash_command",
-]
-
 SQUASHFS = "layer.sqfs"
 # To be raised when the same changes are packed into other bytes: cached results count no more.
 FORMAT = "4"

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ATTRIBUTE", "owners"]
-
 ATTRIBUTE = "user.rootlesscontainers"
 # What a change of the owner takes away.
 _CAPABILITIES = "security.capability"

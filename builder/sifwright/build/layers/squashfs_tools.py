@@ -10,8 +10,6 @@ from packaging.version import Version
 
 from sifwright.system import processes
 
-__all__ = ["MINIMUM", "PROGRAMS", "version"]
-
 PROGRAMS = ("mksquashfs", "unsquashfs")
 # The first whose mksquashfs makes the same bytes of the same tree (its CHANGES), as cached steps
 # and SIFs have to be.

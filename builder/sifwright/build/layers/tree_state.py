@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sifwright.system.one_uid.kernel import Identity
 
-__all__ = ["NewState", "PreviousState", "line_of", "lstat"]
-
 # Seconds; file systems have ticks of 1 s (ext3) down to less than 4 ms.
 _TICK = 0.005
 # No file has the number 0.

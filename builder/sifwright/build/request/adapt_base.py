@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.images.contents.image_facts import ImageFacts, Python, Torch
 
-__all__ = [
-    "disk_mb",
-    "origin",
-    "preferred_python",
-    "problems",
-    "problems_at_every_site",
-    "table_row",
-]
-
 # What the run scripts start with (docs/reference/run-scripts.md).
 OLDEST_PYTHON = (3, 6)
 _VENDORS = {"cuda": ("nvidia", "CUDA"), "rocm": ("amd", "ROCm")}

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from sifwright.images.sif.sif_file import SifImage
     from sifwright.plan.model import Plan, Step
 
-__all__ = [
-    "BaseImage",
-    "base_image_of",
-    "engine_address",
-    "engine_image_id",
-    "redirected_reference",
-]
-
-
 # Bootstrap of an image that a file of this machine identifies.
 _FILES = {"localimage", *image_name.LOCAL} - {image_name.DAEMON}
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.host.engines.docker import Docker
 
-__all__ = ["LOG", "BuildContext"]
-
 LOG = "build.log"
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sifwright.build.request.image_folder import ImageFolder
     from sifwright.plan.model import Plan
 
-__all__ = ["BuildOptions", "BuildRequest", "Layout", "request_build"]
-
 Layout = Literal["flat", "layered"]
 
 

@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = [
-    "ARCHIVE",
-    "FILE",
-    "SourceDigest",
-    "documents",
-    "lines",
-    "read",
-    "refuse_if_changed",
-    "text",
-]
-
 FILE = "pins.json"
 # For a source's name, which has no blank: an archive of Debian or Ubuntu, which moves on.
 ARCHIVE = "apt archive"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.request.base_image import BaseImage
 
-__all__ = ["Settings", "prepare", "values"]
-
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
 _NONE: Mapping[str, str] = MappingProxyType({})
 _PROXY_NAMES = (*PROXIES, *(name.upper() for name in PROXIES))

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["ImageFolder"]
-
 _IMAGE = "image.sif"
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sifwright.build.request.base_image import BaseImage
     from sifwright.plan.model import Step
 
-__all__ = ["Inputs"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Inputs:

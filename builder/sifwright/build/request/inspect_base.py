@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sifwright.plan.base_request import BaseRequest
     from sifwright.system.progress import Progress
 
-__all__ = ["inspect_base"]
-
 
 def inspect_base(
     catalog: Catalog, names: tuple[str, str], settings: Sequence[str], out: Path, progress: Progress

@@ -16,8 +16,6 @@ from sifwright.errors import Problem
 if TYPE_CHECKING:
     from sifwright.system.progress import Progress, Timer
 
-__all__ = ["OutputParser"]
-
 # Printed by render/templates/step.sh, render/templates/trap.sh and by %test of the definition file.
 _BEGIN = re.compile(r"sifwright: (begin|test) ([a-z0-9.-]+)")
 _END = re.compile(r"sifwright: end ([a-z0-9.-]+)")

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from sifwright.build.request.build_context import BuildContext
     from sifwright.host.engines.apptainer import Apptainer
 
-__all__ = ["ApptainerSteps", "open_engine"]
-
 
 @dataclass(kw_only=True)
 class ApptainerSteps(SifEngine):

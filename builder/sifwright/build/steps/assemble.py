@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import LayerFile
     from sifwright.plan.model import Plan
 
-__all__ = ["assemble", "compose"]
-
 # Go's names of processors, which SIFs and labels have.
 _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 

@@ -28,19 +28,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import LayerFile
     from sifwright.plan.model import Plan
 
-__all__ = [
-    "base_metadata",
-    "clear_step_tmp",
-    "make_step_tmp",
-    "mirrors",
-    "modes",
-    "moved",
-    "prepare",
-    "read",
-    "settings",
-    "write_files",
-]
-
 _KEPT = "kept"
 # Folders that the image's metadata lies in: the last layer must not give them other modes.
 _METADATA_FOLDERS = ("", ".singularity.d", ".singularity.d/env", "opt", "opt/sifwright")

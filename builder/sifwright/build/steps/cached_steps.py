@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.plan.model import Plan, Step
 
-__all__ = ["OPTION", "CachedSteps", "step_inputs", "step_key"]
-
 OPTION = "option "
 
 

@@ -10,8 +10,6 @@ from sifwright.system import ids, processes
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["search_path"]
-
 _NAME = "debootstrap"
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sifwright.build.layers.pack import PackOptions
     from sifwright.catalog.model import LayerFile
 
-__all__ = ["pack_files"]
-
 
 def pack_files(
     files: Iterable[LayerFile], modes: Mapping[str, int], folder: Path, how: PackOptions

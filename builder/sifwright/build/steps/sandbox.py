@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.plan.model import Plan
 
-__all__ = ["Sandbox", "StepRun"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepRun:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sifwright.build.request.first_use import SourceDigest
     from sifwright.host.engines.apptainer import Apptainer
 
-__all__ = ["SifEngine", "WholeDefinition", "open_whole_definition"]
-
 
 @dataclass(kw_only=True)
 class SifEngine:

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from sifwright.build.steps.sandbox import Sandbox, StepRun
     from sifwright.plan.model import Plan
 
-__all__ = ["StepRunner"]
-
 # Seconds for which a result counts as checked.
 _MOMENT = 60.0
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 
-__all__ = ["GROUP", "HELP", "add_arguments", "example_command", "run"]
-
 HELP = "build the SIF, or an image with Docker, and test it"
 GROUP = "build"
 

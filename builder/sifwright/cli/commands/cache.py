@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.cache.store import CacheEntry, DamagedEntry
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run", "size"]
-
 HELP = "list, check or prune what builds made and downloaded"
 GROUP = "maintain"
 

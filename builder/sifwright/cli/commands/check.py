@@ -21,8 +21,6 @@ from sifwright.system.terminal import print_line
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "say what this machine lacks for building an image"
 GROUP = "build"
 

@@ -13,8 +13,6 @@ from sifwright.system.terminal import console, print_json, print_line, print_lin
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "time the collectives in the image, and prove its network"
 GROUP = "run"
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog
     from sifwright.report.diff.sides import Side
 
-__all__ = ["GROUP", "HELP", "add_arguments", "compare", "run"]
-
 HELP = "say what differs between two images or plans"
 GROUP = "look"
 

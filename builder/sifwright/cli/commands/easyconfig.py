@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog, Site
     from sifwright.install.installed_image import InstalledImage
 
-__all__ = ["GROUP", "HELP", "add_arguments", "bundle_of", "run"]
-
 HELP = "write what EasyBuild installs: image, run scripts and module"
 GROUP = "install"
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "build an image with your own packages as its last layer"
 GROUP = "build"
 

@@ -11,8 +11,6 @@ from sifwright.system.terminal import print_line
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "write a layered SIF as one with a single partition"
 GROUP = "build"
 

@@ -13,8 +13,6 @@ from sifwright.system.terminal import print_line
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "write this machine's settings for a build by hand"
 GROUP = "build"
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import LayerFile
     from sifwright.recipes.draft import Draft
 
-__all__ = ["GROUP", "HELP", "add_arguments", "imported", "run"]
-
 HELP = "make an image with layers of a Dockerfile or a definition file"
 GROUP = "describe"
 

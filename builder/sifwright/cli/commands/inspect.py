@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python
 
-__all__ = ["GROUP", "HELP", "add_arguments", "lines", "run"]
-
 HELP = "say what an image is: in a registry, archive, engine or SIF"
 GROUP = "look"
 

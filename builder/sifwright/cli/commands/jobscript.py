@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Site
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "write the batch script that trains on N nodes of a site"
 GROUP = "run"
 

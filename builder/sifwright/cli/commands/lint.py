@@ -14,8 +14,6 @@ from sifwright.system.terminal import print_json, print_line
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "say what a site or an image gets wrong, and why"
 GROUP = "describe"
 

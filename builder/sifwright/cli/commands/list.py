@@ -13,8 +13,6 @@ from sifwright.system.terminal import print_json, print_line, print_table
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "show the sites, images and layers there are"
 GROUP = "describe"
 

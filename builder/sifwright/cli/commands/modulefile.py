@@ -16,8 +16,6 @@ from sifwright.system.terminal import print_line
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "print the modulefile of an installation, without EasyBuild"
 GROUP = "install"
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog, Site
 
-__all__ = ["GROUP", "HELP", "add_arguments", "module_name", "native_site", "run", "write"]
-
 HELP = "print the modulefile of PyTorch installed on the host"
 GROUP = "install"
 

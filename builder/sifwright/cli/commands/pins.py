@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "list the sources of layers and their pins, or look one up"
 GROUP = "maintain"
 

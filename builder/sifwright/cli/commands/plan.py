@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sifwright.build.forecast import StepForecast
     from sifwright.plan.model import Plan
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run", "show"]
-
 HELP = "show what a build would run, what is cached, and why"
 GROUP = "describe"
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from sifwright.plan.model import Plan
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "write a definition file and a Dockerfile into a folder"
 GROUP = "build"
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sifwright.build.request.image_folder import ImageFolder
 
-__all__ = ["GROUP", "HELP", "NAME", "add_arguments", "run", "write"]
-
 HELP = "write a page about an image that was built"
 GROUP = "look"
 

@@ -13,8 +13,6 @@ from sifwright.errors import BuildError
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "open a shell in the state before a layer"
 GROUP = "build"
 

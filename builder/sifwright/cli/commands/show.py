@@ -12,8 +12,6 @@ from sifwright.system.terminal import print_json, print_line
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "explain one site, image or layer"
 GROUP = "describe"
 

@@ -11,8 +11,6 @@ from sifwright.cli.context import built, progress_of, resolve_plan
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "run the tests of all layers in the SIF that was built"
 GROUP = "build"
 

@@ -12,8 +12,6 @@ from sifwright.render.build_files import package_text
 if TYPE_CHECKING:
     from argparse import Namespace
 
-__all__ = ["GROUP", "HELP", "add_arguments", "run"]
-
 HELP = "print a script that makes a virtual environment load a module"
 GROUP = "install"
 _SCRIPT = "install/native/extend-venv-activate"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["MINIMUM", "Apptainer", "allows_overlays", "environment", "find"]
-
 # By what `--version` says. Apptainer 1.1.0 is the first that builds without any setuid program (its
 # CHANGELOG). Our tests do not run SingularityCE (docs/reference/sif-layouts.md has what was tried):
 # 4.0 is the oldest still described in its documentation. Anything else, such as Singularity 3, is

@@ -18,8 +18,6 @@ from sifwright.system import fact_cache, file_digests, processes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["DEBIAN", "SECURITY", "mirror"]
-
 # Debian's archives by their names in the mirrors file: a machine has a mirror of each.
 DEBIAN, SECURITY = "debian", "debian-security"
 # apt.conf(5), sources.list(5), and what archives say of themselves.

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["basic", "known", "token"]
-
 
 def basic(registry: str) -> str:
     """Return the value of the header Authorization; '' without a login for this registry."""

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
     from sifwright.host.network.http_session import Session
 
-__all__ = [
-    "LONGEST_WAIT",
-    "HttpOptions",
-    "ask",
-    "open_response",
-    "redact_url",
-    "root_cause",
-    "unreachable",
-    "whole",
-]
-
 # To connect, and between two pieces of an answer.
 _SECONDS = (10.0, 30.0)
 # In seconds; and of a message.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from urllib3.poolmanager import PoolManager
     from urllib3.response import BaseHTTPResponse
 
-__all__ = ["Pace", "Session"]
-
 # In seconds and bytes: of an answer with everything before it (connections, waiting, redirects).
 _WHOLE, _MOST_BYTES = 60.0, 8 << 20
 # Of a long answer: as curl's --speed-time and --speed-limit, a KiB a second.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Catalog, Layer, Pin, Source
 
-__all__ = ["PinStatus", "add", "check", "entries", "errors"]
-
 _AT_ONCE = 8
 _CHANGED = {
     "moved": "the tag {ref} has moved",

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Download
     from sifwright.plan.model import Step
 
-__all__ = ["environment", "fill", "index", "requirement"]
-
 _NAME = re.compile(r"\{([a-z0-9-]+)\}")
 
 

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from concurrent.futures import Future
 
-
-__all__ = ["PIP_PLACES", "Binds", "ask_ahead", "bound", "ca_bundle", "environment", "settings"]
-
 PIP_KEYS = (
     "index-url",
     "extra-index-url",

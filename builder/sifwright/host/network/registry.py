@@ -19,24 +19,6 @@ if TYPE_CHECKING:
 
     from requests import Response
 
-__all__ = [
-    "ABSENT_FIX",
-    "ACCEPT",
-    "BUSY_FIX",
-    "DOCKER_HUB",
-    "PARTIAL",
-    "Client",
-    "ImageNotFoundError",
-    "Reference",
-    "RegistryError",
-    "RegistryUnreachableError",
-    "digest",
-    "digest_header",
-    "login_fix",
-    "parse",
-    "refuse",
-]
-
 DOCKER_HUB = "docker.io"
 # Where the engine looks for name and password, and so do we.
 _LOGIN = "APPTAINER_DOCKER_USERNAME and APPTAINER_DOCKER_PASSWORD"

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.mirrors import MirrorRule, Mirrors
     from sifwright.catalog.model import Source
 
-__all__ = ["LookupFailedError", "digest", "has_commit", "sdist_of"]
-
 _GIT_SECONDS = 60
 _PIECE = 1 << 20
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MPI_LIBRARY", "ReadRule", "Readable", "keep", "keeps_link", "want"]
-
 _PIECE = 1 << 18
 # More than any match of `_Scanned` has, so that none is lost between two pieces.
 _OVERLAP = 512

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ImageFacts", "Plugin", "Python", "Torch"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Torch:

@@ -16,8 +16,6 @@ from sifwright.images.sources.model import BadImage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["ImageTree", "LayerContents", "ReadBudget", "inside", "resolve_links", "stacked"]
-
 _Value = TypeVar("_Value", str, bytes)
 # As the kernel (ELOOP), and more than any path has (PATH_MAX allows 2048).
 _MOST_LINKS, _DEEPEST = 40, 1024

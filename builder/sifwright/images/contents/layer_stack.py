@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.listing import ListedPath
 
-__all__ = ["LayerStack", "LayeredNode", "stacked", "topmost"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LayeredNode:

@@ -23,24 +23,6 @@ if TYPE_CHECKING:
 
     Row = list[Any]
 
-__all__ = [
-    "BLOCK",
-    "FORMAT",
-    "WHITEOUT",
-    "Block",
-    "ListedPath",
-    "ListingWriter",
-    "blocks",
-    "key",
-    "kind",
-    "node",
-    "path_of",
-    "read",
-    "rows",
-    "text",
-    "write",
-]
-
 FORMAT = 2
 # Rows. With more a file is smaller, and to look one path up takes longer.
 BLOCK = 128

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
 
-__all__ = ["Package", "find", "installed", "sources"]
-
 Kind = Literal["debian", "python"]
 _STATUS = b"var/lib/dpkg/status"
 _INFO = "var/lib/dpkg/info"

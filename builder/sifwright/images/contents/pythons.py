@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     # By folder.
     _Versions = dict[str, set[str]]
 
-__all__ = ["pythons"]
-
 # As a shell finds them: `command -v python || command -v python3`.
 _NAMES = ("python", "python3")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.image_tree import ImageTree
 
-__all__ = ["cuda", "libc", "mpi", "operating_system", "plugins", "rocm"]
-
 _TWO = re.compile(r"(\d{1,9}\.\d{1,9})")
 _PC_VERSION = re.compile(r"^Version:\s*(\S+)", re.MULTILINE)
 _MPI_LIBRARY = re.compile(r"(?:.*/)?libmpi(?:ch)?\.so[.\d]*")

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sifwright.images.contents.listing import ListedPath
     from sifwright.images.contents.unsquashfs_output import File
 
-__all__ = ["Squashed"]
-
 _BLOCK = 1 << 20
 # What is asked for as text: dpkg's database has less than 10 MB.
 _MAXIMUM_TEXT, _MAXIMUM_TEXTS = 64 << 20, 512 << 20

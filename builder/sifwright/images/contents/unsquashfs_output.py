@@ -16,8 +16,6 @@ from sifwright.images.contents.listing import ListedPath
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["DATA", "File", "parse"]
-
 # After this line and one more come the bytes of all files, one after the other.
 DATA = b"# START OF DATA - DO NOT MODIFY\n"
 _NAME = rb"(?P<name>(?:[^ \\]|\\.)+)"

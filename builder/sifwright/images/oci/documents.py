@@ -16,25 +16,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.files_to_read import Readable
 
-__all__ = [
-    "MOST_BYTES",
-    "Blob",
-    "Manifest",
-    "choose",
-    "config",
-    "document",
-    "entries",
-    "environment",
-    "is_index",
-    "manifest",
-    "parsed",
-    "parsed_list",
-    "start",
-    "strings",
-    "texts",
-    "whole",
-]
-
 # The OCI distribution specification asks registries for 4 MiB; a configuration may be as long.
 MOST_BYTES = 4 << 20
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sifwright.images.contents.image_tree import ReadBudget
     from sifwright.images.oci.tar_files import Body, Member
 
-__all__ = ["checked", "read"]
-
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 # What AUFS keeps for itself.
 _META = ".wh..wh."

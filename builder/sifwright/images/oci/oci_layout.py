@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Fetch = Callable[[str], tuple[dict[str, Any], str]]
 
-__all__ = ["blob_name", "chosen", "find", "no_such", "opened", "resolved"]
-
 # An index may list an index.
 _DEEPEST = 3
 

@@ -19,8 +19,6 @@ else:
 if TYPE_CHECKING:
     from sifwright.images.contents.files_to_read import Readable
 
-__all__ = ["CheckedStream", "RawStream", "UnpackedStream", "drain"]
-
 _PIECE = 1 << 18
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 # Layers unpack to at most ten times their size, zeros to a thousand times.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.files_to_read import Readable
 
-__all__ = ["BLOCK", "Body", "Member", "TarError", "members"]
-
 BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1 << 16
 _LONG_NAMES = {tarfile.GNUTYPE_LONGNAME: "path", tarfile.GNUTYPE_LONGLINK: "linkpath"}

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Digest", "Range", "UnreadableError", "Writer", "created", "opened", "read_blocks"]
-
 _BLOCK = 1 << 20
 # Bytes that are copied by one call, and given to the disk together.
 _SPAN = 8 << 20

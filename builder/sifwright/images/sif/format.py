@@ -11,21 +11,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
-__all__ = [
-    "ARCHITECTURES",
-    "DESCRIPTOR",
-    "GROUP_MASK",
-    "HEADER",
-    "MAXIMUM_DESCRIPTORS",
-    "NO_TIME",
-    "DataType",
-    "Descriptor",
-    "Header",
-    "PartitionType",
-    "descriptors",
-    "partition_metadata",
-]
-
 HEADER = struct.Struct("<32s10s3s3s16s8q")
 DESCRIPTOR = struct.Struct("<i?3I7q128s384s")
 _PARTITION = struct.Struct("<ii3s")

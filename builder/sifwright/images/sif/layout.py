@@ -19,8 +19,6 @@ from sifwright.images.sif.format import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAXIMUM_OVERLAYS", "Layout", "Object", "definition", "layout", "metadata", "partition"]
-
 # As the Go library does it (create.go, descriptor_input.go): the table of objects at 4096 with room
 # for 48, partitions aligned to the usual size of a memory page, everything in group 1.
 _TABLE_OFFSET = 4096

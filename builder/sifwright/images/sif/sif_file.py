@@ -32,20 +32,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.sif.copy_data import Digest
 
-__all__ = [
-    "SifError",
-    "SifImage",
-    "combined",
-    "data_of_kind",
-    "digest",
-    "extract",
-    "fingerprint",
-    "known_fingerprint",
-    "partitions",
-    "place",
-    "read",
-]
-
 # Definition files and metadata are what is read whole; ours have 200 KB.
 _MAXIMUM_DATA = 64 << 20
 

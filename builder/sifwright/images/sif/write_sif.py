@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.sif.copy_data import Writer
 
-__all__ = ["Composed", "Contents", "Partition", "PartitionError", "write"]
-
 
 class PartitionError(BuildError):
     """A file that is to become a partition is not the one it should be."""

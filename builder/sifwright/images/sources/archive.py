@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sifwright.images.sources.model import Config, Source
     from sifwright.system.progress import Timer
 
-__all__ = ["find", "read_docker"]
-
 _MOST_PARTS = 20_000
 _MAGIC = slice(257, 262)
 

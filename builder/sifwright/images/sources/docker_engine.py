@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sifwright.images.sources.model import Source
     from sifwright.system.progress import Timer
 
-__all__ = ["connected", "find", "identity"]
-
 _SECONDS = 120
 _PIECE = 1 << 20
 _FIX = (

@@ -13,8 +13,6 @@ from sifwright.system import cache_folder, fact_cache
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["facts", "remember"]
-
 # With another number where the same image would now give other facts.
 _FILE = "images-1.json"
 _KEPT = 200

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sifwright.images.sources.model import FoundImage, ImageContents, Source
     from sifwright.system.progress import Progress
 
-__all__ = ["facts_of"]
-
 _FIX = "Copy or build the image again; nothing was kept of this one."
 
 

@@ -13,19 +13,6 @@ if TYPE_CHECKING:
     from sifwright.images.contents.image_tree import ImageTree
     from sifwright.system.progress import Timer
 
-__all__ = [
-    "ARCHITECTURES",
-    "BadImage",
-    "Config",
-    "FoundImage",
-    "ImageContents",
-    "NoSuchImage",
-    "OtherProcessor",
-    "Source",
-    "SourceError",
-    "Start",
-]
-
 # As `uname -m` says it, and as images name it (GOARCH).
 ARCHITECTURES = {
     "x86_64": "amd64",

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from sifwright.images.sources.model import Source, SourceError
 
-__all__ = ["KINDS", "parse"]
-
 KINDS = (
     "docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE, docker-daemon:NAME, FILE.sif"
 )

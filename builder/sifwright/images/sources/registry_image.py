@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from sifwright.images.sources.model import Source, Start
     from sifwright.system.progress import Timer
 
-__all__ = ["find", "key", "start"]
-
 _PATIENT = http.HttpOptions(patient=True, netrc=False)
 # Without a byte in between, and at all.
 _MOST_FAILURES, _MOST_DROPS = 5, 100

@@ -11,8 +11,6 @@ from sifwright.images.sources.model import BadImage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["after"]
-
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)")
 # $NAME, ${NAME}, ${NAME:-default}, ${NAME-default}, ${NAME:+more}
 _USE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+])([^{}]*))?\})")

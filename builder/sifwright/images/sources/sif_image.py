@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from sifwright.images.squashfs.stack import TreeNode
     from sifwright.system.progress import Timer
 
-__all__ = ["find"]
-
 _LABELS = ".singularity.d/labels.json"
 _ENVIRONMENT = ".singularity.d/env/"
 # Apptainer's own, which say nothing of the image.

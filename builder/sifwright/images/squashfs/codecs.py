@@ -17,8 +17,6 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Codec", "codec"]
-
 _ZLIB_LEVEL, _ZSTD_LEVEL = 9, 9
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sifwright.images.squashfs.inodes import Span
     from sifwright.images.squashfs.reader import Squashfs
 
-__all__ = ["Extent", "NeededExtents", "RelocatedLayer", "move"]
-
 
 class Extent(NamedTuple):
     """Bytes of a squashfs, and where the first of them comes to lie."""

@@ -21,19 +21,6 @@ from sifwright.images.squashfs.structures import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "CHARACTER_DEVICE",
-    "DIRECTORY",
-    "FILE",
-    "SYMLINK",
-    "Directory",
-    "Inode",
-    "Span",
-    "pack",
-    "pack_directory",
-    "parse",
-]
-
 DIRECTORY, FILE, SYMLINK, _BLOCK_DEVICE, CHARACTER_DEVICE, _FIFO, _SOCKET = range(1, 8)
 _DEVICES = {_BLOCK_DEVICE, CHARACTER_DEVICE}
 _LONG = 7

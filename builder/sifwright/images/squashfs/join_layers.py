@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sifwright.images.squashfs.extents import RelocatedLayer
     from sifwright.images.squashfs.stack import TreeNode
 
-__all__ = ["compression", "join"]
-
 
 def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
     """Join the squashfs files that these bytes are, the lowest first.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.squashfs.codecs import Codec
 
-__all__ = ["MetadataReader", "MetadataWriter", "table"]
-
 _HEADER = struct.Struct("<H")
 _UNCOMPRESSED = 1 << 15
 # Whoever goes from folder to folder comes back to few of them, and a stack may have many layers.

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from sifwright.images.squashfs.inodes import Directory, Inode
     from sifwright.images.squashfs.xattrs import Attributes
 
-__all__ = ["DirectoryEntry", "Squashfs"]
-
 _RUN, _NAME = struct.Struct("<3I"), struct.Struct("<HhHH")
 _NOWHERE = {b"", b".", b".."}
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sifwright.images.squashfs.reader import DirectoryEntry, Squashfs
     from sifwright.images.squashfs.xattrs import Attributes
 
-__all__ = ["TreeNode", "below", "stacked"]
-
 # On average, of an inode, and in all: a list of equal bytes is packed a hundred times smaller.
 _NAMES_OF_AN_INODE, _MOST_NAMES = 16, 5_000_000
 # By which overlay drivers hide all that the layers below have in a folder.

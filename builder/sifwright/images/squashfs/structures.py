@@ -10,28 +10,6 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from array import array
 
-__all__ = [
-    "ABSENT",
-    "BLOCK_BYTES",
-    "EXPORTABLE",
-    "FRAGMENT",
-    "MAXIMUM_BLOCK",
-    "METADATA_BYTES",
-    "NO_FRAGMENT",
-    "NO_XATTRS",
-    "OPTIONS",
-    "OWNER",
-    "POINTER",
-    "SUPERBLOCK_BYTES",
-    "UNCOMPRESSED",
-    "XATTR_ENTRY",
-    "XATTR_TABLE",
-    "BadSquashfs",
-    "ForeignSquashfs",
-    "Superblock",
-    "little_endian",
-]
-
 _MAGIC = 0x73717368
 _SUPERBLOCK = struct.Struct("<5I6H8Q")
 SUPERBLOCK_BYTES = _SUPERBLOCK.size

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sifwright.images.squashfs.stack import TreeNode
     from sifwright.images.squashfs.structures import Superblock
 
-__all__ = ["finished"]
-
 # What loop devices can be made of in full (mksquashfs pads as well).
 _PADDING = 4096
 

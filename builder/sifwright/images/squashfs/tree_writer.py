@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sifwright.images.squashfs.inodes import Inode
     from sifwright.images.squashfs.stack import TreeNode
 
-__all__ = ["TreeWriter", "identity"]
-
 # A run of names shares a block of inodes: how many less one, that block, the first one's number.
 _RUN = struct.Struct("<3I")
 _MAXIMUM_RUN = 256

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 Attributes = tuple[tuple[bytes, bytes], ...]
 
-__all__ = ["Attributes", "XattrTable", "parse"]
-
 _SPACES = (b"user.", b"trusted.", b"security.")
 _NAME, _VALUE, _REFERENCE = struct.Struct("<HH"), struct.Struct("<I"), struct.Struct("<Q")
 # Of the name's space: what follows is not the value but where it is.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Site
 
-__all__ = ["Native", "modulefile"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Native:

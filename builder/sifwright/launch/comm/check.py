@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from sifwright.build.request.image_folder import ImageFolder
     from sifwright.catalog.model import Site
 
-__all__ = ["BenchmarkRequest", "BenchmarkResult", "check_comm", "failures", "request"]
-
 _JSON, _LOG = "comm.json", "comm.log"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SAYS = "collectives.py: "

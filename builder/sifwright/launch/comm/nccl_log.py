@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["NetworkEvidence", "Process", "parse_nccl_log"]
-
 # Found anywhere in a line: launchers, schedulers and clocks put their own words before it, and
 # unbuffered writers glue one line to another.
 _START = re.compile(r"(?P<host>[A-Za-z0-9_.-]+):(?P<pid>\d+):\d+ \[-?\d+\] ")

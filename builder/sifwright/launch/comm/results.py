@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["SUFFIXES", "can_plot", "plot", "summary"]
-
 SUFFIXES = ("png", "svg")
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 _LOOKS = {

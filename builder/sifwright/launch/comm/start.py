@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.pmi import ImageMpi
     from sifwright.host.engines.apptainer import Apptainer
 
-__all__ = [
-    "SCRIPT",
-    "WORK",
-    "RankLayout",
-    "container",
-    "environment",
-    "launcher",
-    "require_images",
-    "shape",
-]
-
 SCRIPT = "/runscripts/collectives.py"
 # Where the container sees the folder for results: every base has /mnt, so none needs to be made.
 WORK = "/mnt"

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sifwright.launch.comm.nccl_log import Process
 
-__all__ = ["Verdict", "advice", "judge"]
-
 _PREFIX = "NET/"
 # One network, several names: aws-ofi-nccl is AWS Libfabric up to 1.11, Libfabric later, and OFI
 # where NCCL_NET=OFI asks for it; NVIDIA's own plugin for InfiniBand is IBext, IBext_v6, …

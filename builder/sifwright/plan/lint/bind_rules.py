@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.catalog.yaml_file import Path
 
-__all__ = ["host_glibc", "host_jansson"]
-
 # Parts of glibc, which must all be of one version.
 _GLIBC = ("ld-linux", "libc.so", "libdl.so", "libm.so", "libpthread.so", "libresolv.so", "librt.so")
 _JANSSON = ("libjansson.so",)

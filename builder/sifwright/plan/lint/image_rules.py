@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from sifwright.plan.model import Plan, Step
 
-__all__ = ["RULES"]
-
 # What torch was built with, the toolkit in the image, or that of a base image with torch in it.
 _CUDA = ("torch-cuda", "cuda", "toolkit")
 _ROCM = ("torch-rocm", "rocm", "toolkit")

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Site
     from sifwright.catalog.yaml_file import Path
 
-__all__ = ["Rule", "Violation", "of_host_mpi", "on_several_nodes", "placed"]
-
 T = TypeVar("T")
 
 

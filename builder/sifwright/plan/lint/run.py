@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Locate = Callable[[Path], str]
 
-__all__ = ["Finding", "LintReport", "errors", "lint_site", "locator", "refuse", "refuse_image"]
-
 _REFUSED = "plan"
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sifwright.catalog.model import Site
 
-__all__ = ["INTERNAL_NETWORKS", "RULES"]
-
 _HPE = "HewlettPackard/shs-ccl-docs@438fcce"
 _MONITOR = "ofiwg/libfabric@af8ddbe prov/util/src/util_mem_monitor.c"
 _OLCF = "olcf/olcf-user-docs@2745903 software/analytics/pytorch_frontier.rst"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sifwright.recipes.draft import Draft
     from sifwright.recipes.findings import Findings
 
-__all__ = ["read_definition"]
-
 _REFUSED = {
     "setup": ("runs on the machine itself", "Do it in %files and %post."),
     "pre": ("runs on the machine itself", "Do it in %files and %post."),

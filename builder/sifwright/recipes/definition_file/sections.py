@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sifwright.recipes.findings import Findings
 
-__all__ = ["Section", "header_lines", "second_stage", "sections", "start_draft"]
-
 _SECTION = re.compile(r"\s*%(\w*)(.*)")
 
 

@@ -15,8 +15,6 @@ from sifwright.recipes.context import MAX_FILE_BYTES, ContextError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["unpacked"]
-
 _ZSTD = b"\x28\xb5\x2f\xfd"
 # What Docker knows a compression by.
 _KINDS: dict[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {

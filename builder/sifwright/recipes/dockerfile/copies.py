@@ -20,21 +20,6 @@ if TYPE_CHECKING:
 
     from sifwright.recipes.dockerfile.instructions import Instruction
 
-__all__ = [
-    "GONE",
-    "StagedFiles",
-    "archive",
-    "borrowed",
-    "copied",
-    "download",
-    "is_address",
-    "is_kept",
-    "lost_folders",
-    "own_places",
-    "staged_files",
-    "whole_path",
-]
-
 # Folders that a step sees of the building machine, or that are gone after it.
 MACHINE_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # looked for, not written to
 # What Apptainer builds with (tried).

@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from sifwright.recipes.dockerfile.instructions import Instruction
     from sifwright.recipes.findings import Findings
 
-__all__ = [
-    "BUILDER_ARGUMENTS",
-    "arguments",
-    "check_bash",
-    "check_image",
-    "check_lines",
-    "read_base",
-]
-
 BUILDER_ARGUMENTS = {
     *("TARGETPLATFORM", "TARGETOS", "TARGETARCH", "TARGETVARIANT"),
     *("BUILDPLATFORM", "BUILDOS", "BUILDARCH", "BUILDVARIANT"),

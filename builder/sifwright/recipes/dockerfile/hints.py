@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sifwright.recipes.draft import Draft, Piece
     from sifwright.recipes.findings import Findings
 
-__all__ = ["metadata", "names_root", "temporary_paths_recreated", "temporary_paths_used", "torch"]
-
 _HARMLESS = {
     "EXPOSE": "ports are those of the machine",
     "VOLUME": "folders are bound when the image is started (--bind)",

@@ -17,8 +17,6 @@ from sifwright.recipes import shell_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Instruction", "directives", "instructions", "run_code"]
-
 _DIRECTIVE = re.compile(r"#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.+?)\s*")
 _CONTINUED = re.compile(r"\\[ \t]*$")
 # As BuildKit finds them: words of these instructions.

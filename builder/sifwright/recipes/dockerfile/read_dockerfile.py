@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from sifwright.recipes.context import Context
     from sifwright.recipes.findings import Findings
 
-__all__ = ["read_dockerfile"]
-
 # Filled in by whoever builds; the machine's own proxies reach every step here (machine.py).
 _PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"}
 _OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

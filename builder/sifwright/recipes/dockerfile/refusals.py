@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sifwright.recipes.dockerfile.instructions import Instruction
     from sifwright.recipes.findings import Findings
 
-__all__ = ["KNOWN", "REFUSED", "refused_flags"]
-
 # Instruction -> what is said of it, and what to do.
 REFUSED = {
     "SHELL": ("SHELL: RUN would mean something else from here on", "Name the shell in each RUN."),

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from sifwright.recipes.dockerfile.instructions import Instruction
 
-__all__ = ["Metadata", "converted", "metadata", "metadata_of"]
-
 _METADATA = ("CMD", "ENTRYPOINT", "LABEL")
 
 

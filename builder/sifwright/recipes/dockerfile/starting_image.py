@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sifwright.recipes.dockerfile.instructions import Instruction
     from sifwright.recipes.findings import Findings
 
-__all__ = ["DEFAULT_SHELL", "Look", "ask_nothing", "ask_registry", "base_config"]
-
 # What it says of itself, or nothing if it is not asked. Raises `SourceError`.
 Look = Callable[[str], Start | None]
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sifwright.plan.model import Plan
     from sifwright.recipes.requirements.read_requirements import ParsedRequirement, Requirements
 
-__all__ = ["LAYER", "Extension", "check", "extended"]
-
 LAYER = "python-packages"
 _SHOWN = 5
 

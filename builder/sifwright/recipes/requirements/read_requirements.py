@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = [
-    "Line",
-    "ParsedRequirement",
-    "Requirements",
-    "joined_lines",
-    "parse_requirements",
-    "read_requirements",
-]
-
 _REQUIREMENTS, _CONSTRAINTS = ("-r", "--requirement"), ("-c", "--constraint")
 # What pip decides by itself is the image's business; these two say what may be compiled.
 _KEPT = ("--no-binary", "--only-binary")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-__all__ = ["of_option", "of_path", "of_text", "of_url"]
-
 _INDEX = (
     "-i",
     "--index-url",

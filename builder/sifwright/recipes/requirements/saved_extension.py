@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog
     from sifwright.recipes.requirements.extended_image import Extension
 
-__all__ = ["FILE", "SavedExtension", "with_known"]
-
 FILE = "extension.json"
 _MODE = 0o644
 _TEXTS = ("image", "requirements", "constraints")

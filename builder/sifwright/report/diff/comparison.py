@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sifwright.report.diff.sides import Side
     from sifwright.report.diff.trees import TreeChanges
 
-__all__ = ["Comparison"]
-
 # Paths of each state that the document names; all of them are counted.
 _NAMED = 200
 

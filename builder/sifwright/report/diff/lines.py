@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sifwright.report.diff.sides import Side
     from sifwright.report.diff.trees import Difference, TreeChanges
 
-__all__ = ["difference_lines"]
-
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 # Files of each state; --json has more.
 _SHOWN = 8

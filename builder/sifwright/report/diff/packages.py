@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.packages import Package
 
-__all__ = ["PackageChange", "compare"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PackageChange:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     # What is known of both sides' steps: step id -> name of an input -> value or digest.
     Inputs = tuple[Mapping[str, Mapping[str, str]], Mapping[str, Mapping[str, str]]]
 
-__all__ = ["Change", "LayerChange", "PlanChanges", "compare"]
-
 # Inputs of a step (cached_steps.py) that no plan decides; options and sources are in its document.
 _SURROUNDINGS = {"processor", "compression", "base image", "sifwright's programs"}
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sifwright.plan.model import Plan
     from sifwright.plan.plan_file import PlanFacts
 
-__all__ = ["Side", "opened"]
-
 _SUFFIXES = (".sif", ".json")
 _LARGEST_PLAN = 64 << 20
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
     from sifwright.images.contents.listing import ListedPath
 
-__all__ = ["Difference", "TreeChanges", "candidates", "compare", "files_that_differ"]
-
 State = Literal["added", "removed", "changed"]
 STATES: tuple[State, ...] = ("added", "removed", "changed")
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sifwright.report.page.report_data import Event, Facts
     from sifwright.report.page.sizes import Cell, LayerSize
 
-__all__ = ["render"]
-
 # A wide map for screens, a tall one for telephones; the style sheet shows one of them.
 _MAPS = {"wide": (960.0, 520.0), "tall": (360.0, 640.0)}
 _COLOURS = 8

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sifwright.plan.plan_file import PlanFacts
     from sifwright.report.page.sizes import LayerSize
 
-__all__ = ["Event", "Facts", "gather", "timeline"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:

@@ -15,19 +15,6 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.packages import Package
 
-__all__ = [
-    "OTHER",
-    "Box",
-    "Cell",
-    "Frame",
-    "LayerSize",
-    "Part",
-    "attribute",
-    "layout",
-    "regrouped",
-    "squares",
-]
-
 # What belongs to no package.
 OTHER = "other files"
 

@@ -1,6 +1,4 @@
 """A user namespace with one id, in which files have the owners that an image gives them."""
 
-__all__ = ["IS_SUPERVISED"]
-
 # A variable of programs that ask for owners as often as for anything else.
 IS_SUPERVISED = "SIFWRIGHT_SUPERVISED"

@@ -8,24 +8,6 @@ import struct
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = [
-    "AT_EMPTY_PATH",
-    "AT_FDCWD",
-    "AT_SYMLINK_NOFOLLOW",
-    "CALLS",
-    "Identity",
-    "call",
-    "file_handle",
-    "id_maps",
-    "identity",
-    "lacks",
-    "listener",
-    "memory",
-    "open_in",
-    "set_memory",
-    "unshare_user",
-]
-
 AT_EMPTY_PATH = 0x1000
 AT_FDCWD = -100
 AT_SYMLINK_NOFOLLOW = 0x100

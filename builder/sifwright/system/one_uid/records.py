@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["Owner", "Records"]
-
 Owner = tuple[int, int]
 # Of the file system and the file in it; the file's handle, and its owner.
 _Place = tuple[int, int]

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from sifwright.system.one_uid.records import Owner, Records
 
-__all__ = ["Supervisor"]
-
 _REQUEST = struct.Struct("=QIIiIQ6Q")
 _ANSWER = struct.Struct("=QqiI")
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101

@@ -13,8 +13,6 @@ from sifwright.system.one_uid import kernel
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["Target"]
-
 _PATH_MAX = 4096
 _SIGNED = struct.Struct("=i")
 _UNSIGNED = struct.Struct("=I")

@@ -15,8 +15,6 @@ from sifwright.host.engines.docker.engine_errors import LOST, is_full, translate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Container", "Docker"]
-
 # Its release notes: "Add support for pulling zstd compressed layers".
 _ZSTD = 23
 _LOADED = re.compile(r"Loaded image(?: ID|s)?(?:\(s\))?: (?:sha256:)?([0-9a-f]{64})")

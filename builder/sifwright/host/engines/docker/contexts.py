@@ -15,8 +15,6 @@ from sifwright.errors import MachineError, quoted
 from sifwright.host.engines.docker.docker_config import OBJECT, TEXT_OR_NULL, typed
 from sifwright.host.engines.docker.engine_errors import one_line
 
-__all__ = ["named", "shown"]
-
 _CONTEXTS = (
     "See 'docker context ls', and name one of those, or an engine: DOCKER_HOST=unix:///PATH."
 )

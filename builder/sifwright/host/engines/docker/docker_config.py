@@ -16,8 +16,6 @@ from sifwright.host.engines.docker.engine_errors import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["OBJECT", "TEXT_OR_NULL", "check", "typed"]
-
 OBJECT: tuple[type, ...] = (dict,)
 # What Docker takes for nothing, and the SDK as well where it is allowed here.
 TEXT_OR_NULL: tuple[type, ...] = (str, NoneType)

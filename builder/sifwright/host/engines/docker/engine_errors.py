@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from sifwright.host.engines.docker.client import Docker
 
-__all__ = ["LOST", "is_full", "one_line", "translate_errors"]
-
 # What is raised where the engine ends, or is stopped, in the middle.
 LOST = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
 _NO_ROOM = ("no space left on device", "disk quota exceeded")

@@ -22,8 +22,6 @@ from sifwright.host.engines.docker.engine_errors import LOST, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MINIMUM", "addresses", "find", "no_permission", "require_listener"]
-
 # Docker Engine 19.03, and podman 3: older ones we have not tried.
 MINIMUM = Version("1.40")
 # What the SDK knows; engines take older requests than their own.

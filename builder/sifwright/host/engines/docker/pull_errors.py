@@ -7,8 +7,6 @@ import re
 from sifwright.catalog import mirrors
 from sifwright.host.network import registry
 
-__all__ = ["advice_for"]
-
 _STATUS = r"(?:http|status:?|code:?) "
 # What is this machine's comes first: the other words may be anywhere in what is said of it.
 _PROXY = rf"proxyconnect|proxy authentication required|{_STATUS}407\b"
