@@ -98,6 +98,7 @@ def test_what_was_asked_for_is_what_is_built(site: Site, engine: str) -> None:
     assert len(site.registry.asked) == before
 
 
+@pytest.mark.nightly
 def test_a_tag_that_moved_is_refused(site: Site, engine: str) -> None:
     first = site.push()
     assert site.build("--quiet").returncode == 0
@@ -135,6 +136,7 @@ def test_no_registry(site: Site) -> None:
     assert "Connection refused" in failed.stderr
 
 
+@pytest.mark.nightly
 def test_without_the_registry_a_later_layer_is_built(site: Site, engine: str) -> None:
     """On the base image as it was, also where the image is another one."""
     digest = site.push(word="kept")

@@ -57,6 +57,7 @@ def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path, f
     assert differences(*trees) == texts
 
 
+@pytest.mark.nightly
 def test_a_different_file_is_noticed(engine: str, toy: Toy, tmp_path: Path) -> None:
     """The comparison itself can fail: on a file's bytes, on its mode, on its absence."""
     trees = []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spread import spread
 from tests.system.apptainer.toys import make_toy
 from tests.system.apptainer.trials import PLACES, Site
 
@@ -26,6 +27,9 @@ pytestmark = pytest.mark.build
 # run to run.
 FIRST = "sleep {}; cat /proc/sys/kernel/random/uuid >/first\n"
 IMAGES = {"toy": ("first", "work"), "other": ("first", "rest")}
+
+# The images that are built at the same time.
+BUILDS = [["toy"] * 2, ["toy", "other"], ["toy", "other"] * 2]
 
 
 @pytest.fixture
@@ -81,7 +85,7 @@ def assert_shared(toy: Toy, folder: Path, places: list[Path]) -> None:
     assert [path.name for path in store.root.glob("*/.*")] == []
 
 
-@pytest.mark.parametrize("images", [["toy"] * 2, ["toy", "other"], ["toy", "other"] * 2])
+@pytest.mark.parametrize("images", spread(BUILDS, BUILDS[-1:]))
 def test_each_step_is_run_once(toy: Toy, tmp_path: Path, images: list[str]) -> None:
     places = build(toy, tmp_path / "site", images)
     assert_shared(toy, tmp_path / "site", places)

@@ -16,7 +16,10 @@ from tests.unit.sifs import write_sif
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may remove names from /dev")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root may remove names from /dev"),
+]
 
 # A /dev that nobody else has, for the rest of the words.
 _OWN_DEV = """

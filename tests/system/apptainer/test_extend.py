@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.nightly
+
 KEPT = "/opt/sifwright/python-packages"
 
 
@@ -58,7 +60,6 @@ def bench(image: Path, tmp_path: Path) -> Iterator[Bench]:
         yield Bench(folder=tmp_path, index=index)
 
 
-@pytest.mark.nightly
 @pytest.mark.build
 @pytest.mark.builds("python-packages", by="make test-rest")
 def test_packages_on_top(bench: Bench, engine: str) -> None:
@@ -97,7 +98,6 @@ def test_packages_on_top(bench: Bench, engine: str) -> None:
     assert bench.execute(engine, "python", "-c", versions) == "2.0 2.0 2.13.0+cpu\n"
 
 
-@pytest.mark.nightly
 @pytest.mark.build
 def test_what_does_not_fit_with_the_others(bench: Bench) -> None:
     """torch needs a later sympy."""

@@ -66,6 +66,7 @@ def test_two_ranks_train_to_95_percent(inside: list[str]) -> None:
     assert _accuracy(done.stdout, ranks=2) >= 0.95
 
 
+@pytest.mark.nightly
 def test_two_containers_train_as_two_ranks(inside: list[str]) -> None:
     """As a launcher would start them: one container per rank, told apart by the environment."""
     with socket.socket() as free:

@@ -253,6 +253,7 @@ def _kill_often(engine: str, site: Site, wanted: int, layout: str, layer: str) -
     assert killed.tree() == killed.known[new].tree
 
 
+@pytest.mark.nightly
 def test_the_trees_that_are_compared_have_all_that_a_tree_can(engine: str, site: Site) -> None:
     """So that a comparison of them sees what kills might lose."""
     killed = Killed(site=site, engine=engine, layout="layered", layer="work")

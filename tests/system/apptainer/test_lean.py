@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
+pytestmark = pytest.mark.nightly
+
 # What is in these folders; lists/partial, say, would be made anew by apt.
 FOLDERS = {
     "/home": [],

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = pytest.mark.build
+pytestmark = [pytest.mark.nightly, pytest.mark.build]
 
 FIRST = r"""
 mkdir -p /data/folder /data/mail
@@ -130,7 +130,6 @@ def _docker_archive(root: Path, file: Path) -> None:
             archive.addfile(member, io.BytesIO(data))
 
 
-@pytest.mark.nightly
 def test_owners_in_a_docker_archive(
     toy: Toy, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = pytest.mark.build
+pytestmark = [pytest.mark.nightly, pytest.mark.build]
 
 BIG = "head -c 60000000 /dev/urandom >/big\n"
 CAPABLE = "cp /usr/bin/true /capable; setcap cap_net_raw+ep /capable\n"
@@ -102,7 +102,6 @@ def test_a_step_on_an_overlay_takes_little(site: Site) -> None:
     assert "without an overlay" not in said
 
 
-@pytest.mark.nightly
 def test_a_build_from_scratch_takes_what_was_said(site: Site) -> None:
     """With capabilities as well: it runs in a tree anyway, and says nothing of it."""
     site.toy.layer("big", BIG + CAPABLE)
@@ -115,7 +114,6 @@ def test_a_build_from_scratch_takes_what_was_said(site: Site) -> None:
     assert "without an overlay" not in said
 
 
-@pytest.mark.nightly
 @needs_root
 def test_a_step_that_runs_again_needs_room_for_the_tree(site: Site, tmp_path: Path) -> None:
     """That an overlay gets it wrong is known only when it has run."""

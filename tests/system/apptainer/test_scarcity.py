@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Attempt = Callable[[Site], subprocess.CompletedProcess[str]]
 
-pytestmark = pytest.mark.build
+pytestmark = [pytest.mark.nightly, pytest.mark.build]
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 slow = pytest.mark.slow

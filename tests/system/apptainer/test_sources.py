@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
+pytestmark = pytest.mark.nightly
+
 GIT = "https://git.example/group/toy.git"
 ARCHIVE = "https://files.example/pub/toy-{version}.tar.gz"
 CANARY = "canary4711"
@@ -152,7 +154,6 @@ def _holds(path: Path, words: tuple[str, ...]) -> bool:
     return any(word.encode() in data for word in words)
 
 
-@pytest.mark.nightly
 def test_packages_come_from_the_mirror_and_sources_stay(site: Site, engine: str) -> None:
     site.toy.layer("packages", "apt-install patch\n", test="patch --version\n")
     site.toy.image("packages")
@@ -163,7 +164,6 @@ def test_packages_come_from_the_mirror_and_sources_stay(site: Site, engine: str)
     assert site.toy.execute(engine, "find", "/var/lib/apt/lists", "-type", "f") == ""
 
 
-@pytest.mark.nightly
 def test_by_hand_with_the_folder_that_sifwright_writes(
     site: Site, engine: str, tmp_path: Path
 ) -> None:
@@ -188,7 +188,6 @@ def test_by_hand_with_the_folder_that_sifwright_writes(
     assert sifwright(*project, "host-settings", tmp_path / "settings", env=env).returncode == 2
 
 
-@pytest.mark.nightly
 def test_a_mirror_with_another_file_builds_nothing(site: Site) -> None:
     assert site.build("--quiet").returncode == 0
     before = site.toy.sif.resolve(), sha256(site.toy.sif.read_bytes()), site.found("pins.json")
@@ -209,7 +208,6 @@ def test_a_mirror_with_another_file_builds_nothing(site: Site) -> None:
     assert site.toy.leftovers() == []
 
 
-@pytest.mark.nightly
 def test_what_has_no_pin_is_held_to_its_first_use(site: Site) -> None:
     unchecked = {"unchecked": "the repository could not be reached"}
     site.pins(repository=unchecked, archive=unchecked)
@@ -257,7 +255,6 @@ def test_a_record_that_cannot_be_read_is_no_reason_to_trust(site: Site) -> None:
     assert "pins.json: the record" in failed.stderr
 
 
-@pytest.mark.nightly
 def test_a_newer_commit_of_the_repository_changes_nothing(site: Site, engine: str) -> None:
     """A pin names a commit, whatever its tag has become."""
     repository(site.folder / "git" / "group" / "toy.git", "moved\n")

@@ -158,7 +158,10 @@ def layers(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Stack:
     return Stack.start(tmp_path_factory.mktemp("stack"))
 
 
-@pytest.fixture(params=[Stack, LiveStack], ids=["on an overlay", "in one tree"])
+IN_ONE_TREE = pytest.param(LiveStack, marks=pytest.mark.nightly)
+
+
+@pytest.fixture(params=[Stack, IN_ONE_TREE], ids=["on an overlay", "in one tree"])
 def start(layers: Stack, request: pytest.FixtureRequest) -> Stack:
     """Both ways to run steps."""
     stack: Stack = request.param(layers.folder, layers.how, layers.layers)

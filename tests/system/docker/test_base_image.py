@@ -96,6 +96,7 @@ def test_its_torch_is_used_wherever_it_is(site: Site, source: str, engine: str) 
     assert f"up to date: {site.sif}" in site.build(source).stdout
 
 
+@pytest.mark.nightly
 def test_the_files_of_the_image_are_kept(
     site: Site, layout: Layout, tree: Path, engine: str, tmp_path: Path
 ) -> None:
@@ -111,6 +112,7 @@ def test_the_files_of_the_image_are_kept(
 # ---- which one it is ------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_another_archive_of_that_name_is_another_image(
     site: Site, layout: Layout, tree: Path, engine: str, tmp_path: Path
 ) -> None:
@@ -157,6 +159,7 @@ def test_a_tag_is_held_to_its_digest(site: Site, toy: Registry, tree: Path, tmp_
     assert site.sif.read_bytes() == before
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("toy")
 def test_without_its_registry_it_is_planned_as_it_was(site: Site) -> None:
     source = "docker://registry.example/group/base:1.0"
@@ -179,6 +182,7 @@ def test_a_registry_that_serves_another_image_is_not_believed(site: Site, toy: R
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.nightly
 def test_a_login_that_is_missing_is_said(site: Site, toy: Registry) -> None:
     toy.login = "me:secret"
     refused = site.plan("docker://registry.example/group/base:1.0")

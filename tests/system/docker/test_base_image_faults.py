@@ -17,7 +17,7 @@ from tests.system.docker.base_sites import ENVIRONMENT, Site
 from tests.system.docker.bases import Layout
 from tests.system.slurm.slurm import command_of, wait_for
 
-pytestmark = pytest.mark.build
+pytestmark = [pytest.mark.nightly, pytest.mark.build]
 
 # Until a build runs its first step.
 SECONDS = 60

@@ -55,6 +55,7 @@ def accuracy(output: str) -> float:
     return float(match[1])
 
 
+@pytest.mark.nightly
 def test_one_process_resumes_as_if_it_had_not_been_stopped(container: Container) -> None:
     train = ("conda-python-simple", "/examples/train_digits_single.py")
     stopped = container.start(*train, *ENDLESS)
@@ -73,6 +74,7 @@ def test_one_process_resumes_as_if_it_had_not_been_stopped(container: Container)
     assert "is below --min-accuracy 1.01" in errors
 
 
+@pytest.mark.nightly
 def test_ranks_save_and_stop_together_when_one_of_them_is_told(container: Container) -> None:
     """And go on together from there."""
     train = ("conda-python-simple", "/examples/train_digits.py")

@@ -210,7 +210,11 @@ def test_docker_and_our_image_start_the_same(workshop: Workshop, tmp_path: Path)
 
 
 @pytest.mark.build
-@pytest.mark.parametrize("text", ["%post\n    true\n", ""], ids=["with-post", "alone"])
+@pytest.mark.parametrize(
+    "text",
+    ["%post\n    true\n", pytest.param("", marks=pytest.mark.nightly)],
+    ids=["with-post", "alone"],
+)
 def test_apptainer_and_our_images_start_the_same(
     workshop: Workshop, tmp_path: Path, text: str
 ) -> None:

@@ -69,7 +69,11 @@ main "$@"
 """
 
 
-@pytest.mark.parametrize("before", ["kill -9 $$;", ""], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "before",
+    ["kill -9 $$;", pytest.param("", marks=pytest.mark.nightly)],
+    ids=["before", "after"],
+)
 @pytest.mark.parametrize(("command", "step"), STEPS, ids=["-".join(step) for step in STEPS])
 def test_killed_at_a_step(filled: Installation, command: str, step: str, before: str) -> None:
     """At the very step, which a clock does not hit."""
@@ -88,6 +92,7 @@ def test_killed_at_a_step(filled: Installation, command: str, step: str, before:
     assert filled.beside() == {"user-software", "user-software.current"} | squashed
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("rerun", ["make-squashfs", "unmake-squashfs"])
 def test_the_other_command_after_a_kill(filled: Installation, rerun: str) -> None:
     """Whichever is run then, it ends where its name says."""
@@ -101,6 +106,7 @@ def test_the_other_command_after_a_kill(filled: Installation, rerun: str) -> Non
             assert filled.good("pytorch-python", "-c", IMPORT).startswith("1.0 ")
 
 
+@pytest.mark.nightly
 def test_the_first_installation_killed_at_any_moment(
     installation: Installation, wheel: Path, tmp_path: Path
 ) -> None:

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.image
 # Where slurm.conf has MpiParams=ports=…, srun reserves ports of its own accord; and, up to Slurm
 # 25.11 at least, none for `--resv-ports` without a number, which it reads as 0 (slurm_opt.c).
 RESERVED, HASHED = "", "--resv-ports"
-PORTS = pytest.mark.parametrize("ports", [RESERVED, HASHED], ids=["reserved", "hashed"])
+PORTS = pytest.mark.parametrize(
+    "ports", [RESERVED, pytest.param(HASHED, marks=pytest.mark.nightly)], ids=["reserved", "hashed"]
+)
 
 
 def sums(output: str) -> list[tuple[int, int]]:
