@@ -90,10 +90,10 @@ check-comm: venv-plot apptainer ## Time the collectives in the image, and prove 
 	@tools/run-sifwright check-comm
 
 test: venv-dev apptainer cluster modules containers lint ## Run the checks and the default tests (PYTEST="-k name": only these tests)
-	@xargs .venv/bin/python -m pytest -n 2 --no-loadscope-reorder <<<"$$PYTEST"
+	@xargs .venv/bin/python -m pytest -n 3 --no-loadscope-reorder <<<"$$PYTEST"
 
 test-rest: venv-dev apptainer cluster modules containers ## Run the nightly tests, which 'make test' leaves out
-	@xargs .venv/bin/python -m pytest -n 2 --no-loadscope-reorder -m "nightly and not slow" <<<"$$PYTEST"
+	@xargs .venv/bin/python -m pytest -n 3 --no-loadscope-reorder -m "nightly and not slow" <<<"$$PYTEST"
 
 test-all: test test-rest ## Run all tests but the slow ones
 

@@ -258,7 +258,7 @@ def test_a_failure_keeps_the_results_before_it(site: Site) -> None:
 
 def test_an_interruption_keeps_the_log_and_leaves_nothing_else(site: Site) -> None:
     stand_in = site.folder / "bin" / "apptainer"
-    stand_in.write_text(stand_in.read_text().replace('exit "$(<', 'sleep 60; exit "$(<'))
+    stand_in.write_text(stand_in.read_text().replace('exit "$(<', 'exec sleep 60; exit "$(<'))
     site.leaves(None, "", says="first words\n")
     words = (sys.executable, "-m", "sifwright", "--project", str(site.folder / "project"))
     env = {"PATH": f"{site.folder}/bin:/usr/bin:/bin", "STAND_IN": str(site.folder)}
