@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tests import buildrecord, durations, forked, scheduling
+from tests.expectation import expectation_first
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -72,8 +73,12 @@ def sifwright(*arguments: object, **options: object) -> subprocess.CompletedProc
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test that passed without the builds that it claims."""
-    result = yield
+    """Fail a test that passed without the builds that it claims; put expectations first."""
+    try:
+        result = yield
+    except AssertionError as error:
+        error.args = (expectation_first(str(error)),)
+        raise
     buildrecord.check(item)
     return result
 
