@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sifwright.catalog import (
     parse_layers,
@@ -21,9 +22,6 @@ from sifwright.catalog import (
 )
 from sifwright.catalog.model import Catalog, Image, Layer, LayerFile, Site
 from sifwright.errors import CatalogError, Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 # Names become file names, labels and environment variables.
 _NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sifwright.catalog import schema, yaml_file
 from sifwright.errors import CatalogError, Problem
 from sifwright.system import netrc_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 VARIABLE = "SIFWRIGHT_MIRRORS"
 NETWORK_FIX = f"Check the network and proxies, or name a mirror in the file of {VARIABLE}."

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from sifwright.catalog.model import Value
+from sifwright.catalog.model import Layer, Option, OptionValue, Value
 from sifwright.catalog.schema import did_you_mean
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.errors import Problem, quoted
-
-if TYPE_CHECKING:
-    from sifwright.catalog.model import Layer, Option, OptionValue
 
 _PYTHON_TYPES = {"string": str, "boolean": bool, "integer": int}
 MAX_DIGITS = 18  # what fits 64 bits, as shells count

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Mapping
+from typing import Any, Literal, cast
 
 from sifwright.catalog import site_environment
 from sifwright.catalog.model import (
@@ -23,9 +24,6 @@ from sifwright.catalog.model import (
     TableCell,
     VersionRule,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def image(name: str, data: dict[str, Any]) -> Image:

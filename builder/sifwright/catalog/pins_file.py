@@ -5,13 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import re
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import yaml_file
+from sifwright.catalog.model import Source
 from sifwright.errors import CatalogError
-
-if TYPE_CHECKING:
-    from sifwright.catalog.model import Source
 
 # A version on a line of its own: indentation, version, the pin in braces, a comment.
 _ENTRY = re.compile(r"""([ ]+)("[^"]+"|'[^']+'|[^\s:"'{]+):[ ]*\{[^{}]*\}[ ]*(\#.*)?""")

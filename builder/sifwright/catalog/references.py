@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import site_consistency
-from sifwright.catalog.model import TableCell
+from sifwright.catalog.model import (
+    Catalog,
+    Download,
+    Layer,
+    Option,
+    OptionValue,
+    Origin,
+    Site,
+    TableCell,
+)
 from sifwright.catalog.options import find_option, refuse_value
 from sifwright.catalog.schema import did_you_mean
+from sifwright.catalog.yaml_file import Path
 from sifwright.errors import Problem
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from sifwright.catalog.model import Catalog, Download, Layer, Option, OptionValue, Origin, Site
-    from sifwright.catalog.yaml_file import Path
-
-    Locate = Callable[[Path], str]
+Locate = Callable[[Path], str]
 
 
 def broken_references(catalog: Catalog, location: Callable[[str, Path], str]) -> Iterator[Problem]:

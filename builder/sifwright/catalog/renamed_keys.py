@@ -5,13 +5,11 @@ A file that has both names keeps the old one, which its schema then refuses as u
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sifwright.catalog.yaml_file import Document, Path
+from sifwright.catalog.yaml_file import Document, Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import resources
@@ -15,15 +16,12 @@ from typing import TYPE_CHECKING, Any, cast
 import jsonschema_rs
 
 from sifwright.catalog.script_rules import refuse_text
+from sifwright.catalog.yaml_file import Document, Path
 from sifwright.errors import Problem, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
-
-    from sifwright.catalog.yaml_file import Document, Path
 
 MAX_LISTED = 30
 MAX_FINDINGS = 50

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from sifwright.errors import Problem, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DELIMITER = "SIFWRIGHT_EOF"
 # Apptainer reads sections of a definition file up to 64 KiB, and a section holds many values.

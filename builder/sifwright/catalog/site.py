@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field types
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 

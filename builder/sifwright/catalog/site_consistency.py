@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
 
 from packaging.version import Version
 
+from sifwright.catalog.model import Reason, Site
 from sifwright.catalog.schema import did_you_mean
+from sifwright.catalog.yaml_file import Path
 from sifwright.errors import Problem
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from sifwright.catalog.model import Reason, Site
-    from sifwright.catalog.yaml_file import Path
-
-    Locate = Callable[[Path], str]
+Locate = Callable[[Path], str]
 
 # Which launchers find a scheduler's nodes by themselves.
 LAUNCHERS = {

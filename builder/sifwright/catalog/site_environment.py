@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.catalog.model import Site
+from sifwright.catalog.model import Site
 
 # Beside install.sh of a layer that includes it; the run scripts read it as /etc/sifwright/….
 FILE = "site-environment"

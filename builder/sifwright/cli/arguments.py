@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import argparse
+import argparse
 
 
 def add_site(parser: argparse.ArgumentParser) -> None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.build.request.inspect_base import inspect_base
 from sifwright.catalog.load import load_catalog
+from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import deprecated
 from sifwright.errors import UsageError
+from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from sifwright.recipes.requirements.saved_extension import with_known
 from sifwright.system.progress import JsonProgress, QuietProgress, TextProgress
 from sifwright.system.terminal import console
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from sifwright.catalog.model import Catalog
-    from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 
 _BUILD = "build"

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from sifwright.cli import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # Each old name, and the words that replace it.
 COMMANDS = {

@@ -8,17 +8,14 @@ import io
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Sequence
+from types import FrameType
+from typing import NoReturn
 
 from sifwright import __version__
 from sifwright.cli import deprecated, registry
 from sifwright.errors import Interrupted, MachineError, SifwrightError, UsageError
 from sifwright.system.terminal import strip_control_characters
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-    from types import FrameType
-    from typing import NoReturn
 
 EPILOG = """\
 exit status:

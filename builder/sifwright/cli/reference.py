@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from sifwright.cli import registry
 from sifwright.cli.main import parser
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _HEAD = """\
 # Commands

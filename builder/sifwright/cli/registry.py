@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import pkgutil
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Sequence
+from typing import Protocol, cast
 
 from sifwright.cli import commands
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
 
 # The groups of --help, in its order, with their titles.
 GROUPS = {

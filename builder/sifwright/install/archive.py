@@ -6,13 +6,10 @@ import io
 import struct
 import tarfile
 import zlib
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sifwright.catalog.model import LayerFile
+from sifwright.catalog.model import LayerFile
 
 # RFC 1952: deflate, no name, no time, unknown system.
 _GZIP = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"

@@ -5,26 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.catalog import site_environment
-from sifwright.catalog.model import LayerFile
+from sifwright.catalog.model import Catalog, LayerFile, Site
 from sifwright.images.sif.sif_file import known_fingerprint
 from sifwright.install import archive, render_module
-from sifwright.install.installed_image import NAME
-from sifwright.install.module import ENGINE_GPU
+from sifwright.install.installed_image import NAME, InstalledImage
+from sifwright.install.module import ENGINE_GPU, Module
 from sifwright.system import file_digests, files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
-    from pathlib import Path
-
-    from sifwright.catalog.model import Catalog, Site
-    from sifwright.install.installed_image import InstalledImage
-    from sifwright.install.module import Module
 
 SHARE = "share/sifwright"
 # What stands for the packages of a user as long as they are in a folder; see its text.

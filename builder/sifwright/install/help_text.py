@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
-from sifwright.install.installed_image import NAME
+from sifwright.catalog.model import Site
+from sifwright.install.installed_image import NAME, InstalledImage
 from sifwright.launch import launch_command
 from sifwright.launch.job import JobRequest, arrange_job
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from sifwright.catalog.model import Site
-    from sifwright.install.installed_image import InstalledImage
 
 _WIDTH = 92
 _NODES, _SCRIPT = 2, "script.py"

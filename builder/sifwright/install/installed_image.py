@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.plan.plan_file import PlanFacts
+from sifwright.plan.plan_file import PlanFacts
 
 NAME = "PyTorch"
 _CPU = "cpu"

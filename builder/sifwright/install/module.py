@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Site
 from sifwright.install import help_text
-from sifwright.install.installed_image import NAME
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Site
-    from sifwright.install.installed_image import InstalledImage
+from sifwright.install.installed_image import NAME, InstalledImage
 
 # In the installation: the user's packages, and what leads to them as they are at the moment.
 PACKAGES, CURRENT = "user-software", "user-software.current"

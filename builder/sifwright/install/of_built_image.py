@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sifwright.catalog.model import Site
 from sifwright.errors import UsageError
 from sifwright.images.contents import packages
 from sifwright.images.contents.layer_stack import LayerStack
@@ -13,19 +15,14 @@ from sifwright.images.sif import sif_file as sif_image
 from sifwright.images.sif.format import DataType
 from sifwright.install import installed_image, of_foreign_image
 from sifwright.install.bundle import as_json
+from sifwright.install.installed_image import InstalledImage
 from sifwright.plan import plan_file
-from sifwright.plan.model import never_built
-from sifwright.plan.plan_file import plan_json
+from sifwright.plan.model import Plan, never_built
+from sifwright.plan.plan_file import PlanFacts, plan_json
 from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sifwright.build.request.image_folder import ImageFolder
-    from sifwright.catalog.model import Site
-    from sifwright.install.installed_image import InstalledImage
-    from sifwright.plan.model import Plan
-    from sifwright.plan.plan_file import PlanFacts
 
 _VENDORS = {"cuda": "nvidia", "rocm": "amd"}
 

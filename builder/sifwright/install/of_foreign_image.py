@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.errors import UsageError
 from sifwright.images.contents.layer_stack import LayerStack
@@ -16,10 +17,6 @@ from sifwright.images.sif.format import NO_TIME
 from sifwright.install import installed_image
 from sifwright.install.installed_image import InstalledImage
 from sifwright.plan import plan_file
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 _TORCH = re.compile(
     rb"(?P<prefix>.*?)lib(64)?/python(?P<python>3(\.[0-9]+)?)/(site|dist)-packages/torch/version\.py"

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sifwright.install.bundle import DIRECTORY, SHARE, give_sif
+from sifwright.install.bundle import DIRECTORY, SHARE, Bundle, give_sif
 from sifwright.install.module import CURRENT, PACKAGES
 from sifwright.system import files
-
-if TYPE_CHECKING:
-    from sifwright.install.bundle import Bundle
 
 
 def install(bundle: Bundle, root: Path) -> None:

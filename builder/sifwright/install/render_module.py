@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from sifwright.install.installed_image import InstalledImage
+from sifwright.install.module import Module
 from sifwright.render.templating import long_text, refuse_controls, template
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sifwright.install.installed_image import InstalledImage
-    from sifwright.install.module import Module
 
 Syntax = Literal["lua", "tcl"]
 # In an installation, all that is not the user's.

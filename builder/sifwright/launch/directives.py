@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from sifwright.catalog.model import Site
 
-    from sifwright.catalog.model import Site
+if TYPE_CHECKING:
     from sifwright.launch.job import Job, JobRequest
 
 # What a line of directives begins with.

@@ -5,14 +5,11 @@ from __future__ import annotations
 import getopt
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Site
+from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import UsageError
 from sifwright.launch import directive_rules, job_mpi, job_rules
-
-if TYPE_CHECKING:
-    from sifwright.catalog.model import Site
-    from sifwright.catalog.pmi import ImageMpi
 
 _PYTHON_OPTIONS = "bBdEhiIOPqsSuvVxW:X:c:m:"  # those with a value have a colon (python --help)
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.errors import Problem, UsageError, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.launch.job import JobRequest
+from sifwright.launch.job import JobRequest
 
 _ELSEWHERE = "give --elsewhere if the job runs on another machine"
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import pmi
+from sifwright.catalog.model import Catalog, Image, Site
+from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import SifwrightError, quoted
 from sifwright.launch import job_rules
+from sifwright.launch.job import JobRequest
 from sifwright.plan import plan_file
 from sifwright.plan.resolve import resolve
 from sifwright.system.progress import QuietProgress
-
-if TYPE_CHECKING:
-    from sifwright.catalog.model import Catalog, Image, Site
-    from sifwright.catalog.pmi import ImageMpi
-    from sifwright.launch.job import JobRequest
 
 _RECORD = "record.json"
 

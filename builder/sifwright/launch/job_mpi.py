@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sifwright.catalog import pmi
+from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import Problem, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.catalog.pmi import ImageMpi
     from sifwright.launch.job import Job
 
 NO_MPI = "none"  # as srun calls it

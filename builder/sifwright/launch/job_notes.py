@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from sifwright.errors import quoted
 from sifwright.launch import job_mpi
 from sifwright.launch.directives import OPTIONS, directives
+from sifwright.launch.job import Job
 from sifwright.launch.job_rules import TORCHRUN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.launch.job import Job
 
 _VARIABLE = re.compile(r"\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)")
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Site
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import Problem, quoted
 from sifwright.launch import directive_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Site
     from sifwright.launch.job import JobRequest
 
 TORCHRUN = "torchrun"

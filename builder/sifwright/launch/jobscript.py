@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from sifwright.catalog import site_environment
+from sifwright.catalog.model import Modules
 from sifwright.errors import PlanError, quoted
 from sifwright.launch import directives, launch_command
+from sifwright.launch.job import Job, JobRequest
 from sifwright.render import shell
 from sifwright.render.templating import template
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Modules
-    from sifwright.launch.job import Job, JobRequest
 
 # Where Lmod and Environment Modules define the command 'module', if a site's file does not say.
 _MODULE_INITS = (

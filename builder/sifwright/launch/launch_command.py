@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from sifwright.catalog.model import LauncherOptions
 from sifwright.launch import job_mpi
+from sifwright.launch.job import Job
 from sifwright.render import shell
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sifwright.launch.job import Job
 
 # What makes the engine bring the vendor's GPUs and driver into the container.
 GPU_FLAGS = {"amd": ["--rocm"], "nvidia": ["--nv"], "cpu": []}

@@ -6,18 +6,13 @@ Pure: which image it is, and the definitions as they are with what was found in 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import image_name
-from sifwright.catalog.model import TableCell
+from sifwright.catalog.model import BaseInspection, Catalog, Image, Layer, Site, TableCell
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    Rows = dict[str, dict[str, Mapping[str, tuple[str, ...]]]]
-
-    from sifwright.catalog.model import BaseInspection, Catalog, Image, Layer, Site
+Rows = dict[str, dict[str, Mapping[str, tuple[str, ...]]]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

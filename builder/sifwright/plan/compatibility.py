@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion
 
-from sifwright.catalog.model import TableCell, Value
+from sifwright.catalog.model import (
+    Catalog,
+    Layer,
+    Option,
+    Origin,
+    Site,
+    TableCell,
+    Value,
+    VersionRule,
+)
 from sifwright.catalog.options import refuse_value
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import Problem
 from sifwright.plan.selection import why_not_suitable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from sifwright.catalog.model import Catalog, Layer, Option, Origin, Site, VersionRule
 
 
 @dataclass

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field types
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sifwright.catalog import image_name
-from sifwright.catalog.model import (  # noqa: TC001  # as above
-    Image,
-    Layer,
-    LayerFile,
-    Site,
-    Value,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Bootstrap, Layer
+from sifwright.catalog.model import Bootstrap, Image, Layer, LayerFile, Site, Value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

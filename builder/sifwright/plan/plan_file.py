@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sifwright.plan.model import Plan
+from sifwright.plan.model import Plan
 
 # Where every image of ours keeps its plan.
 IN_IMAGE = b"opt/sifwright/plan.json"

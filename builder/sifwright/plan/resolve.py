@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from sifwright.catalog import site_environment
-from sifwright.catalog.model import LayerFile, Value
+from sifwright.catalog.model import Catalog, Image, Layer, LayerFile, OptionValue, Site, Value
 from sifwright.catalog.options import find_option, parse_text, refuse_value
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import PlanError, Problem, UsageError, quoted
 from sifwright.plan import base_request, sources
 from sifwright.plan.compatibility import Resolver
 from sifwright.plan.model import Plan, Step
-from sifwright.plan.selection import select
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from sifwright.catalog.model import Catalog, Image, Layer, OptionValue, Site
-    from sifwright.plan.selection import Selected, Selection
+from sifwright.plan.selection import Selected, Selection, select
 
 MAX_SHOWN = 100
 T = TypeVar("T")

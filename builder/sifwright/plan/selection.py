@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Catalog, Image, ImageSlot, Layer, OptionValue, Site
 from sifwright.errors import PlanError, Problem
 from sifwright.plan.model import SkippedLayer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.catalog.model import Catalog, Image, ImageSlot, Layer, OptionValue, Site
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

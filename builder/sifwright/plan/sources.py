@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
+from sifwright.catalog.model import Layer, LayerFile, Source, Value
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import Problem
 from sifwright.plan.model import StepSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.catalog.model import Layer, LayerFile, Source, Value
 
 _OFF = ("", "none", "false")
 _PATCHES = "patches/"

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from docker.utils.build import Pattern
 
 from sifwright.catalog.script_rules import refuse_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # A layer carries small files (catalog.py); what is large is downloaded, with a pin.
 MAX_FILE_BYTES = 4 << 20

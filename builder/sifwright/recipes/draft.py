@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  # the dataclasses' own field types
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sifwright.catalog.model import EnvRule, ImageStart, LayerFile  # noqa: TC001  # as above
+from sifwright.catalog.model import EnvRule, ImageStart, LayerFile
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from sifwright.catalog.model import EnvRule
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.recipes import shell_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sifwright.recipes.shell_words import Lookup
+from sifwright.recipes.shell_words import Lookup
 
 # What the shell in which Apptainer makes an image's environment keeps for itself (tried on 1.4.5).
 ENGINES_OWN = {"UID", "EUID", "GID"}

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import EnvRule
 from sifwright.recipes.draft import Piece
 from sifwright.recipes.env_rules import merged
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sifwright.catalog.model import EnvRule
 
 # A layered SIF has places for 48 objects (sif/layout.py), of which layers are not all.
 MAX_LAYERS = 24

@@ -6,17 +6,13 @@ import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import load
+from sifwright.catalog.model import LayerFile
 from sifwright.errors import UsageError
 from sifwright.system import files
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.catalog.model import LayerFile
 
 
 def refuse_taken(defs: Path, new_files: Mapping[str, LayerFile]) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from sifwright.catalog.model import ImageStart
 from sifwright.images.sources.model import SourceError, Start
 from sifwright.recipes.dockerfile import copies, spython_metadata
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sifwright.recipes.dockerfile.instructions import Instruction
-    from sifwright.recipes.dockerfile.starting_image import Look
-    from sifwright.recipes.findings import Findings
+from sifwright.recipes.dockerfile.instructions import Instruction
+from sifwright.recipes.dockerfile.starting_image import Look
+from sifwright.recipes.findings import Findings
 
 # What an image without a program starts anyway.
 _SHELLS = {("bash",), ("/bin/bash",)}

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAX_BYTES = 1 << 20
 _FIX = "Name a Dockerfile or a definition file."

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    Lookup = Callable[[str], str | None]
+Lookup = Callable[[str], str | None]
 
 _WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""")
 _PART = re.compile(

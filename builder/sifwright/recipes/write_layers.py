@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import yaml
 
-from sifwright.catalog.model import LayerFile
+from sifwright.catalog.model import ImageStart, LayerFile
 from sifwright.recipes.dockerfile import hints
+from sifwright.recipes.draft import Argument, Draft, DraftDownload, Piece
 from sifwright.recipes.env_rules import code
 from sifwright.recipes.grouping import groups, headers, pending_env_rules
 from sifwright.render.build_files import package_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from sifwright.catalog.model import ImageStart
-    from sifwright.recipes.draft import Argument, Draft, DraftDownload, Piece
 
 _LINE = 100
 _VERSION = "as-imported"

@@ -6,18 +6,14 @@ All paths are absolute, as they are in the image.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import LayerFile
+from sifwright.plan.model import Plan, Step
 from sifwright.plan.plan_file import plan_json
 from sifwright.render import runscript, shell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from sifwright.plan.model import Plan, Step
 
 # The first line of a recipe folder's definition file and Dockerfile.
 MARK = "# Written by sifwright with the files of this folder, which the next render replaces."

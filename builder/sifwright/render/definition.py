@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn
 
 from sifwright import __version__
+from sifwright.catalog.model import Bootstrap, LayerFile
 from sifwright.errors import MachineError, PlanError
+from sifwright.plan.model import Plan, Step
 from sifwright.render import build_files, runscript, shell
 from sifwright.render.templating import template
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from sifwright.catalog.model import Bootstrap, LayerFile
-    from sifwright.plan.model import Plan, Step
 
 # Apptainer 1.4.5 refuses a section of 64 KiB ("token too long") but joins sections of one name.
 _SECTION_BYTES = 64 << 10

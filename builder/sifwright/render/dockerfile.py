@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
-from sifwright.catalog.model import LayerFile
+from sifwright.catalog.model import EnvRule, LayerFile
 from sifwright.catalog.options import variable
 from sifwright.errors import PlanError
+from sifwright.plan.model import Plan, Step
 from sifwright.render import build_files, oci_config, shell
 from sifwright.render.templating import template
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from sifwright.catalog.model import EnvRule
-    from sifwright.plan.model import Plan, Step
 
 # Docker refuses more than 125 (maxLayerDepth in layer/layer_store.go); a base image has some.
 _MAX_LAYERS = 100

@@ -5,19 +5,14 @@ Dockerfiles are rendered from this, and what builds through an engine's interfac
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from sifwright.catalog.model import LayerFile
+from sifwright.catalog.model import EnvRule, ImageStart, LayerFile
 from sifwright.errors import PlanError
+from sifwright.plan.model import Plan
 from sifwright.render import build_files, runscript
 from sifwright.render.definition import labels
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.catalog.model import EnvRule, ImageStart
-    from sifwright.plan.model import Plan
 
 # What engines, and Apptainer, set where an image says nothing.
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
+from sifwright.plan.model import Plan
 from sifwright.render import oci_config
 from sifwright.render.definition import render_definition, runner
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.plan.model import Plan
 
 # The address of Debian's archive is the one that Debian's own image names. That image has no lists
 # of packages yet: apt then needs --no-release-info to print its sources (tried: apt 2.6).

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
 from sifwright.catalog.model import LayerFile
+from sifwright.plan.model import Plan
 from sifwright.render import build_files, dockerfile, oci_config
 from sifwright.render.definition import folder_definition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from sifwright.plan.model import Plan
 
 
 def definition_files(plan: Plan, machine: Mapping[str, str]) -> Iterator[LayerFile]:

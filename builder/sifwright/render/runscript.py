@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sifwright.catalog.model import ImageStart
+from sifwright.catalog.model import ImageStart
 
 # A file, because %runscript itself cannot hold every text (scripts.SECTION).
 PATH = "/opt/sifwright/runscript"

@@ -5,16 +5,12 @@ from __future__ import annotations
 import base64
 import re
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
+from sifwright.catalog.model import EnvRule, Value
 from sifwright.catalog.options import variable
 from sifwright.catalog.script_rules import BUILD_ARGUMENT, DELIMITER, SECTION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from sifwright.catalog.model import EnvRule, Value
-    from sifwright.plan.model import StepSource
+from sifwright.plan.model import StepSource
 
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 

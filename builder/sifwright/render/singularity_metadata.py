@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import LayerFile
+from sifwright.plan.model import Plan
 from sifwright.render.definition import labels
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.plan.model import Plan
 
 FOLDER = "/.singularity.d"
 LABELS = f"{FOLDER}/labels.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from sifwright.errors import UsageError, quoted
 from sifwright.render import shell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import jinja2
 
 _TCL = re.compile(r'([\\"$\[\]{}])')

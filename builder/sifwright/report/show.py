@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sifwright.catalog.model import Catalog
 from sifwright.plan.resolve import get_or_suggest
 from sifwright.report import show_layers, show_site
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Catalog
 
 
 def show_lines(catalog: Catalog, kind: str, name: str) -> Iterator[str]:

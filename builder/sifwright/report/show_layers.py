@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import Any
 
-from sifwright.catalog.model import TableCell
+from sifwright.catalog.model import (
+    Catalog,
+    Image,
+    ImageSlot,
+    Layer,
+    Option,
+    Origin,
+    Requirement,
+    Source,
+    TableCell,
+)
 from sifwright.errors import PlanError
 from sifwright.plan.resolve import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from sifwright.catalog.model import (
-        Catalog,
-        Image,
-        ImageSlot,
-        Layer,
-        Option,
-        Origin,
-        Requirement,
-        Source,
-    )
 
 
 def image_lines(catalog: Catalog, image: Image) -> Iterator[str]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from sifwright.build.checks import build_place
+from sifwright.catalog.model import JobFacts, Reason, Site
 from sifwright.catalog.site_consistency import default_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rich.table import Table
-
-    from sifwright.catalog.model import JobFacts, Reason, Site
 
 _VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "cpu": "no GPUs"}
 _GROUPS = {

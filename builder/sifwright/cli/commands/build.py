@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sifwright.build.checks import build_place
@@ -13,15 +16,11 @@ from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, progress_of, resolve_plan
 from sifwright.errors import MachineError, UsageError
 from sifwright.plan.lint import run as lint
+from sifwright.plan.model import Plan
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from sifwright.build.request.build_request import BuildRequest
     from sifwright.build.request.image_folder import ImageFolder
-    from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 
 HELP = "build the SIF, or an image with Docker, and test it"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -22,9 +24,6 @@ from sifwright.system import cache_folder
 from sifwright.system.terminal import print_json, print_line, print_table
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Sequence
-
     from sifwright.build.cache.store import CacheEntry, DamagedEntry
 
 HELP = "list, check or prune what builds made and downloaded"

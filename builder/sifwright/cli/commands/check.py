@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, Namespace
 
 from sifwright.build import forecast
 from sifwright.build.checks import build_place, disk_space, preflight
@@ -17,9 +17,6 @@ from sifwright.plan.lint import run as lint
 from sifwright.system import ids
 from sifwright.system.processes import search_path
 from sifwright.system.terminal import print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 HELP = "say what this machine lacks for building an image"
 GROUP = "build"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, Namespace
 
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import built, resolve_plan
 from sifwright.errors import TestError
 from sifwright.launch.comm import check, results, start
 from sifwright.system.terminal import console, print_json, print_line, print_line_flushed
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 HELP = "time the collectives in the image, and prove its network"
 GROUP = "run"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 
+from sifwright.catalog.model import Catalog
 from sifwright.cli import arguments as shared
 from sifwright.cli import context
 from sifwright.cli.context import with_extension, with_image
@@ -13,15 +15,8 @@ from sifwright.images.contents.packages import installed
 from sifwright.report.diff import packages, plans, trees
 from sifwright.report.diff.comparison import Comparison
 from sifwright.report.diff.lines import difference_lines
-from sifwright.report.diff.sides import opened
+from sifwright.report.diff.sides import Side, opened
 from sifwright.system.terminal import print_json, print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Catalog
-    from sifwright.report.diff.sides import Side
 
 HELP = "say what differs between two images or plans"
 GROUP = "look"

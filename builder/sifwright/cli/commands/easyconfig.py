@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Catalog, Site
 from sifwright.cli import arguments as shared
 from sifwright.cli import context
 from sifwright.errors import UsageError, quoted
 from sifwright.host.network.http import redact_url
 from sifwright.install import bundle, help_text, module, of_built_image
 from sifwright.install.bundle import Bundle
+from sifwright.install.installed_image import InstalledImage
 from sifwright.plan.resolve import get_or_suggest, resolve
 from sifwright.system.terminal import print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-
-    from sifwright.catalog.model import Catalog, Site
-    from sifwright.install.installed_image import InstalledImage
 
 HELP = "write what EasyBuild installs: image, run scripts and module"
 GROUP = "install"

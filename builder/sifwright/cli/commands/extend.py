@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Catalog
 from sifwright.cli import arguments as shared
 from sifwright.cli.commands import build, plan
 from sifwright.cli.context import load, output_of, progress_of
@@ -15,12 +17,6 @@ from sifwright.plan.resolve import get_or_suggest, resolve
 from sifwright.recipes.requirements.extended_image import Extension, check, extended
 from sifwright.recipes.requirements.read_requirements import read_requirements
 from sifwright.recipes.requirements.saved_extension import SavedExtension
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Catalog
 
 HELP = "build an image with your own packages as its last layer"
 GROUP = "build"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.build.flatten_sif import flatten_sif
 from sifwright.system.terminal import print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 HELP = "write a layered SIF as one with a single partition"
 GROUP = "build"

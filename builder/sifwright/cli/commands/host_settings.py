@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.build.request import host_settings
 from sifwright.errors import UsageError
 from sifwright.system.terminal import print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 HELP = "write this machine's settings for a build by hand"
 GROUP = "build"

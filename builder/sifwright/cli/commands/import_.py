@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import project_folder
+from sifwright.catalog.model import LayerFile
 from sifwright.errors import UsageError
 from sifwright.recipes import placement, read_text, write_layers
 from sifwright.recipes.context import Context
 from sifwright.recipes.definition_file import read_definition
 from sifwright.recipes.dockerfile import hints, read_dockerfile, starting_image
+from sifwright.recipes.draft import Draft
 from sifwright.recipes.findings import Findings
 from sifwright.system.terminal import print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.catalog.model import LayerFile
-    from sifwright.recipes.draft import Draft
 
 HELP = "make an image with layers of a Dockerfile or a definition file"
 GROUP = "describe"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -15,9 +17,6 @@ from sifwright.system.progress import QuietProgress, TextProgress
 from sifwright.system.terminal import escape_name, print_json, print_line
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
-
     from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python
 
 HELP = "say what an image is: in a registry, archive, engine or SIF"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
@@ -20,11 +21,6 @@ from sifwright.plan.lint import run as lint
 from sifwright.plan.resolve import get_or_suggest
 from sifwright.system import files
 from sifwright.system.terminal import note, print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-
-    from sifwright.catalog.model import Site
 
 HELP = "write the batch script that trains on N nodes of a site"
 GROUP = "run"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import definitions, with_image
 from sifwright.plan.lint.run import lint_site
 from sifwright.system.terminal import print_json, print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 HELP = "say what a site or an image gets wrong, and why"
 GROUP = "describe"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, Namespace
 
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
 from sifwright.plan.model import building_target
 from sifwright.report import show_site
 from sifwright.system.terminal import print_json, print_line, print_table
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 HELP = "show the sites, images and layers there are"
 GROUP = "describe"

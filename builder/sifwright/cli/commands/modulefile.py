@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.cli import arguments as shared
 from sifwright.cli.commands.easyconfig import bundle_of
@@ -12,9 +12,6 @@ from sifwright.errors import UsageError
 from sifwright.install import placement, render_module
 from sifwright.system import files
 from sifwright.system.terminal import print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 HELP = "print the modulefile of an installation, without EasyBuild"
 GROUP = "install"

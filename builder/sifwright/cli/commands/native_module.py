@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Catalog, Site
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
 from sifwright.errors import PlanError, UsageError, quoted
@@ -14,11 +15,6 @@ from sifwright.install.native import render_native
 from sifwright.plan.resolve import get_or_suggest
 from sifwright.system import files
 from sifwright.system.terminal import print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-
-    from sifwright.catalog.model import Catalog, Site
 
 HELP = "print the modulefile of PyTorch installed on the host"
 GROUP = "install"

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
+from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
 from sifwright.errors import UsageError
 from sifwright.host.network import pins
 from sifwright.system.terminal import print_json, print_table
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from pathlib import Path
-
-    from sifwright.catalog.model import Catalog
 
 HELP = "list the sources of layers and their pins, or look one up"
 GROUP = "maintain"

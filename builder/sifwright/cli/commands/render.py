@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.build import recipe_folder
 from sifwright.build.request import host_settings
@@ -13,14 +13,10 @@ from sifwright.build.request.base_image import base_image_of
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, resolve_plan
 from sifwright.errors import UsageError
+from sifwright.plan.model import Plan
 from sifwright.render.definition import definition
 from sifwright.render.proot import proot_definition
 from sifwright.system.terminal import print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-
-    from sifwright.plan.model import Plan
 
 HELP = "write a definition file and a Dockerfile into a folder"
 GROUP = "build"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from sifwright.system import files
 from sifwright.system.terminal import print_line
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-
     from sifwright.build.request.image_folder import ImageFolder
 
 HELP = "write a page about an image that was built"

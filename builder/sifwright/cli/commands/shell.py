@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, Namespace
 
 from sifwright.build.open_shell import open_shell
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, progress_of, resolve_plan
 from sifwright.errors import BuildError
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 HELP = "open a shell in the state before a layer"
 GROUP = "build"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, Namespace
 
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
 from sifwright.report import show
 from sifwright.system.terminal import print_json, print_line
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 HELP = "explain one site, image or layer"
 GROUP = "describe"

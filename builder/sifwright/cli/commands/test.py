@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, Namespace
 
 from sifwright.build.test import rerun_tests
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import built, progress_of, resolve_plan
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 HELP = "run the tests of all layers in the SIF that was built"
 GROUP = "build"

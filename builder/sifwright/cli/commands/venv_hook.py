@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from sifwright.cli import arguments as shared
 from sifwright.cli.commands.native_module import module_name, native_site, write
 from sifwright.cli.context import load
 from sifwright.render.build_files import package_text
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 HELP = "print a script that makes a virtual environment load a module"
 GROUP = "install"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import site_environment
+from sifwright.catalog.model import Site
 from sifwright.launch import jobscript
 from sifwright.render.templating import long_text, template
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.catalog.model import Site
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,11 +6,15 @@ import json
 import re
 import shlex
 import shutil
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sifwright.build.checks import preflight
+from sifwright.catalog.model import Site
 from sifwright.errors import MachineError, Problem, TestError, UsageError, quoted
 from sifwright.launch import job_image
 from sifwright.launch.comm import nccl_log, results, start
@@ -21,12 +25,7 @@ from sifwright.system import files, processes
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from sifwright.build.request.image_folder import ImageFolder
-    from sifwright.catalog.model import Site
 
 _JSON, _LOG = "comm.json", "comm.log"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -7,11 +7,9 @@ dot.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 # Found anywhere in a line: launchers, schedulers and clocks put their own words before it, and
 # unbuffered writers glue one line to another.

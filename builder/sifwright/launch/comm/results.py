@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from rich.table import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 SUFFIXES = ("png", "svg")
 # Okabe and Ito's colours, told apart by colour-blind readers too.

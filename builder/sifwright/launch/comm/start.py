@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Site
+from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import MachineError, UsageError
 from sifwright.launch import directives, job, launch_command
 from sifwright.system import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sifwright.catalog.model import Site
-    from sifwright.catalog.pmi import ImageMpi
     from sifwright.host.engines.apptainer import Apptainer
 
 SCRIPT = "/runscripts/collectives.py"

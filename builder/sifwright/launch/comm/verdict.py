@@ -7,16 +7,12 @@ fails: the check needs proof.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sifwright.errors import Problem
-from sifwright.launch.comm.nccl_log import NetworkEvidence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from sifwright.launch.comm.nccl_log import Process
+from sifwright.launch.comm.nccl_log import NetworkEvidence, Process
 
 _PREFIX = "NET/"
 # One network, several names: aws-ofi-nccl is AWS Libfabric up to 1.11, Libfabric later, and OFI

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Site
+from sifwright.catalog.yaml_file import Path
 from sifwright.plan.lint.rule import Violation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Site
-    from sifwright.catalog.yaml_file import Path
 
 # Parts of glibc, which must all be of one version.
 _GLIBC = ("ld-linux", "libc.so", "libdl.so", "libm.so", "libpthread.so", "libresolv.so", "librt.so")

@@ -5,19 +5,15 @@ The rules read the facts that the layers of a plan give, and its steps.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
 from sifwright.catalog import pmi
 from sifwright.plan.lint.rule import Rule, Violation, on_several_nodes
 from sifwright.plan.lint.site_rules import INTERNAL_NETWORKS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.plan.model import Plan, Step
+from sifwright.plan.model import Plan, Step
 
 # What torch was built with, the toolkit in the image, or that of a base image with torch in it.
 _CUDA = ("torch-cuda", "cuda", "toolkit")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sifwright.catalog.model import Site
-    from sifwright.catalog.yaml_file import Path
+from sifwright.catalog.model import Site
+from sifwright.catalog.yaml_file import Path
 
 T = TypeVar("T")
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path as FilePath
+from typing import Any, Literal
 
 from sifwright.catalog import yaml_file
-from sifwright.errors import CatalogError, PlanError, Problem
+from sifwright.catalog.model import Catalog, Reason, Site
+from sifwright.catalog.yaml_file import Path
+from sifwright.errors import CatalogError, PlanError, Problem, SifwrightError
 from sifwright.plan.lint import image_rules, site_rules
+from sifwright.plan.lint.rule import Rule, T, Violation
+from sifwright.plan.model import Plan
 from sifwright.plan.resolve import get_or_suggest, resolve
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path as FilePath
-
-    from sifwright.catalog.model import Catalog, Reason, Site
-    from sifwright.catalog.yaml_file import Path
-    from sifwright.errors import SifwrightError
-    from sifwright.plan.lint.rule import Rule, T, Violation
-    from sifwright.plan.model import Plan
-
-    Locate = Callable[[Path], str]
+Locate = Callable[[Path], str]
 
 _REFUSED = "plan"
 

@@ -5,15 +5,11 @@ A rule is one entry of `RULES`. It yields a `Violation` for each place that brea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
+from sifwright.catalog.model import Site
 from sifwright.plan.lint.bind_rules import host_glibc, host_jansson
 from sifwright.plan.lint.rule import Rule, Violation, of_host_mpi, on_several_nodes, placed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sifwright.catalog.model import Site
 
 _HPE = "HewlettPackard/shs-ccl-docs@438fcce"
 _MONITOR = "ofiwg/libfabric@af8ddbe prov/util/src/util_mem_monitor.c"

@@ -5,25 +5,17 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from sifwright.catalog.model import ImageStart, LayerFile
+from sifwright.catalog.model import EnvRule, ImageStart, LayerFile
 from sifwright.catalog.schema import did_you_mean
 from sifwright.recipes import env_rules, program, shell_words
-from sifwright.recipes.context import ContextError
-from sifwright.recipes.definition_file.sections import second_stage, sections, start_draft
+from sifwright.recipes.context import Context, ContextError
+from sifwright.recipes.definition_file.sections import Section, second_stage, sections, start_draft
 from sifwright.recipes.dockerfile import copies, starting_image
-from sifwright.recipes.draft import Piece
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sifwright.catalog.model import EnvRule
-    from sifwright.recipes.context import Context
-    from sifwright.recipes.definition_file.sections import Section
-    from sifwright.recipes.draft import Draft
-    from sifwright.recipes.findings import Findings
+from sifwright.recipes.draft import Draft, Piece
+from sifwright.recipes.findings import Findings
 
 _REFUSED = {
     "setup": ("runs on the machine itself", "Do it in %files and %post."),

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.schema import did_you_mean
 from sifwright.recipes.dockerfile import docker_base
 from sifwright.recipes.draft import Draft
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.recipes.findings import Findings
+from sifwright.recipes.findings import Findings
 
 _SECTION = re.compile(r"\s*%(\w*)(.*)")
 

@@ -8,12 +8,9 @@ import io
 import lzma
 import tarfile
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from sifwright.recipes.context import MAX_FILE_BYTES, ContextError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 # What Docker knows a compression by.

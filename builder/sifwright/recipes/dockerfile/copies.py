@@ -5,20 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 import stat
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.catalog.model import LayerFile
 from sifwright.recipes.context import Context, ContextError, CopiedPath
 from sifwright.recipes.dockerfile import archives
+from sifwright.recipes.dockerfile.instructions import Instruction
 from sifwright.recipes.draft import DraftDownload
 from sifwright.recipes.shell_words import WordError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from sifwright.recipes.dockerfile.instructions import Instruction
 
 # Folders that a step sees of the building machine, or that are gone after it.
 MACHINE_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # looked for, not written to

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.schema import did_you_mean
 from sifwright.recipes import shell_words
-from sifwright.recipes.dockerfile.instructions import directives
+from sifwright.recipes.dockerfile.instructions import Instruction, directives
 from sifwright.recipes.dockerfile.refusals import KNOWN
 from sifwright.recipes.draft import Draft
-
-if TYPE_CHECKING:
-    from sifwright.recipes.dockerfile.instructions import Instruction
-    from sifwright.recipes.findings import Findings
+from sifwright.recipes.findings import Findings
 
 BUILDER_ARGUMENTS = {
     *("TARGETPLATFORM", "TARGETOS", "TARGETARCH", "TARGETVARIANT"),

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from sifwright.recipes.dockerfile import copies, spython_metadata
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from sifwright.recipes.dockerfile.instructions import Instruction
-    from sifwright.recipes.draft import Draft, Piece
-    from sifwright.recipes.findings import Findings
+from sifwright.recipes.dockerfile.instructions import Instruction
+from sifwright.recipes.draft import Draft, Piece
+from sifwright.recipes.findings import Findings
 
 _HARMLESS = {
     "EXPOSE": "ports are those of the machine",

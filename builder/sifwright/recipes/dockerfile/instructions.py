@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import LayerFile
 from sifwright.recipes import shell_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _DIRECTIVE = re.compile(r"#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.+?)\s*")
 _CONTINUED = re.compile(r"\\[ \t]*$")

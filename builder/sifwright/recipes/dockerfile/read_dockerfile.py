@@ -5,24 +5,19 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import EnvRule, LayerFile
 from sifwright.images.sources.model import Start
 from sifwright.recipes import env_rules, program, shell_words
-from sifwright.recipes.context import ContextError
+from sifwright.recipes.context import Context, ContextError
 from sifwright.recipes.dockerfile import copies, docker_base, hints, starting_image
 from sifwright.recipes.dockerfile.instructions import Instruction, instructions, run_code
 from sifwright.recipes.dockerfile.refusals import REFUSED, refused_flags
 from sifwright.recipes.draft import Argument, Draft, Piece
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sifwright.catalog.model import EnvRule, LayerFile
-    from sifwright.recipes.context import Context
-    from sifwright.recipes.findings import Findings
+from sifwright.recipes.findings import Findings
 
 # Filled in by whoever builds; the machine's own proxies reach every step here (machine.py).
 _PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"}

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from sifwright.recipes import shell_words
-
-if TYPE_CHECKING:
-    from sifwright.recipes.dockerfile.instructions import Instruction
-    from sifwright.recipes.findings import Findings
+from sifwright.recipes.dockerfile.instructions import Instruction
+from sifwright.recipes.findings import Findings
 
 # Instruction -> what is said of it, and what to do.
 REFUSED = {

@@ -9,16 +9,13 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sifwright.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from sifwright.recipes.dockerfile.instructions import Instruction
+from sifwright.recipes.dockerfile.instructions import Instruction
 
 _METADATA = ("CMD", "ENTRYPOINT", "LABEL")
 

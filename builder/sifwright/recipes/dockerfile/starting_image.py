@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from sifwright.errors import SifwrightError
 from sifwright.images.sources import parse_name
 from sifwright.images.sources.model import BadImage, NoSuchImage, OtherProcessor, SourceError, Start
 from sifwright.recipes import shell_words
-
-if TYPE_CHECKING:
-    from sifwright.recipes.dockerfile.instructions import Instruction
-    from sifwright.recipes.findings import Findings
+from sifwright.recipes.dockerfile.instructions import Instruction
+from sifwright.recipes.findings import Findings
 
 # What it says of itself, or nothing if it is not asked. Raises `SourceError`.
 Look = Callable[[str], Start | None]

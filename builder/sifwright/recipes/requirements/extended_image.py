@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from sifwright.catalog.model import Download, ImageSlot, LayerFile
+from sifwright.catalog.model import Catalog, Download, ImageSlot, LayerFile
 from sifwright.errors import PlanError, Problem, UsageError
 from sifwright.host.network import pip_requirements
+from sifwright.plan.model import Plan
 from sifwright.plan.resolve import get_or_suggest, resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from sifwright.catalog.model import Catalog
-    from sifwright.plan.model import Plan
-    from sifwright.recipes.requirements.read_requirements import ParsedRequirement, Requirements
+from sifwright.recipes.requirements.read_requirements import ParsedRequirement, Requirements
 
 LAYER = "python-packages"
 _SHOWN = 5

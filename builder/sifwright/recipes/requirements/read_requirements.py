@@ -8,17 +8,14 @@ from __future__ import annotations
 import errno
 import re
 import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from sifwright.errors import Problem, UsageError, quoted
 from sifwright.recipes.requirements import refusals
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 _REQUIREMENTS, _CONSTRAINTS = ("-r", "--requirement"), ("-c", "--constraint")
 # What pip decides by itself is the image's business; these two say what may be compiled.

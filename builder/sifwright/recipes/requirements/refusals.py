@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from sifwright.errors import Problem, quoted
 from sifwright.host.network.http import redact_url
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from urllib.parse import SplitResult
-
     from packaging.requirements import Requirement
 
 _INDEX = (

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sifwright.catalog.model import Catalog
 from sifwright.errors import UsageError
 from sifwright.system import files
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sifwright.catalog.model import Catalog
     from sifwright.recipes.requirements.extended_image import Extension
 
 FILE = "extension.json"

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.filesize import decimal
 
 from sifwright.report.diff import trees
+from sifwright.report.diff.comparison import Comparison
+from sifwright.report.diff.packages import PackageChange
+from sifwright.report.diff.plans import Change, LayerChange, PlanChanges
+from sifwright.report.diff.sides import Side
+from sifwright.report.diff.trees import Difference, TreeChanges
 from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from sifwright.images.contents.layer_stack import LayerStack
-    from sifwright.report.diff.comparison import Comparison
-    from sifwright.report.diff.packages import PackageChange
-    from sifwright.report.diff.plans import Change, LayerChange, PlanChanges
-    from sifwright.report.diff.sides import Side
-    from sifwright.report.diff.trees import Difference, TreeChanges
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 # Files of each state; --json has more.

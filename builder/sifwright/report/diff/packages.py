@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from sifwright.images.contents.packages import Package
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from sifwright.plan.plan_file import PlanFacts, StepFacts
 
-    from sifwright.plan.plan_file import PlanFacts, StepFacts
-
-    # What is known of both sides' steps: step id -> name of an input -> value or digest.
-    Inputs = tuple[Mapping[str, Mapping[str, str]], Mapping[str, Mapping[str, str]]]
+Inputs = tuple[Mapping[str, Mapping[str, str]], Mapping[str, Mapping[str, str]]]
 
 # Inputs of a step (cached_steps.py) that no plan decides; options and sources are in its document.
 _SURROUNDINGS = {"processor", "compression", "base image", "sifwright's programs"}

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sifwright.build.cache.store import Store
 from sifwright.build.steps import cached_steps
+from sifwright.catalog.model import Catalog
 from sifwright.errors import MachineError, UsageError, quoted
 from sifwright.images.contents.layer_stack import topmost
 from sifwright.plan import plan_file
-from sifwright.plan.plan_file import plan_json
+from sifwright.plan.model import Plan
+from sifwright.plan.plan_file import PlanFacts, plan_json
 from sifwright.plan.resolve import resolve
 from sifwright.system.terminal import escape_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from sifwright.catalog.model import Catalog
-    from sifwright.plan.model import Plan
-    from sifwright.plan.plan_file import PlanFacts
 
 _SUFFIXES = (".sif", ".json")
 _LARGEST_PLAN = 64 << 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING, Literal
 from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
     from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
     from sifwright.images.contents.listing import ListedPath
 

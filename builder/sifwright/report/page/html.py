@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
 
 import jinja2
 from rich.filesize import decimal
 
-from sifwright.report.page.sizes import layout
+from sifwright.report.page.report_data import Event, Facts
+from sifwright.report.page.sizes import Cell, LayerSize, layout
 from sifwright.system.terminal import escape_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.report.page.report_data import Event, Facts
-    from sifwright.report.page.sizes import Cell, LayerSize
 
 # A wide map for screens, a tall one for telephones; the style sheet shows one of them.
 _MAPS = {"wide": (960.0, 520.0), "tall": (360.0, 640.0)}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sifwright.build.cache.store import Store
@@ -14,17 +16,14 @@ from sifwright.images.contents.layer_stack import LayerStack, stacked
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import DataType
 from sifwright.plan import plan_file
+from sifwright.plan.plan_file import PlanFacts
 from sifwright.report.page import sizes
+from sifwright.report.page.sizes import LayerSize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from sifwright.build.cache.store import CacheEntry
     from sifwright.build.request.image_folder import ImageFolder
     from sifwright.images.contents.packages import Package
-    from sifwright.plan.plan_file import PlanFacts
-    from sifwright.report.page.sizes import LayerSize
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
