@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence  # noqa: TC003  # the dataclass's own field type
+from collections.abc import Iterator, Sequence  # the dataclass's own field type
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path

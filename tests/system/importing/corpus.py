@@ -11,7 +11,7 @@ import yaml
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
 from sifwright.recipes import write_layers
-from sifwright.recipes.dockerfile import spython_metadata
+from tests.system.importing import spython_recipe
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -64,7 +64,7 @@ def by_spython(recipe: Path) -> str:
     if recipe.suffix == ".def":
         return ""
     try:
-        spython_metadata.converted(recipe)
+        spython_recipe.converted(recipe)
     except UsageError as error:
         return error.problems[0].what
     return "converted"
