@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sifwright.catalog import (
-    parse_layers,
-    parse_sites,
+    parse,
     references,
     renamed_keys,
     schema,
@@ -37,10 +36,10 @@ def load_catalog(defs: Path, project: Path) -> Catalog:
     """
     reader = _CatalogReader(defs=defs, project=project)
     catalog = Catalog(
-        sites=reader.yaml_folder("sites", "site", parse_sites.site),
-        images=reader.yaml_folder("images", "image", parse_layers.image),
+        sites=reader.yaml_folder("sites", "site", parse.site),
+        images=reader.yaml_folder("images", "image", parse.image),
         layers=reader.layers(),
-        versions=parse_layers.versions(reader.document(defs / "versions.yaml", "versions") or {}),
+        versions=parse.versions(reader.document(defs / "versions.yaml", "versions") or {}),
         included=tuple(reader.included),
         warnings=tuple(reader.warnings),
     )
@@ -143,13 +142,11 @@ class _CatalogReader:
         install = self.script(folder / "install.sh")
         test = self.test(folder, (data or {}).get("test", ""))
         files = tuple(self.files(folder, data or {}))
-        sources = parse_layers.sources(self.pins(folder / "pins.yaml"))
+        sources = parse.sources(self.pins(folder / "pins.yaml"))
         if data is None or len(self.problems) > before:
             return None
-        script_rules = install, test
-        return parse_layers.layer(
-            folder.name, data, scripts=script_rules, files=files, sources=sources
-        )
+        scripts = install, test
+        return parse.layer(folder.name, data, scripts=scripts, files=files, sources=sources)
 
     def test(self, folder: Path, shared: str) -> str:
         """Return the layer's test.sh, or that of the layer whose test it shares."""

@@ -202,7 +202,7 @@ class ImageSlot:
     """
 
     choices: tuple[str, ...]
-    options: Mapping[str, OptionValue]
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
     optional: bool = False
     skip_if_provided: tuple[str, ...] = ()
     suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -151,9 +151,9 @@ class Site:
     scheduler: str
     launcher: str
     image: str
-    compression: Literal["zstd", "gzip"]
-    layout: Literal["flat", "layered"]
-    options: Mapping[str, Mapping[str, OptionValue]]
+    compression: Literal["zstd", "gzip"] = "gzip"
+    layout: Literal["flat", "layered"] = "flat"
+    options: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
     arch: str = ""
     processor: str = "x86_64"
     fabric: str = "none"

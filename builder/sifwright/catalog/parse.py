@@ -1,0 +1,258 @@
+"""Turn checked YAML data into the frozen nouns of `model`.
+
+Most keys have the name of a field, but for dashes, and need no line here: see `_fields`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sifwright.catalog import site_environment
+from sifwright.catalog.model import (
+    BaseInspection,
+    Bootstrap,
+    ComputeNode,
+    Download,
+    Driver,
+    Environment,
+    EnvRule,
+    Image,
+    ImageSlot,
+    ImageStart,
+    JobFacts,
+    LauncherOptions,
+    Layer,
+    LayerFile,
+    Modules,
+    Option,
+    Origin,
+    Pin,
+    Reason,
+    Requirement,
+    Site,
+    Source,
+    TableCell,
+    VersionRule,
+)
+from sifwright.catalog.site import Builds, HostMpi
+
+# Keys of a site that are mappings of several fields.
+_GROUPS = (
+    *("sif", "network", "container", "mpi", "node", "driver", "modules", "job", "launch"),
+    *("environment", "builds"),
+)
+
+
+def _fields(data: Mapping[str, Any], *others: str) -> dict[str, Any]:
+    """Return the values by the names of fields, lists as tuples, without those of `others`."""
+    return {
+        key.replace("-", "_"): tuple(value) if isinstance(value, list) else value
+        for key, value in data.items()
+        if key not in others
+    }
+
+
+def image(name: str, data: dict[str, Any]) -> Image:
+    layers = tuple(
+        ImageSlot(
+            choices=tuple(entry.get("one-of", ())) or (entry["layer"],),
+            suits=_suits(entry),
+            **_fields(entry, "layer", "one-of", "for"),
+        )
+        for entry in data["layers"]
+    )
+    start = ImageStart(**_fields(data["start"])) if "start" in data else None
+    return Image(name=name, layers=layers, start=start, **_fields(data, "layers", "start"))
+
+
+def layer(
+    name: str,
+    data: dict[str, Any],
+    *,
+    scripts: tuple[str, str],
+    files: tuple[LayerFile, ...],
+    sources: tuple[Source, ...] = (),
+) -> Layer:
+    """Build a layer from its header, its (install, test) scripts, its files and its sources."""
+    return Layer(
+        name=name,
+        summary=data["summary"],
+        built={} if isinstance(data.get("built"), str) else data.get("built"),
+        install=scripts[0],
+        test=scripts[1],
+        files=files,
+        sources=sources,
+        options={key: _option(key, value) for key, value in data.get("options", {}).items()},
+        suits=_suits(data),
+        requires=tuple(_need(item) for item in data.get("requires", ())),
+        facts={key: _origin(value) for key, value in data.get("facts", {}).items()},
+        compatible=tuple(_rule(rule) for rule in data.get("compatible", ())),
+        bootstrap=tuple(_bootstrap(*item) for item in data.get("bootstrap", {}).items()),
+        inspects=BaseInspection(**_fields(data["inspects"])) if "inspects" in data else None,
+        downloads=tuple(Download(**item) for item in data.get("downloads", ())),
+        env=tuple(_env_rule(*item) for item in data.get("env", {}).items()),
+        site_environment=site_environment.FILE in data.get("include", ()),
+        provides=tuple(data.get("provides", ())),
+        programs=tuple(data.get("programs", ())),
+        disk_mb=data.get("disk_mb", 0),
+        patches=data.get("patches", ""),
+    )
+
+
+def sources(data: dict[str, Any]) -> tuple[Source, ...]:
+    """Build the sources of a layer from its pins.yaml."""
+    return tuple(_source(name, value) for name, value in data.items())
+
+
+def versions(data: dict[str, Any]) -> Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]]:
+    """Make every cell a tuple, so that one value and several read alike."""
+    return {
+        table: {
+            row: {
+                column: (cell,) if isinstance(cell, str) else tuple(cell)
+                for column, cell in cells.items()
+            }
+            for row, cells in rows.items()
+        }
+        for table, rows in data.items()
+    }
+
+
+def _suits(data: dict[str, Any], key: str = "for") -> dict[str, tuple[str, ...]]:
+    return {name: tuple(values) for name, values in data.get(key, {}).items()}
+
+
+def _option(name: str, data: dict[str, Any]) -> Option:
+    derived = _origin(data["default"]) if isinstance(data["default"], dict) else None
+    return Option(
+        name=name,
+        default="" if derived is not None else data["default"],
+        derived=derived,
+        required_at=_suits(data, "required-at"),
+        **_fields(data, "default", "required-at"),
+    )
+
+
+def _need(data: str | dict[str, Any]) -> Requirement:
+    if isinstance(data, str):
+        return Requirement(name=data)
+    return Requirement(name=data["name"], suits=_suits(data))
+
+
+def _origin(data: dict[str, str]) -> Origin:
+    if "table" in data:
+        return TableCell(**data)
+    ((kind, name),) = data.items()
+    return f"{kind}.{name}"
+
+
+def _source(name: str, data: dict[str, Any]) -> Source:
+    kind: Any = next(key for key in ("git", "pip", "archive") if key in data)
+    return Source(
+        name=name,
+        kind=kind,
+        url=data[kind],
+        ref=data.get("tag", data.get("branch", "")),
+        versions={version: _pin(value) for version, value in data["versions"].items()},
+        **_fields(data, kind, "tag", "branch", "versions"),
+        branch="branch" in data,
+    )
+
+
+def _pin(data: dict[str, str]) -> Pin:
+    digest = data.get("commit", data.get("sha256", ""))
+    return Pin(digest=digest, unchecked=data.get("unchecked", ""))
+
+
+def _rule(data: dict[str, str]) -> VersionRule:
+    lookup = TableCell(table=data["table"], row=data["row"], column=data["column"])
+    return VersionRule(lookup=lookup, value=data["value"], why=data.get("why", ""))
+
+
+def _bootstrap(keyword: str, value: str | dict[str, str]) -> Bootstrap:
+    if isinstance(value, str):
+        return Bootstrap(keyword=keyword, literal=value)
+    return Bootstrap(keyword=keyword, **_fields(value))
+
+
+def _env_rule(name: str, data: dict[str, Any]) -> EnvRule:
+    action: Any  # the schema allows no others
+    ((action, value),) = data.items()
+    return EnvRule(name=name, action=action, value=value)
+
+
+def site(name: str, data: dict[str, Any]) -> Site:
+    groups = {key: data.get(key, {}) for key in _GROUPS}
+    return Site(
+        name=name,
+        **_fields(data, *_GROUPS),
+        **_fields(groups["sif"]),
+        **_network(groups["network"]),
+        **_container(groups["container"]),
+        **_mpi(groups["mpi"]),
+        node=ComputeNode(**_fields(groups["node"])),
+        driver=Driver(**_fields(groups["driver"])),
+        modules=Modules(**_fields(groups["modules"])),
+        job=JobFacts(needs_account="account" in groups["job"], **_fields(groups["job"], "account")),
+        launch={key: LauncherOptions(**_fields(value)) for key, value in groups["launch"].items()},
+        environment=_environment(groups["environment"]),
+        builds=Builds(**_fields(groups["builds"])) if groups["builds"] else None,
+    )
+
+
+def _network(data: dict[str, Any]) -> dict[str, Any]:
+    expect = tuple(data.get("expect", ()))
+    own = {"network_expect": expect, "rdzv_get_disabled": "rdzv-get" in data}
+    return own | _fields(data, "expect", "rdzv-get")
+
+
+def _container(data: dict[str, Any]) -> dict[str, Any]:
+    own = ("program", "product", "version")
+    return {f"container_{key}": data[key] for key in own if key in data} | _fields(data, *own)
+
+
+def _mpi(data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "mpi": data.get("name", "none"),
+        "mpi_version": data.get("version", ""),
+        "mpi_environment": _values(data.get("environment", {})),
+        "mpi_reasons": _reasons(data.get("environment", {}), "value"),
+        "host_mpi": _host_mpi(data["host"]) if "host" in data else None,
+    }
+
+
+def _host_mpi(data: dict[str, Any]) -> HostMpi:
+    given = data.get("environment", {})
+    return HostMpi(
+        environment=_values(given),
+        reasons=_reasons(given, "value"),
+        **_fields(data, "environment"),
+    )
+
+
+def _environment(data: dict[str, Any]) -> Environment:
+    groups = {key: data.get(key, {}) for key in ("always", "one-node", "several-nodes")}
+    return Environment(
+        **_fields({key: _values(group) for key, group in groups.items()}),
+        reasons={key: _reasons(group, "value") for key, group in groups.items()},
+        not_set=_reasons(data.get("not-set", {}), "why"),
+    )
+
+
+def _values(group: dict[str, Any]) -> dict[str, str]:
+    return {
+        name: given["value"] if isinstance(given, dict) else given for name, given in group.items()
+    }
+
+
+def _reasons(group: dict[str, Any], short: str) -> dict[str, Reason]:
+    """Return the reasons that are given; a text without mapping is the value of the key `short`."""
+    mappings = {
+        name: given if isinstance(given, dict) else {short: given} for name, given in group.items()
+    }
+    return {
+        name: Reason(**_fields(given, "value"))
+        for name, given in mappings.items()
+        if {"why", "source", "despite"} & given.keys()
+    }
