@@ -77,7 +77,7 @@ list: venv ## List the sites, images and layers
 easyconfig: venv ## Write what `eb` installs: build/SITE/IMAGE/easybuild/ with the image, run scripts and module
 	@tools/run-sifwright easyconfig
 
-easyconfigs: venv ## Write easyconfigs/ anew, for sites with an image of their own (DATE=YYYYMMDD)
+easyconfigs: venv ## Write easyconfigs/ again, for sites with an image of their own (DATE=YYYYMMDD)
 	@tools/write-easyconfigs
 
 jobscript: venv ## Print the batch script that runs SCRIPT="train.py …" on NODES=2 (JOB="--account x …")

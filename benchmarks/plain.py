@@ -15,9 +15,9 @@ from usage import measured
 
 from sifwright.build import forecast
 from sifwright.build.checks import host_checks, preflight
+from sifwright.build.output_parser import OutputParser
 from sifwright.build.request import host_settings
 from sifwright.build.request.base_image import base_image_of
-from sifwright.build.request.output_parser import OutputParser
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
 from sifwright.system import processes

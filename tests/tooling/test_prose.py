@@ -19,7 +19,7 @@ ROOMS = [
     "install",
     "launch",
     "plan",
-    "recipes",
+    "recipe_import",
     "report",
     "system",
 ]

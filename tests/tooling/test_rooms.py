@@ -18,9 +18,9 @@ ALLOWED = {
     "report": {"system", "catalog", "plan", "images", "build"},
     "launch": {"system", "catalog", "plan", "render", "host", "images", "build"},
     "install": {"system", "catalog", "plan", "render", "images", "build", "launch"},
-    "recipes": {"system", "catalog", "plan", "render", "host", "images"},
+    "recipe_import": {"system", "catalog", "plan", "render", "host", "images"},
     "cli": {"system", "catalog", "plan", "render", "host", "images"}
-    | {"build", "report", "launch", "install", "recipes"},
+    | {"build", "report", "launch", "install", "recipe_import"},
 }
 # Rooms that use no program, server or clock; `catalog` reads the files below defs/.
 PURE = ("catalog", "plan", "render")

@@ -14,7 +14,7 @@ from sifwright.images.sif.format import ARCHITECTURES, DataType
 from sifwright.images.sif.write_sif import Composed, Contents, Partition
 from sifwright.images.squashfs import join_layers
 from sifwright.images.squashfs.structures import BadSquashfs
-from sifwright.system import file_digests, files
+from sifwright.system import digest_cache, files
 from sifwright.system.tempdirs import workspace
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
     no layered SIF that can be read, or the target is there already, `MachineError` if there is no
     room for what is to be written.
     """
-    before = file_digests.identity(source.stat()) if source.exists() else ""
+    before = digest_cache.identity(source.stat()) if source.exists() else ""
     image, parts = sif_file.read(source), sif_file.partitions(source)
     _refuse_other_overlays(image)
     if len(parts) == 1 and compression in {"", *_compression(source, parts[0])}:
@@ -44,7 +44,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
     with workspace(host_checks.temporary_root()) as work_dir, workspace(target.parent) as staging:
         partition = _partition(source, parts, compression, staging, work_dir)
         write_sif.write(staging / target.name, _contents(image, partition))
-        if file_digests.identity(source.stat()) != before:
+        if digest_cache.identity(source.stat()) != before:
             message = "was changed while it was read"
             raise UsageError.of(message, where=str(source), fix="Flatten it again.")
         try:

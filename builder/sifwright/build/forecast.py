@@ -50,8 +50,8 @@ class StepForecast:
     """One step; it is cached if there is no `why`.
 
     `seconds` and `bytes` (of the packed layer) are those of the same layer's last result; None if
-    there is none. `capabilities`: that has files with some, so what follows runs in a tree (see
-    steps.py). `unpacked`, `packed` and `downloads` are the bytes it is expected to take while
+    there is none. `capabilities`: that has files with some, so later steps run in a tree (see
+    step_results.py). `unpacked`, `packed` and `downloads` are the bytes that it should take while
     it runs, as a result in the cache and as wheels there: by that result, else by what the layer
     says of itself. `archives` is the time of the newest archive that a cached result's packages
     of Debian or Ubuntu came from, or empty.

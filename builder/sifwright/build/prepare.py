@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sifwright.build.checks import host_checks, preflight
-from sifwright.build.docker.usable_engine import find_usable
+from sifwright.build.docker.choose_engine import choose_engine
+from sifwright.build.output_parser import OutputParser
 from sifwright.build.request import first_use, host_settings
 from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.inputs import Inputs
-from sifwright.build.request.output_parser import OutputParser
 from sifwright.host.network import pip_settings
 from sifwright.render.definition import require_header, with_header
 from sifwright.system import cache_folder, files
@@ -37,7 +37,7 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
     require_header(base.step, facts)
     timer.start("check this machine")
     pip_settings.ask_ahead()
-    docker = find_usable(plan, timer.progress) if request.options.engine == "docker" else None
+    docker = choose_engine(plan, timer.progress) if request.options.engine == "docker" else None
     # Before free space is measured.
     remove_stale(output.folder, host_checks.temporary_root(), cache_folder.root())
     inputs = Inputs.recorded(base, output.pins_folder)

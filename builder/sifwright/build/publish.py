@@ -16,7 +16,7 @@ from sifwright.build import recipe_folder
 from sifwright.build.request import first_use
 from sifwright.plan.plan_file import plan_document, plan_json
 from sifwright.render import recipe
-from sifwright.system import file_digests, files
+from sifwright.system import digest_cache, files
 from sifwright.system.tempdirs import name_folder_in_errors
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def publish_sif(
         image.unlink(missing_ok=True)
         # Of the open file: another build may have published its own by now.
         status = os.fstat(file.fileno())
-        file_digests.remember(status, str(record["sif_fingerprint"]), file_digests.SIF)
+        digest_cache.remember(status, str(record["sif_fingerprint"]), digest_cache.SIF)
 
 
 def _write_record(output: ImageFolder, staging: Path, record: Mapping[str, object]) -> str:

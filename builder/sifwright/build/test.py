@@ -6,8 +6,8 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from sifwright.build.checks import host_checks, preflight
+from sifwright.build.output_parser import OutputParser
 from sifwright.build.request.build_context import LOG
-from sifwright.build.request.output_parser import OutputParser
 from sifwright.errors import TestError
 from sifwright.host.engines import apptainer
 from sifwright.system import processes

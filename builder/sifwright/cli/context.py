@@ -15,7 +15,7 @@ from sifwright.cli import deprecated
 from sifwright.errors import UsageError
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
-from sifwright.recipes.requirements.saved_extension import with_known
+from sifwright.recipe_import.requirements.saved_extension import with_known
 from sifwright.system.progress import JsonProgress, QuietProgress, TextProgress
 from sifwright.system.terminal import console
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from sifwright.catalog import site_environment
 from sifwright.catalog.model import Catalog, LayerFile, Site
-from sifwright.images.sif.sif_file import known_fingerprint
+from sifwright.images.sif.fingerprint import known_fingerprint
 from sifwright.install import archive, render_module
 from sifwright.install.installed_image import NAME, InstalledImage
 from sifwright.install.module import ENGINE_GPU, Module
-from sifwright.system import file_digests, files
+from sifwright.system import digest_cache, files
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -116,10 +116,10 @@ def _sha256(bundle: Bundle, path: Path) -> str:
         return ""
     path.unlink(missing_ok=True)
     target = bundle.sif.resolve()
-    digest = file_digests.sha256(target)
+    digest = digest_cache.sha256(target)
     if not bundle.image_url:
         give_sif(bundle.sif, path, path.parent)
-        file_digests.remember(target.stat(), digest)
+        digest_cache.remember(target.stat(), digest)
     return digest
 
 
@@ -134,7 +134,7 @@ def give_sif(sif: Path, link: Path, seen_from: Path) -> None:
             raise
         link.symlink_to(os.path.relpath(target, seen_from.resolve()))
     # The second name changed the time that digests are remembered for, and nothing else.
-    file_digests.remember(target.stat(), fingerprint, file_digests.SIF)
+    digest_cache.remember(target.stat(), fingerprint, digest_cache.SIF)
 
 
 def _remove_others(folder: Path, stem: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from sifwright.build.checks import build_place
+from sifwright.build.checks import site_policy
 from sifwright.catalog.model import JobFacts, Reason, Site
 from sifwright.catalog.site_consistency import default_partition
 
@@ -165,7 +165,7 @@ def _directives(job: JobFacts) -> Iterator[str]:
 def _images(site: Site) -> Iterator[tuple[str, str]]:
     yield "default", site.image
     yield "layout", f"{site.layout}, {site.compression}"
-    yield from build_place.facts(site)
+    yield from site_policy.facts(site)
     for layer, options in site.options.items():
         yield layer, ", ".join(f"{key} {value}" for key, value in options.items())
     if site.registry_mirror:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from sifwright.images.sif import sif_file
+from sifwright.images.sif.fingerprint import sif_fingerprint
 from tests.conftest import sifwright
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def test_a_build_leaves_image_record_and_link(toy: Toy, engine: str) -> None:
     assert base[0] == "base-local"  # which another test may have left in the cache
     assert hello[:2] == ["hello", "done"]
     record = json.loads((toy.output / "record.json").read_text())
-    assert record["sif_fingerprint"] == sif_file.fingerprint(toy.sif)
+    assert record["sif_fingerprint"] == sif_fingerprint(toy.sif)
     assert toy.sif.readlink().name == record["sif"]
     assert record["plan"] == json.loads((toy.output / "plan.json").read_text())
     assert (

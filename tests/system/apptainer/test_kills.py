@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.images.sif import sif_file
+from sifwright.images.sif.fingerprint import sif_fingerprint
 from sifwright.images.sif.format import DataType
 from sifwright.system import ids
 from sifwright.system.cache_folder import CLAIMS, LEASES
@@ -154,7 +155,7 @@ def assert_of_one_build(site: Site) -> None:
     folder = site.sif.parent
     record = json.loads((folder / "record.json").read_text())
     assert str(site.sif.readlink()) == record["sif"]
-    assert sif_file.fingerprint(site.sif) == record["sif_fingerprint"]
+    assert sif_fingerprint(site.sif) == record["sif_fingerprint"]
     assert json.loads((folder / "plan.json").read_text()) == record["plan"]
     (own,) = (
         one for one in sif_file.read(site.sif).descriptors if one.data_type == DataType.DEFINITION

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sifwright.build.cache.store import Store
 from sifwright.build.layers.pack import SQUASHFS
 from sifwright.images.sif import sif_file
+from sifwright.images.sif.fingerprint import sif_fingerprint
 from sifwright.system import cache_folder
 from tests.conftest import run
 from tests.system.apptainer.wholes import whole
@@ -127,7 +128,7 @@ class Trial:
             assert found == self.digests
         assert site.leftovers() == []
         record = json.loads((site.sif.parent / "record.json").read_text())
-        assert sif_file.fingerprint(site.sif) == record["sif_fingerprint"]
+        assert sif_fingerprint(site.sif) == record["sif_fingerprint"]
         if record["layout"] == "layered":
             parts = [sif_file.digest(site.sif, one) for one in sif_file.partitions(site.sif)]
             assert parts[:-1] == [found[name] for name in LAYERS]

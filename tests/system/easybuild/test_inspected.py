@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import UsageError
-from sifwright.install.of_foreign_image import inspect
+from sifwright.install.inspect_foreign_image import inspect
 from tests.conftest import run, sifwright
 from tests.unit.sifs import write_sif
 

@@ -10,7 +10,7 @@ import yaml
 
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
-from sifwright.recipes import write_layers
+from sifwright.recipe_import import write_layers
 from tests.system.importing import spython_recipe
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.recipes.context import MAX_FILE_BYTES, ContextError
-from sifwright.recipes.dockerfile import archives
+from sifwright.recipe_import.context import MAX_FILE_BYTES, ContextError
+from sifwright.recipe_import.dockerfile import archives
 from tests.system.importing.packing import NOISE, tar
 
 if TYPE_CHECKING:

@@ -100,7 +100,7 @@ def test_what_is_mounted_does_not_give_way(tmp_path: Path) -> None:
     for place in ("machine", "image/with blank/tmp"):
         (tmp_path / place).mkdir(parents=True)
     (tmp_path / "machine" / "file").write_text("of the machine")
-    (tmp_path / "recipe.sh").write_text(package_text("recipes/templates/recipe.sh"))
+    (tmp_path / "recipe.sh").write_text(package_text("recipe_import/templates/recipe.sh"))
     mount = 'export SIFWRIGHT_BUILD=$PWD; mount --bind machine "image/with blank/tmp"'
     for path in ("image/with blank", "image/with blank/tmp"):
         script = f"{mount}; exec bash -euc \". ./recipe.sh; make_way '{path}'\""

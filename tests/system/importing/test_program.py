@@ -12,7 +12,7 @@ from sifwright.cli.commands.import_ import imported
 from sifwright.cli.main import main
 from sifwright.errors import CatalogError
 from sifwright.images.sources.model import SourceError, Start
-from sifwright.recipes import write_layers
+from sifwright.recipe_import import write_layers
 from sifwright.render.runscript import runscript
 from tests.conftest import run, sifwright
 from tests.system.apptainer.toys import make_toy
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from sifwright.recipes.write_layers import ImportedImage
+    from sifwright.recipe_import.write_layers import ImportedImage
     from tests.system.importing.building import Workshop
 
 DEF = "Bootstrap: docker\nFrom: debian:12\n"

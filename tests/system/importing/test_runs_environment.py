@@ -34,7 +34,7 @@ def seen(tree: Path, machine: dict[str, str], **more: str) -> dict[str, str]:
     (build / "base-environment").write_bytes(b"PATH=/usr/bin:/bin\0OF_BASE=1\0")
     for name, text in machine.items():
         (build / "machine" / name).write_text(text)
-    (layer / "recipe.sh").write_text(package_text("recipes/templates/recipe.sh"))
+    (layer / "recipe.sh").write_text(package_text("recipe_import/templates/recipe.sh"))
     script = ". ./recipe.sh; as_recipe; borrowed=(); variable A set 1; run_words / /usr/bin/env -0"
     given = {**STEP, "SIFWRIGHT_BUILD": str(build), "PATH": os.environ["PATH"], "HOME": str(tree)}
     source = f'[[ ! -f "{build}/machine/environment" ]] || . "{build}/machine/environment"; '

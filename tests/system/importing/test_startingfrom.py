@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sifwright.recipes.write_layers import ImportedImage
+    from sifwright.recipe_import.write_layers import ImportedImage
 
 BASH = {"shell": ("/bin/bash", "-o", "pipefail", "-c")}
 

@@ -29,7 +29,7 @@ from sifwright.images.sif import sif_file
 from sifwright.images.sif import write_sif as writing
 from sifwright.images.sif.sif_file import SifError
 from sifwright.images.sif.write_sif import Contents, Partition, PartitionError
-from sifwright.system import file_digests, files
+from sifwright.system import digest_cache, files
 from tests.system.apptainer.toys import make_toy
 from tests.unit.sifs import squashfs_of, write_sif
 from tests.unit.stores import LISTING, PACKED, add, is_right, key_of, leftovers, new_store
@@ -274,7 +274,7 @@ def test_an_image_that_cannot_be_read_is_not_current(
     record = {"sif": sif.name, "sif_fingerprint": found, "files": known}
     output.record.write_text(json.dumps(record))
     assert output.is_current({})
-    file_digests._digest.cache_clear()  # noqa: SLF001
+    digest_cache._digest.cache_clear()  # noqa: SLF001
     broken("preadv", sif)
     assert not output.is_current({})
 

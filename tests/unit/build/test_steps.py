@@ -12,19 +12,19 @@ import pytest
 from sifwright.build.cache.store import Store
 from sifwright.build.engine import assemble_image, run_steps
 from sifwright.build.layers.pack import LISTING, SQUASHFS, PackedLayer
+from sifwright.build.output_parser import OutputParser
 from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.inputs import Inputs
-from sifwright.build.request.output_parser import OutputParser
-from sifwright.build.steps import apptainer_steps, step_runner
+from sifwright.build.steps import apptainer_steps, step_results
 from sifwright.build.steps.apptainer_steps import ApptainerSteps
 from sifwright.build.steps.cached_steps import CachedSteps
-from sifwright.build.steps.step_runner import StepRunner
+from sifwright.build.steps.step_results import StepResults
 from sifwright.catalog import load
 from sifwright.errors import BuildError
 from sifwright.images.sif.write_sif import PartitionError
 from sifwright.plan.resolve import resolve
 from sifwright.render.singularity_metadata import LABELS
-from sifwright.system import file_digests
+from sifwright.system import digest_cache
 from sifwright.system.progress import QuietProgress, Timer
 from tests.unit.stores import spoil
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from sifwright.build.cache.store import CacheEntry
     from sifwright.build.request.build_request import Layout
-    from sifwright.build.steps.sandbox import Sandbox
+    from sifwright.build.steps.run_step import Sandbox
     from sifwright.plan.model import Plan
 
 LAYERS = ("base", "tool", "extra")
@@ -94,7 +94,7 @@ def plan(project: Path, base: Path) -> Plan:
 @pytest.fixture
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(step_runner, "pack", pack)
+    monkeypatch.setattr(step_results, "pack", pack)
     monkeypatch.setattr(apptainer_steps, "assemble", lambda *_: "fingerprint")
     return Ground(tmp_path)
 
@@ -104,7 +104,7 @@ def made_by(plan: Plan, ground: Ground, layout: Layout = "layered") -> Apptainer
     ground.temporary.mkdir(exist_ok=True)
     base = base_image_of(plan)
     inputs = Inputs.recorded(base, ground.temporary)
-    runner = StepRunner(
+    runner = StepResults(
         plan=plan,
         base=base,
         cached=CachedSteps.of(plan.site, inputs, Store.open()),
@@ -120,7 +120,7 @@ def made_by(plan: Plan, ground: Ground, layout: Layout = "layered") -> Apptainer
         options=SimpleNamespace(layout=layout),
     )
     apptainer: Any = SimpleNamespace(product="apptainer", version="1.4.5")
-    return ApptainerSteps(context=context, apptainer=apptainer, runner=runner)
+    return ApptainerSteps(context=context, apptainer=apptainer, step_results=runner)
 
 
 def harm(number: int) -> None:
@@ -154,7 +154,7 @@ def test_what_is_damaged_each_time_ends_the_build(
 
     monkeypatch.setattr(Store, "put", put)
     # Each step takes hours.
-    monkeypatch.setattr(step_runner, "_MOMENT", 0.0)
+    monkeypatch.setattr(step_results, "_MOMENT", 0.0)
     with pytest.raises(BuildError, match=r"what layer 'base' made was damaged twice") as caught:
         assemble_image(made_by(plan, ground, "flat"), 3)
     assert ground.ran == [0, 1, 0, 1]
@@ -183,7 +183,7 @@ def test_a_base_that_the_disk_changed_is_noticed(
     plan: Plan, ground: Ground, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Inode, size and times are what they were, so its digest is remembered."""
-    monkeypatch.setattr(file_digests, "identity", lambda _status: "as if nothing had touched it")
+    monkeypatch.setattr(digest_cache, "identity", lambda _status: "as if nothing had touched it")
     making = made_by(plan, ground)
     base.write_bytes(b"gOod")
     expected = r"base\.sif: was changed while the image was built from it"
@@ -191,5 +191,5 @@ def test_a_base_that_the_disk_changed_is_noticed(
         run_steps(making, 3)
     assert (ground.ran, Store.open().all_keys()) == ([0], [])
     # What is there by now is another base, and known as that.
-    file_digests._digest.cache_clear()  # noqa: SLF001
+    digest_cache._digest.cache_clear()  # noqa: SLF001
     assert len(run_steps(made_by(plan, ground), 3)) == 3

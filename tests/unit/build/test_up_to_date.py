@@ -12,7 +12,7 @@ import pytest
 from sifwright.build.publish import publish_sif
 from sifwright.cli.commands.build import example_command
 from sifwright.plan.resolve import resolve
-from sifwright.system import file_digests
+from sifwright.system import digest_cache
 from tests.unit.own_image import with_image
 from tests.unit.sifs import write_sif
 
@@ -87,7 +87,7 @@ def test_an_image_that_is_gone_is_built(bench: Bench) -> None:
     assert re.match(r".*; it is built again\nbuilt: ", bench.build().out)
     with bench.image.open("ab") as sif:
         sif.write(b"more")
-    file_digests._digest.cache_clear()  # noqa: SLF001
+    digest_cache._digest.cache_clear()  # noqa: SLF001
     assert re.match(r".*; it is built again\nbuilt: ", bench.build().out)
     assert bench.build().out.startswith("up to date: ")
 
@@ -99,7 +99,7 @@ def test_a_base_of_this_machine_is_looked_at_each_time(bench: Bench) -> None:
     header.write_text(f"{options}bootstrap:\n  Bootstrap: localimage\n  From: {base}\n")
     for text in ("one", "two"):
         base.write_text(text)
-        file_digests._digest.cache_clear()  # noqa: SLF001
+        digest_cache._digest.cache_clear()  # noqa: SLF001
         assert bench.build().out.startswith("built: ")
         assert bench.build().out.startswith("up to date: ")
     base.unlink()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.host.network import apt_mirror
-from sifwright.system import fact_cache, file_digests, files
+from sifwright.system import digest_cache, fact_cache, files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,8 +42,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 def _digest(path: Path) -> str:
     """As another process would be told."""
-    file_digests._digest.cache_clear()  # noqa: SLF001
-    return file_digests.sha256(path)
+    digest_cache._digest.cache_clear()  # noqa: SLF001
+    return digest_cache.sha256(path)
 
 
 @pytest.mark.usefixtures("cache")
@@ -67,7 +67,7 @@ def test_a_file_is_read_again_only_after_a_change(tmp_path: Path, read: list[Pat
 def test_what_is_remembered_is_not_read(tmp_path: Path, read: list[Path]) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"one")
-    file_digests.remember(path.stat(), "0" * 64)
+    digest_cache.remember(path.stat(), "0" * 64)
     assert _digest(path) == "0" * 64
     assert read == []
 
@@ -80,7 +80,7 @@ def test_what_is_remembered_is_believed_for_a_day(
     """Also if the clock was wrong in between."""
     path = tmp_path / "file"
     path.write_bytes(b"one")
-    monkeypatch.setattr(file_digests, "identity", lambda _status: "as if nothing had touched it")
+    monkeypatch.setattr(digest_cache, "identity", lambda _status: "as if nothing had touched it")
     now = time.time()
     assert _digest(path) == hashlib.sha256(b"one").hexdigest()
     path.write_bytes(b"two")
@@ -97,7 +97,7 @@ def test_without_a_time_it_is_not_known(tmp_path: Path, read: list[Path]) -> Non
     path.write_bytes(b"one")
     known: object
     for known in ("0" * 64, ["0" * 64], ["0" * 64, "now"], [0, 0], {}, None):
-        fact_cache.write("digests.json", {file_digests.identity(path.stat()): known})
+        fact_cache.write("digests.json", {digest_cache.identity(path.stat()): known})
         assert _digest(path) == hashlib.sha256(b"one").hexdigest()
     assert len(read) == 6
 
@@ -106,7 +106,7 @@ def test_only_so_many_are_remembered(cache: Path, tmp_path: Path) -> None:
     for number in range(210):
         path = tmp_path / f"{number}"
         path.write_bytes(b"")
-        file_digests.remember(path.stat(), f"{number}")
+        digest_cache.remember(path.stat(), f"{number}")
     known = json.loads((cache / "digests.json").read_text()).values()
     assert [digest for digest, _ in known] == [f"{number}" for number in range(10, 210)]
 

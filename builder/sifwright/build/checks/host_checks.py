@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.build.checks import build_place
+from sifwright.build.checks import site_policy
 from sifwright.build.layers import squashfs_tools
 from sifwright.errors import Problem
 from sifwright.system import ids, user_namespace
@@ -44,7 +44,7 @@ def problems(plan: Plan) -> Iterator[Problem]:
     yield from _processor_problems(plan.site)
     yield from _program_problems(plan)
     if ids.needs_fakeroot():
-        yield from build_place.lead(plan.site, [*_id_problems(), *_namespace_problems()])
+        yield from site_policy.lead(plan.site, [*_id_problems(), *_namespace_problems()])
     yield from _file_system_problems()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from sifwright.build.docker import archives
 from sifwright.build.docker.image_archives import load, load_tree
-from sifwright.build.docker.make_usable import make_usable
+from sifwright.build.docker.remove_behaviour import remove_behaviour
 from sifwright.build.request import base_image
 from sifwright.catalog import image_name, mirrors
 from sifwright.errors import BuildError, MachineError, PlanError
@@ -37,7 +37,7 @@ def prepare_base(build: DockerBuild) -> str:
     if isinstance(start, oci_config.Registry):
         return _pulled(build)
     if isinstance(start, oci_config.Local):
-        return make_usable(build, _local(build, start), f"{start.kind}:{start.name}")
+        return remove_behaviour(build, _local(build, start), f"{start.kind}:{start.name}")
     return _debootstrapped(build, start)
 
 
@@ -47,7 +47,7 @@ def _pulled(build: DockerBuild) -> str:
         raise PlanError.of("the plan starts from no image of a registry")
     reference = base.at(build.context.inputs.digest)
     image_id = build.engine.identity(str(reference)) or pull(build, reference)
-    return make_usable(build, image_id, str(reference))
+    return remove_behaviour(build, image_id, str(reference))
 
 
 def _local(build: DockerBuild, start: oci_config.Local) -> str:

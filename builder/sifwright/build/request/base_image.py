@@ -11,7 +11,7 @@ from sifwright.catalog.mirrors import MirrorRule
 from sifwright.errors import Problem, SifwrightError
 from sifwright.host.network import registry
 from sifwright.images.sif import sif_file
-from sifwright.system import file_digests
+from sifwright.system import digest_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -76,7 +76,7 @@ class BaseImage:
             return engine_image_id(self.name)
         if (path := self.file) is None:
             return ""
-        return file_digests.read(path) if from_disk else file_digests.sha256(path)
+        return digest_cache.read(path) if from_disk else digest_cache.sha256(path)
 
     def overlay_problems(self) -> Iterator[Problem]:
         """Yield a problem if it has overlays, which Apptainer 1.4.5 leaves out and ends with 0.

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from sifwright.build.output_parser import OutputParser
     from sifwright.build.request.host_settings import Settings
     from sifwright.build.request.inputs import Inputs
-    from sifwright.build.request.output_parser import OutputParser
     from sifwright.host.engines.apptainer import Apptainer
     from sifwright.host.engines.docker import Docker
 

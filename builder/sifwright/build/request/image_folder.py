@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sifwright.build.request import base_image
 from sifwright.errors import SifwrightError
-from sifwright.images.sif.sif_file import known_fingerprint
+from sifwright.images.sif.fingerprint import known_fingerprint
 from sifwright.system import files
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from sifwright.build.engine import Artifact, DamagedResultError
 from sifwright.build.steps import build_folder
 from sifwright.build.steps.assemble import assemble
 from sifwright.build.steps.cached_steps import CachedSteps
-from sifwright.build.steps.sandbox import Sandbox
+from sifwright.build.steps.run_step import Sandbox
 from sifwright.build.steps.sif_engine import SifEngine
-from sifwright.build.steps.step_runner import StepRunner
+from sifwright.build.steps.step_results import StepResults
 from sifwright.images.sif.write_sif import PartitionError
 from sifwright.render.definition import base_definition
 from sifwright.system import cache_folder
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 class ApptainerSteps(SifEngine):
     """Runs the steps whose results are not in the cache, and assembles a SIF of all results."""
 
-    runner: StepRunner
+    step_results: StepResults
 
     def run(self, number: int, below: Sequence[CacheEntry]) -> CacheEntry:
-        return self.runner.result(number, below)
+        return self.step_results.result(number, below)
 
     def finish(self, results: Sequence[CacheEntry]) -> Artifact:
         """Write image.sif; raises `DamagedResultError` for a result that the disk has changed."""
         if self.context.options.layout == "flat":
             # Joining does not compare them with their digests.
-            self.runner.check(results)
-        self.runner.sandbox.discard()
+            self.step_results.check(results)
+        self.step_results.sandbox.discard()
         self.context.watcher.timer.start("assemble")
         # Not the entries' names: a layer shares results with one that does the same.
         names = (step.layer.name for step in self.context.plan.steps)
@@ -61,16 +61,16 @@ class ApptainerSteps(SifEngine):
     def _assemble(self, results: Sequence[CacheEntry]) -> str:
         with workspace(self.context.work_dir) as scratch:
             try:
-                return assemble(self.context, results, scratch, self.runner.is_checked)
+                return assemble(self.context, results, scratch, self.step_results.is_checked)
             except PartitionError as error:
-                if self.runner.drop_damaged(results):
+                if self.step_results.drop_damaged(results):
                     raise DamagedResultError from error
                 raise
 
     def shell(self, below: Sequence[CacheEntry]) -> list[str]:
         """Return the command that opens a shell where the step after these would begin."""
-        self.runner.check(below)
-        return self.runner.shell(below, self.context.work_dir)
+        self.step_results.check(below)
+        return self.step_results.shell(below, self.context.work_dir)
 
 
 @contextmanager
@@ -88,10 +88,10 @@ def open_engine(
         steps = range(first, count) if before is None else range(min(first, before), before + 1)
         with _prefetch(context, steps) as downloads:
             sandbox = _sandbox(context, apptainer, background, downloads)
-            runner = StepRunner(
+            step_results = StepResults(
                 plan=context.plan, base=context.base, cached=cached, sandbox=sandbox, leases=leases
             )
-            yield ApptainerSteps(context=context, apptainer=apptainer, runner=runner)
+            yield ApptainerSteps(context=context, apptainer=apptainer, step_results=step_results)
         if sandbox.is_clearing:
             context.watcher.timer.start("clean up")
 

@@ -10,7 +10,7 @@ from sifwright.build import test
 from sifwright.build.engine import Artifact
 from sifwright.build.steps import build_folder
 from sifwright.errors import BuildError, MachineError
-from sifwright.images.sif import sif_file
+from sifwright.images.sif.fingerprint import sif_fingerprint
 from sifwright.system import processes, user_namespace
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class WholeDefinition(SifEngine):
             watcher.progress.note(f"{name} compresses with gzip only")
         watcher.timer.start(plan.steps[0].layer.name)
         self._build(compression)
-        fingerprint = sif_file.fingerprint(self.sif)
+        fingerprint = sif_fingerprint(self.sif)
         # The results of single steps are unknown, so no test of an earlier image counts here.
         keys = {step.layer.name: fingerprint for step in plan.steps}
         return self.artifact(keys, watcher.used, fingerprint, compression)

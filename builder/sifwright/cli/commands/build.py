@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sifwright.build.checks import build_place
+from sifwright.build.checks import site_policy
 from sifwright.build.request.build_request import BuildOptions, request_build
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
@@ -102,7 +102,7 @@ def _note_damage(request: BuildRequest, progress: Progress) -> None:
 
 def _notes(plan: Plan, defs: Path) -> list[str]:
     """Return notes, not refusals: a rule does not know what the image is for."""
-    return build_place.line(plan.site) + [
+    return site_policy.line(plan.site) + [
         f"lint: {error.where}: {error.what}: {error.why} [{error.rule}]"
         for error in lint.errors(plan, defs)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from sifwright.build import forecast
-from sifwright.build.checks import build_place, disk_space, preflight
+from sifwright.build.checks import disk_space, preflight, site_policy
 from sifwright.build.layers import squashfs_tools
 from sifwright.build.request import host_settings
 from sifwright.build.request.base_image import base_image_of
@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Print what a build would use; raises all that is missing."""
     plan = resolve_plan(arguments)
-    for line in build_place.line(plan.site):
+    for line in site_policy.line(plan.site):
         print_line(line)
     lint.refuse_image(plan, project_folder(arguments.project) / "defs")
     folder = output_of(arguments, plan).folder

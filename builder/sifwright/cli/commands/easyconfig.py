@@ -12,7 +12,7 @@ from sifwright.cli import arguments as shared
 from sifwright.cli import context
 from sifwright.errors import UsageError, quoted
 from sifwright.host.network.http import redact_url
-from sifwright.install import bundle, help_text, module, of_built_image
+from sifwright.install import bundle, collect_facts, help_text, module
 from sifwright.install.bundle import Bundle
 from sifwright.install.installed_image import InstalledImage
 from sifwright.plan.resolve import get_or_suggest, resolve
@@ -85,9 +85,9 @@ def _image(
     plan = resolve(catalog, arguments.site, arguments.image, arguments.settings)
     if arguments.date:
         _check_date(arguments)
-        return (None, *of_built_image.of_planned(plan, arguments.date))
+        return (None, *collect_facts.from_planned(plan, arguments.date))
     output = context.built(arguments, plan)
-    return (output.link, *of_built_image.of_built(plan, output))
+    return (output.link, *collect_facts.from_built(plan, output))
 
 
 def _other(arguments: Namespace, site: Site) -> tuple[Path, InstalledImage, dict[str, bytes]]:
@@ -95,7 +95,7 @@ def _other(arguments: Namespace, site: Site) -> tuple[Path, InstalledImage, dict
         fix = "Leave IMAGE, --set and --date out: what it is made of is read from the SIF."
         raise UsageError.of("an image that is there already", where="--from", fix=fix)
     sif = Path(arguments.sif)
-    return (sif, *of_built_image.of_other(site, sif))
+    return (sif, *collect_facts.from_foreign(site, sif))
 
 
 def _image_url(arguments: Namespace) -> str:

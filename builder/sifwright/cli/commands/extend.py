@@ -14,9 +14,9 @@ from sifwright.cli.commands import build, plan
 from sifwright.cli.context import load, output_of, progress_of
 from sifwright.errors import UsageError
 from sifwright.plan.resolve import get_or_suggest, resolve
-from sifwright.recipes.requirements.extended_image import Extension, check, extended
-from sifwright.recipes.requirements.read_requirements import read_requirements
-from sifwright.recipes.requirements.saved_extension import SavedExtension
+from sifwright.recipe_import.requirements.extended_image import Extension, check, extended
+from sifwright.recipe_import.requirements.read_requirements import read_requirements
+from sifwright.recipe_import.requirements.saved_extension import SavedExtension
 
 HELP = "build an image with your own packages as its last layer"
 GROUP = "build"

@@ -11,12 +11,12 @@ from pathlib import Path
 from sifwright.catalog import project_folder
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import UsageError
-from sifwright.recipes import placement, read_text, write_layers
-from sifwright.recipes.context import Context
-from sifwright.recipes.definition_file import read_definition
-from sifwright.recipes.dockerfile import hints, read_dockerfile, starting_image
-from sifwright.recipes.draft import Draft
-from sifwright.recipes.findings import Findings
+from sifwright.recipe_import import placement, read_text, write_layers
+from sifwright.recipe_import.context import Context
+from sifwright.recipe_import.definition_file import read_definition
+from sifwright.recipe_import.dockerfile import hints, read_dockerfile, starting_image
+from sifwright.recipe_import.draft import Draft
+from sifwright.recipe_import.findings import Findings
 from sifwright.system.terminal import print_line
 
 HELP = "make an image with layers of a Dockerfile or a definition file"

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.system import fact_cache, file_digests, processes
+from sifwright.system import digest_cache, fact_cache, processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,7 +53,7 @@ def _ask_once(program: str, _settings: tuple[tuple[str, str], ...]) -> dict[str,
 def _settings(program: Path) -> Iterator[tuple[str, str]]:
     for path in (program, LISTS, SETTINGS, *sorted(SETTINGS.rglob("*"))):
         with suppress(OSError):
-            yield str(path), file_digests.identity(path.stat())
+            yield str(path), digest_cache.identity(path.stat())
 
 
 def _ask(program: str) -> dict[str, str]:

@@ -24,10 +24,9 @@ from sifwright.images.sif.format import (
     Header,
     descriptors,
 )
-from sifwright.system import file_digests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from sifwright.images.sif.copy_data import Digest
@@ -60,32 +59,6 @@ class SifImage:
             if partition.is_overlay and partition.group in groups
         ]
         return (*system, *overlays)
-
-
-def known_fingerprint(path: Path) -> str:
-    """Return the `fingerprint`, remembered for a day while nothing touches the file."""
-    return file_digests.remembered(path, file_digests.SIF, fingerprint)
-
-
-def fingerprint(path: Path) -> str:
-    """Return a digest of all bytes of a SIF; raise `SifError`.
-
-    The fingerprint is the sha256 of the sha256 of each partition and of the rest of the file. So an
-    image made of partitions with known digests need not be read again.
-    """
-    rest, parts, end = hashlib.sha256(), [], 0
-    size = path.stat().st_size
-    for partition in sorted(read(path).partitions, key=lambda part: part.offset):
-        _update(rest, Range(path=path, offset=end, size=max(partition.offset - end, 0)))
-        parts.append(digest(path, partition))
-        end = max(end, partition.end)
-    _update(rest, Range(path=path, offset=end, size=size - end))
-    return combined(rest.hexdigest(), parts)
-
-
-def combined(rest: str, parts: Sequence[str]) -> str:
-    """Return the `fingerprint` from the sha256 of each partition and of everything else."""
-    return hashlib.sha256(" ".join((rest, *parts)).encode()).hexdigest()
 
 
 def place(path: Path, descriptor: Descriptor) -> Range:
@@ -139,7 +112,7 @@ def extract(path: Path, descriptor: Descriptor, target: Path) -> str:
 def digest(path: Path, descriptor: Descriptor) -> str:
     """Return the sha256 of one object; raise `SifError`."""
     sha256 = hashlib.sha256()
-    _update(sha256, place(path, descriptor))
+    update(sha256, place(path, descriptor))
     return sha256.hexdigest()
 
 
@@ -157,7 +130,8 @@ def data(path: Path, descriptor: Descriptor) -> bytes:
     return b"".join(map(bytes, _blocks(place(path, descriptor))))
 
 
-def _update(hashed: Digest, where: Range) -> None:
+def update(hashed: Digest, where: Range) -> None:
+    """Add a range of a SIF to a digest; raise `SifError`."""
     for block in _blocks(where):
         hashed.update(block)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sifwright.errors import BuildError, Problem
-from sifwright.images.sif import layout, sif_file
+from sifwright.images.sif import fingerprint, layout
 from sifwright.images.sif.copy_data import Range, UnreadableError, created
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Contents(Generic[_Part_co]):
 
 
 def write(target: Path, contents: Contents[Partition | Composed]) -> str:
-    """Write a SIF, sync it, and return its `image.fingerprint`.
+    """Write a SIF, sync it, and return its fingerprint.
 
     Raise `PartitionError` if a partition does not have its digest, which is compared while copying.
     Raise `BuildError` if the target cannot be written or exists, and `PlanError` if a SIF has no
@@ -123,7 +123,7 @@ def write(target: Path, contents: Contents[Partition | Composed]) -> str:
             writer.pad(descriptor.offset)
             parts.append(partition.add(writer, descriptor.size))
         writer.sync()
-        return sif_file.combined(writer.written, parts)
+        return fingerprint.combine(writer.written, parts)
 
 
 def _texts(contents: Contents[Partition | Composed]) -> list[layout.Object]:

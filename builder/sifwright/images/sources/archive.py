@@ -18,7 +18,7 @@ from sifwright.images.oci import documents, oci_layout, tar_files
 from sifwright.images.oci import layer as layers
 from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
 from sifwright.images.sources.model import BadImage, FoundImage, ImageContents, SourceError
-from sifwright.system import file_digests
+from sifwright.system import digest_cache
 
 if TYPE_CHECKING:
     from sifwright.images.contents.files_to_read import Readable
@@ -56,7 +56,7 @@ def _identity(path: Path) -> str:
     if not stat.S_ISREG(status.st_mode):
         raise OSError("is no file")
     path.open("rb").close()
-    return file_digests.identity(status)
+    return digest_cache.identity(status)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

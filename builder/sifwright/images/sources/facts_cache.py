@@ -1,4 +1,4 @@
-"""Facts of images that cannot change, remembered beside the step cache; see memory.py."""
+"""Facts of images that cannot change, remembered beside the step cache."""
 
 from __future__ import annotations
 

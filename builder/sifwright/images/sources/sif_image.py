@@ -15,6 +15,7 @@ from sifwright.images.contents.image_tree import LayerContents, stacked
 from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.images.contents.unsquashfs import Squashed
 from sifwright.images.sif import sif_file
+from sifwright.images.sif.fingerprint import known_fingerprint
 from sifwright.images.sif.format import ARCHITECTURES as CODES
 from sifwright.images.sources import shell_environment
 from sifwright.images.sources.model import (
@@ -29,7 +30,7 @@ from sifwright.images.squashfs.inodes import SYMLINK
 from sifwright.images.squashfs.reader import Squashfs
 from sifwright.images.squashfs.stack import stacked as stacked_squashfs
 from sifwright.images.squashfs.structures import BadSquashfs, ForeignSquashfs
-from sifwright.system import file_digests
+from sifwright.system import digest_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,10 +61,10 @@ def find(source: Source, processor: str) -> FoundImage:
         timer.start(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
         tree = _tree(path)
         config = Config(processor=processor, environment=_environment(tree), labels=_labels(tree))
-        digest = f"sha256:{sif_file.known_fingerprint(path)}"
+        digest = f"sha256:{known_fingerprint(path)}"
         return ImageContents(digest=digest, config=config, tree=tree, bytes=path.stat().st_size)
 
-    return FoundImage(key=f"sif {file_digests.identity(path.stat())} {processor}", read=read)
+    return FoundImage(key=f"sif {digest_cache.identity(path.stat())} {processor}", read=read)
 
 
 def _refuse_other(path: Path, processor: str) -> None:

@@ -1,0 +1,115 @@
+"""Follow the engine's output: which layer is at work, and what was said when it failed."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sifwright.build.checks.site_policy import ELSEWHERE
+from sifwright.build.request import first_use
+from sifwright.build.request.first_use import SourceDigest
+from sifwright.errors import Problem
+
+if TYPE_CHECKING:
+    from sifwright.system.progress import Progress, Timer
+
+# Printed by render/templates/step.sh, render/templates/trap.sh and by %test of the definition file.
+_BEGIN = re.compile(r"sifwright: (begin|test) ([a-z0-9.-]+)")
+_END = re.compile(r"sifwright: end ([a-z0-9.-]+)")
+_LINE = re.compile(r"sifwright: line ([0-9]+) ([a-z0-9.-]+) (\S+:[0-9]+: .*)")
+_FAILED = re.compile(r"sifwright: failed ([a-z0-9.-]+) ([0-9]+)")
+# Printed by render/templates/bin/fetch-source.
+_PIN = re.compile(r"sifwright: pin (\S+) (\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})")
+# Printed by render/templates/bin/apt-install.
+_ARCHIVE = re.compile(r"sifwright: archive (\S+) (\S+) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
+# Printed by oneuid, at the end of what ran.
+_REFUSED = re.compile(r"sifwright: one id: (.+) wanted ([0-9]+)")
+# Printed by Apptainer before it runs mksquashfs.
+_PACKING = "Creating SIF file"
+_KEPT_LINES = 12
+_ELSEWHERE = f"Where that matters, build with subordinate ids: {ELSEWHERE}."
+
+
+@dataclass(kw_only=True)
+class OutputParser:
+    """Called with every line. `fix` is what to do when something fails.
+
+    `own_seconds` is how long each layer's install.sh ran, without what running it takes.
+    """
+
+    timer: Timer
+    fix: str
+    tail: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
+    place: str = ""
+    used: list[SourceDigest] = field(default_factory=list)
+    own_seconds: dict[str, float] = field(default_factory=dict)
+    _since: float = 0.0
+    _status: str = ""
+    _command: str = ""
+    _refused: list[str] = field(default_factory=list)
+
+    @property
+    def progress(self) -> Progress:
+        return self.timer.progress
+
+    def __call__(self, line: str) -> None:
+        self.progress.output(line)
+        self._note(line)
+        if match := _BEGIN.fullmatch(line):
+            self._begin(*match.groups())
+        elif match := _END.fullmatch(line):
+            self.own_seconds[match[1]] = round(time.monotonic() - self._since, 3)
+        elif match := _LINE.fullmatch(line):
+            # A command may fail and be meant to: the last one before the end is the one.
+            self._status, self._command = match[1], f", {match[3]}"
+        elif match := _FAILED.fullmatch(line):
+            command = self._command if self._status == match[2] else ""
+            self.place = f"layer '{match[1]}'{command} (exit status {match[2]})"
+        elif line.strip() and not line.startswith(("+ ", "sifwright: ")):
+            # The trace of %post itself says nothing about the layer that failed.
+            self.tail.append(line)
+        if _PACKING in line:
+            self._begin("pack", "the SIF")
+
+    def _note(self, line: str) -> None:
+        if used := _used(line):
+            self.used.append(used)
+        elif match := _REFUSED.fullmatch(line):
+            self._refused.append(f"'{match[1]}' wanted id {match[2]}")
+
+    def _begin(self, word: str, rest: str) -> None:
+        self.timer.start(rest if word == "begin" else f"{word} {rest}")
+        self._since = time.monotonic()
+        self.tail.clear()
+        self._status = self._command = ""
+
+    def problem(self, message: str) -> Problem:
+        """Return what failed and where, with the last lines of the engine."""
+        lines = "\n".join(f"    | {line}" for line in self.tail)
+        where = self.place or f"step '{self.timer.step}'"
+        fix = f"{self._take_refused()} {self.fix}".lstrip()
+        return Problem(where=where, what=f"{message}\n{lines}" if lines else message, fix=fix)
+
+    def say_refused(self) -> None:
+        """Say which ids programs of the last step wanted and did not get, if they did without."""
+        if refused := self._take_refused():
+            self.progress.note(f"layer '{self.timer.step}': {refused}")
+
+    def _take_refused(self) -> str:
+        refused = ", ".join(self._refused)
+        self._refused.clear()
+        return refused and f"{refused}, which this build with one uid and gid has not. {_ELSEWHERE}"
+
+
+def _used(line: str) -> SourceDigest | None:
+    """Read what a program of a step says that it used."""
+    if match := _PIN.fullmatch(line):
+        layer, source, ref, digest = match.groups()
+        return SourceDigest(layer=layer, source=source, ref=ref, digest=digest)
+    if match := _ARCHIVE.fullmatch(line):
+        layer, suite, date = match.groups()
+        return SourceDigest(layer=layer, source=first_use.ARCHIVE, ref=suite, digest=date)
+    return None

@@ -1,0 +1,76 @@
+"""Notes about a recipe: labels, temporary folders, torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from sifwright.recipe_import.dockerfile import copies
+from sifwright.recipe_import.dockerfile.instructions import Instruction
+from sifwright.recipe_import.draft import Draft, Piece
+from sifwright.recipe_import.findings import Findings
+
+_HARMLESS = {
+    "EXPOSE": "ports are those of the machine",
+    "VOLUME": "folders are bound when the image is started (--bind)",
+    "STOPSIGNAL": "jobs are ended by the scheduler",
+    "HEALTHCHECK": "nothing asks for it; 'sifwright test' runs test.sh",
+}
+# A command, and what it does first of what has to do with its lists; not a file or a package.
+_APT = re.compile(
+    r"(?<![\w./-])(?:/usr/bin/)?apt(?:-get)?(?![\w./-])[^;&|]*?"
+    r"\b(update|install|upgrade|dist-upgrade|full-upgrade|build-dep|source|download)\b(?!-)"
+)
+_ROOT = re.compile(r"(?<![\w./-])/root(?![\w.-]|/\.cache\b)")
+_HOME = re.compile(r"""(?<![\w./-])(?:~|\$HOME|\$\{HOME\})/(?!\.cache\b)""")
+_TORCH = re.compile(
+    r"\b(pip3?|uv|conda|mamba|micromamba)\b[^\n]*?[\s\"'](torch|pytorch)(?=[\s\"'=<>~!\[;&]|$)"
+)
+
+
+def metadata(listed: list[Instruction], draft: Draft, findings: Findings) -> None:
+    """Keep LABEL, and note what becomes of the other metadata."""
+    for item in listed:
+        if item.name in _HARMLESS:
+            findings.note(item.line, f"{item.name} is not carried: {_HARMLESS[item.name]}")
+    labels = [item.text for item in listed if item.name == "LABEL" and item.text]
+    draft.remarks += [f"LABEL {label}" for label in labels]
+    draft.description = _described(labels)
+
+
+def _described(labels: Iterable[str]) -> str:
+    for label in labels:
+        match = re.search(r'(?:^|[\s.])description=(?:"([^"\\]+)"|(\S+))', label)
+        if match:
+            return match[1] or match[2]
+    return ""
+
+
+def temporary_paths_used(text: str) -> frozenset[str]:
+    """Return the temporary folders through which a command shares files with others."""
+    used = {"tmp"} if any(path in text for path in copies.MACHINE_PLACES) else set()
+    if _APT.search(text):
+        used.add("apt")
+    return frozenset(used)
+
+
+def temporary_paths_recreated(text: str) -> frozenset[str]:
+    """Return the temporary folders that a command creates before it reads them."""
+    match = _APT.search(text)
+    return frozenset({"apt"} if match and match[1] == "update" else ())
+
+
+def names_root(pieces: Iterable[Piece]) -> Iterator[int]:
+    """Yield the lines that name root's home, but for caches there, which hold no programs."""
+    listed = list(pieces)
+    moved = any(rule.name == "HOME" for piece in listed for rule in piece.rules)
+    for piece in listed:
+        scripts = (file.data.decode(errors="replace") for file in piece.files if piece.is_run)
+        text = "\n".join([*piece.code, *scripts])
+        if _ROOT.search(text) or (not moved and _HOME.search(text)):
+            yield piece.line
+
+
+def torch(text: str) -> bool:
+    """Return whether a command installs torch."""
+    return _TORCH.search(text) is not None

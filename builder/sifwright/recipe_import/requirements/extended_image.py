@@ -1,0 +1,139 @@
+"""The image of an extension: an image of defs/ with a layer of packages at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from packaging.utils import canonicalize_name
+
+from sifwright.catalog.model import Catalog, Download, ImageSlot, LayerFile
+from sifwright.errors import PlanError, Problem, UsageError
+from sifwright.host.network import pip_requirements
+from sifwright.plan.model import Plan
+from sifwright.plan.resolve import get_or_suggest, resolve
+from sifwright.recipe_import.requirements.read_requirements import ParsedRequirement, Requirements
+
+LAYER = "python-packages"
+_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Extension:
+    """`image` is the one that `name` has all layers of."""
+
+    name: str
+    image: str
+    requirements: Requirements
+
+
+def extended(catalog: Catalog, extension: Extension, held: frozenset[str]) -> Catalog:
+    """Return the catalog with the extended image and its layer.
+
+    `held` are the packages that no layer replaces: see `check`.
+    """
+    base = get_or_suggest(catalog.images, extension.image, "image")
+    if any(LAYER in entry.choices for entry in base.layers):
+        message = f"image '{base.name}' has packages on top already"
+        raise UsageError.of(
+            message, fix="Name all of them in one file, and extend the image below."
+        )
+    layer = get_or_suggest(catalog.layers, LAYER, "layer")
+    own = replace(
+        layer,
+        files=(*layer.files, *_files(extension.requirements)),
+        downloads=tuple(_downloads(extension.requirements, held)),
+    )
+    image = replace(
+        base,
+        name=extension.name,
+        description=f"{base.name} with {_names(extension.requirements.wanted)}",
+        layers=(*base.layers, ImageSlot(choices=(LAYER,), options={})),
+    )
+    return replace(
+        catalog,
+        images={**catalog.images, image.name: image},
+        layers={**catalog.layers, layer.name: own},
+    )
+
+
+def check(
+    catalog: Catalog, site: str, extension: Extension, settings: Sequence[str]
+) -> frozenset[str]:
+    """Return the packages that the image keeps at their versions.
+
+    Raises `PlanError` for requirements that ask for another version of one of these.
+    """
+    plan = resolve(extended(catalog, extension, frozenset()), site, extension.name, settings)
+    held = dict(_held(plan))
+    problems = [
+        Problem(where=item.where, what=_other(item, held), fix=_FIX)
+        for item in extension.requirements.wanted
+        if not _suits(item, held)
+    ]
+    if problems:
+        raise PlanError(*problems)
+    return frozenset(held)
+
+
+_FIX = "Leave it out, or set another version below it: --set LAYER.OPTION=VALUE."
+
+
+def _other(wanted: ParsedRequirement, held: dict[str, str]) -> str:
+    name = canonicalize_name(wanted.requirement.name)
+    return (
+        f"{wanted.requirement} would replace the image's {name} {held[name]}, which layers below"
+        " were built for"
+    )
+
+
+def _suits(wanted: ParsedRequirement, held: dict[str, str]) -> bool:
+    version = held.get(canonicalize_name(wanted.requirement.name))
+    if version is None:
+        return True
+    return not wanted.requirement.url and wanted.requirement.specifier.contains(
+        version, prereleases=True
+    )
+
+
+def _held(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the content of the image's constraint file: torch and its companion builds."""
+    if torch := plan.facts.get("torch"):
+        yield "torch", torch
+    for step in plan.steps[:-1]:
+        for download in step.layer.downloads:
+            name, _, version = pip_requirements.requirement(step, download).partition("==")
+            if "+" in version:
+                yield canonicalize_name(name), version
+
+
+def _files(requirements: Requirements) -> Iterator[LayerFile]:
+    for name, text in (
+        ("requirements.txt", requirements.text),
+        ("constraints.txt", requirements.constraints_text),
+    ):
+        if text:
+            yield LayerFile(path=f"files/{name}", data=text.encode(), executable=False)
+
+
+def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Download]:
+    """Yield the wheels of an index: checked before the build, and fetched ahead."""
+    built = _built(requirements.options)
+    for wanted in requirements.wanted:
+        requirement = wanted.requirement
+        name = canonicalize_name(requirement.name)
+        if not requirement.url and name not in held and not built & {name, ":all:"}:
+            yield Download(what=name, pip=str(requirement))
+
+
+def _built(options: Sequence[str]) -> set[str]:
+    """Return the packages that pip is to build from source."""
+    lists = (text.partition("=")[2] for text in options if text.startswith("--no-binary"))
+    names = (name for names in lists for name in names.split(","))
+    return {name if name == ":all:" else canonicalize_name(name) for name in names}
+
+
+def _names(wanted: Sequence[ParsedRequirement]) -> str:
+    names = [item.requirement.name for item in wanted]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"

@@ -1,0 +1,76 @@
+"""Requested extensions, each saved as a file in the folder of its image."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.catalog.model import Catalog
+from sifwright.errors import UsageError
+from sifwright.system import files
+
+if TYPE_CHECKING:
+    from sifwright.recipe_import.requirements.extended_image import Extension
+
+FILE = "extension.json"
+_MODE = 0o644
+_TEXTS = ("image", "requirements", "constraints")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SavedExtension:
+    """The content of extension.json: `held` as `image.extended` takes it."""
+
+    image: str
+    requirements: str
+    constraints: str
+    held: tuple[str, ...]
+
+    @classmethod
+    def of(cls, extension: Extension, held: frozenset[str]) -> SavedExtension:
+        requirements = extension.requirements
+        return cls(
+            image=extension.image,
+            requirements=requirements.text,
+            constraints=requirements.constraints_text,
+            held=tuple(sorted(held)),
+        )
+
+    @classmethod
+    def read(cls, folder: Path) -> SavedExtension | None:
+        """Read the saved extension, or None; raises `UsageError` for a file of another form."""
+        path = folder / FILE
+        try:
+            data = json.loads(path.read_text())
+            # What is no text has no such method.
+            texts = {name: str.strip(data[name], "\0") for name in _TEXTS}
+            return cls(**texts, held=tuple(map(str, data["held"])))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (ValueError, KeyError, TypeError):
+            fix = "Run 'sifwright extend' again; it writes the file again."
+            raise UsageError.of(
+                "not a file of 'sifwright extend'", where=str(path), fix=fix
+            ) from None
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({name: getattr(self, name) for name in (*_TEXTS, "held")}, indent=1)
+        files.write(folder / FILE, f"{text}\n".encode(), mode=_MODE)
+
+
+def with_known(catalog: Catalog, output: Path, site: str, image: str) -> Catalog:
+    """Return the catalog with the image of that name, if it is an extension for the site."""
+    if not image or image in catalog.images or site not in catalog.sites or "/" in image:
+        return catalog
+    known = SavedExtension.read(output / site / image)
+    if known is None:
+        return catalog
+    from sifwright.recipe_import.requirements.extended_image import Extension, extended  # noqa: PLC0415  # pulls in packaging
+    from sifwright.recipe_import.requirements.read_requirements import parse_requirements  # noqa: PLC0415
+
+    requirements = parse_requirements(known.requirements, known.constraints)
+    extension = Extension(name=image, image=known.image, requirements=requirements)
+    return extended(catalog, extension, frozenset(known.held))
