@@ -98,8 +98,7 @@ def _program(parser: ArgumentParser) -> None:
         "--pmi",
         default="",
         metavar="NAME",
-        help="what srun speaks with the MPI of the ranks, as in pmi2 or pmix; 'none' for programs"
-        " without MPI; default: what the site and the image share",
+        help="PMI of srun and the image's MPI: pmi2, pmix or none; default: the one they share",
     )
 
 

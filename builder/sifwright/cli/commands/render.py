@@ -29,8 +29,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--format",
         choices=("definition", "dockerfile", "proot"),
         default="definition",
-        help="write Apptainer's definition file (definition); a Dockerfile with the digest of its "
-        "base image (dockerfile); or a single definition file for SingularityCE's builds by proot",
+        help="a definition file of Apptainer, a Dockerfile, or a definition file for builds of "
+        "SingularityCE by proot",
     )
     parser.add_argument(
         "--output",

@@ -188,8 +188,8 @@ RULES: tuple[Rule[Plan], ...] = (
     Rule(
         name="gpu-arch",
         severity="error",
-        why="Volta is gone from CUDA 13, from the CUDA 12.8 wheels since torch 2.11 and from all"
-        " wheels since torch 2.15: no kernel would start",
+        why="no kernel would start on Volta with CUDA 13. The CUDA 12.8 wheels lack it since torch"
+        " 2.11, all wheels since torch 2.15",
         source="docs.nvidia.com/cuda/archive/13.0.0/cuda-toolkit-release-notes;"
         " pytorch/pytorch issues 160269, 172352 and 190385",
         find=_architecture,
@@ -205,8 +205,8 @@ RULES: tuple[Rule[Plan], ...] = (
     Rule(
         name="plugin-name",
         severity="error",
-        why="RCCL of ROCm 7.2 looks for libnccl-net.so, others for librccl-net.so;"
-        " without the plugin it uses TCP, or stops if NCCL_NET names the plugin's network",
+        why="RCCL of ROCm 7.2 looks for libnccl-net.so, others for librccl-net.so. Without the"
+        " plugin it uses TCP, or stops if NCCL_NET names the plugin's network",
         source="ROCm/rocm-systems pull requests 4001 and 4201; HewlettPackard/shs-ccl-docs issue 6",
         find=_plugin_name,
     ),

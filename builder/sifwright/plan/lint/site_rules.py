@@ -132,8 +132,8 @@ RULES: tuple[Rule[Site], ...] = (
     Rule(
         name="alt-read",
         severity="error",
-        why="the protocol works only where the driver's rdzv_get_en is 0, which the scheduler sets"
-        " for a job that asks for it; launches without are slow or unstable",
+        why="the driver's rdzv_get_en must be 0, which the scheduler sets for a job on request."
+        " Other launches are slow or unstable",
         source=f"{_HPE} nccl/nccl_tuning_guide.md; eth-cscs/alps-extended-images@2f16898"
         " Alps-Images/common/alps-runtime-warning.txt",
         find=_alt_read,
@@ -155,8 +155,8 @@ RULES: tuple[Rule[Site], ...] = (
     Rule(
         name="monitor-name",
         severity="warning",
-        why="libfabric compares names as they are written, and with one that it does not know keeps"
-        " its default, memhooks",
+        why="libfabric compares names as they are written. For an unknown name it keeps its"
+        " default, memhooks",
         source=_MONITOR,
         find=_monitor_name,
     ),
@@ -210,8 +210,8 @@ RULES: tuple[Rule[Site], ...] = (
     Rule(
         name="net-on-one-node",
         severity="error",
-        why="Slurm configures no Slingshot network for a job of one node, so the plugin does not"
-        " start, or the ranks take it where memory would do",
+        why="Slurm configures no Slingshot network for a job of one node. So the plugin does not"
+        " start, or the ranks use it although memory would do",
         source=f"{_OLCF}; {_HPE} ccl_env.sh",
         find=_net_on_one_node,
     ),
@@ -226,8 +226,8 @@ RULES: tuple[Rule[Site], ...] = (
     Rule(
         name="mpich-gpu-library",
         severity="error",
-        why="with it PyTorch hands buffers on the GPU to an image's MPICH, which may not take them;"
-        " Cray's ends without its GTL library",
+        why="with it PyTorch hands buffers on the GPU to an image's MPICH, which may not take them."
+        " Cray's MPICH ends without its GTL library",
         source="pytorch/pytorch pull request 178323; olcf/olcf_containers_examples@032b962",
         find=_mpich_gpu_library,
     ),
