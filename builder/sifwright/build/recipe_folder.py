@@ -48,7 +48,7 @@ def text(plan: Plan, form: str) -> str:
 def write(
     plan: Plan, form: str, folder: Path, record: Path, note: Callable[[str], None]
 ) -> WrittenFolder:
-    """Write the folder anew; at any moment it is whole, the old one or the new one.
+    """Replace the folder; at any moment it is whole, the old one or the new one.
 
     It has the `definition` or the `dockerfile` that `form` names, and the other one if the plan and
     this machine allow it. `record` is the folder of the image, which names the base of earlier
@@ -145,7 +145,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _is_ours(folder: Path) -> bool:
     recipes = [folder / "Dockerfile", *folder.glob("*.def")]
-    return any(_first_line(file) == build_files.MARK for file in recipes)
+    return any(_first_line(file).startswith(build_files.MARK) for file in recipes)
 
 
 def _first_line(file: Path) -> str:

@@ -134,6 +134,9 @@ class Builds:
     ids: Literal["", "many", "one", "none"] = ""
 
 
+_GPU_FLAGS = {"amd": ("--rocm",), "nvidia": ("--nv",), "cpu": ()}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Site:
     """The facts of one machine that images, modules and jobs are made from.
@@ -204,6 +207,16 @@ class Site:
     def launchers(self) -> tuple[str, ...]:
         """Return every launcher of the site, the usual one first."""
         return (self.launcher, *self.other_launchers)
+
+    @property
+    def gpu_flags(self) -> tuple[str, ...]:
+        """Return the engine's flags that bring GPUs and their driver into the container."""
+        return _GPU_FLAGS[self.vendor]
+
+    @property
+    def exec_words(self) -> tuple[str, ...]:
+        """Return the command that starts a container with the site's GPUs, up to its image."""
+        return (self.container_program, "exec", *self.gpu_flags)
 
     def fact(self, name: str) -> str:
         """Return one of `SITE_FACTS`; empty if the site does not say."""

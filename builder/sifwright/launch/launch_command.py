@@ -10,9 +10,6 @@ from sifwright.launch import job_mpi
 from sifwright.launch.job import Job
 from sifwright.render import shell
 
-# What makes the engine bring the vendor's GPUs and driver into the container.
-GPU_FLAGS = {"amd": ["--rocm"], "nvidia": ["--nv"], "cpu": []}
-
 
 def command(job: Job) -> str:
     """Return the launcher, the program it starts, and its arguments, every word quoted.
@@ -43,8 +40,7 @@ def _wrapped(text: str) -> list[str]:
 def _run(job: Job) -> str:
     if job.run_in == "host":
         return ""
-    words = [job.site.container_program, "exec", *GPU_FLAGS[job.site.vendor], '"$SIF"']
-    return " ".join(words)
+    return " ".join([*job.site.exec_words, '"$SIF"'])
 
 
 def _script(job: Job) -> Iterator[str]:

@@ -15,8 +15,8 @@ from sifwright.plan.model import Plan, Step
 from sifwright.plan.plan_file import plan_json
 from sifwright.render import runscript, shell
 
-# The first line of a recipe folder's definition file and Dockerfile.
-MARK = "# Written by sifwright with the files of this folder, which the next render replaces."
+# The beginning of a recipe folder's definition file and Dockerfile.
+MARK = "# Written by sifwright"
 # An empty file of the recipe folder.
 EMPTY = "runner/empty"
 # The folder of the build itself: nothing of it is in the finished image.

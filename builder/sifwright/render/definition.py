@@ -21,6 +21,13 @@ _COLUMNS = 90
 _MACHINE_VALUES = {
     "debian-mirror": "the address of a Debian mirror",
 }
+# What starts N ranks, before the engine; without a launcher, the run script starts them.
+_LAUNCH = {
+    "srun": "srun -n N ",
+    "mpiexec": "mpiexec -n N ",
+    "mpirun": "mpirun -np N ",
+    "flux": "flux run -n N ",
+}
 _AS_PLANNED = {name: f"({text})" for name, text in _MACHINE_VALUES.items()}
 
 
@@ -82,6 +89,9 @@ def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
         labels=list(labels(plan)),
         runscript=runscript.PATH,
         has_run_scripts=plan.has_run_scripts,
+        exec=" ".join(plan.site.exec_words),
+        launch=_LAUNCH.get(plan.site.launcher, ""),
+        ranks="" if plan.site.launcher in _LAUNCH else "--nproc-per-node N ",
     )
     _refuse_long_section(text)
     return text

@@ -122,7 +122,7 @@ def test_no_such_tag(site: Site) -> None:
     failed = site.build("--set", f"base-local.image={NAME}:1.1")
     assert failed.returncode == 5
     expected = (
-        f"layer 'base-local': the base image {NAME}:1.1 cannot be had"
+        f"layer 'base-local': the base image {NAME}:1.1 cannot be fetched"
         f" (asked: {site.registry.host}/group/base:1.1): there is no 1.1. Did you mean '1.0'?"
     )
     assert expected in failed.stderr

@@ -241,7 +241,9 @@ def test_what_cannot_be_had_is_said_at_once_and_before(site: Site) -> None:
     (site.folder / "mirrors.yaml").write_text(json.dumps(rules))
     failed = site.build()
     assert failed.returncode == 5
-    assert f"the source the-repository cannot be had from {GIT} (asked: file://" in failed.stderr
+    assert (
+        f"the source the-repository cannot be fetched from {GIT} (asked: file://" in failed.stderr
+    )
     assert "there is no such file" in failed.stderr
     assert f"(asked: {site.url}/elsewhere/pub/toy-1.0.tar.gz): HTTP 404" in failed.stderr
     assert not site.toy.output.exists()

@@ -190,7 +190,7 @@ def test_every_source_is_asked_for_through_the_mirrors(
             problem.what for problem in network_checks.problems(wanted.steps, "3.11", {})
         )
     assert "/g/good.git/info/refs?service=git-upload-pack" in asked
-    words, missing = "cannot be had from", "HTTP 404 Not Found"
+    words, missing = "cannot be fetched from", "HTTP 404 Not Found"
     assert found == [
         f"the source archive {words} https://f.example/bad.tgz (asked: {url}/bad.tgz): {missing}",
         f"the source git {words} http://127.0.0.1:9/silent.git: Connection refused",

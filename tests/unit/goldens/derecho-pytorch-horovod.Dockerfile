@@ -1,9 +1,6 @@
-# Written by sifwright with the files of this folder, which the next render replaces.
-#
-# PyTorch with Horovod and mpi4py over the MPI that suits the site
-#
-# Image pytorch-horovod for site derecho, from defs/. Build it by hand, in this folder:
-#   docker build -t pytorch-horovod .        (or podman build, or buildah build)
+# Written by sifwright from defs/. The next render replaces this folder.
+# Image pytorch-horovod for site derecho: PyTorch with Horovod and mpi4py over the MPI that suits the site
+# Build it by hand, in this folder:  docker build -t pytorch-horovod .  (or podman build, or buildah build)
 FROM docker.io/nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04
 USER 0:0
 WORKDIR /
@@ -128,7 +125,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
 ENV PATH="/runscripts${PATH:+:$PATH}"
 
-# What was done, the tests, and nothing of the build
+# The tests and the plan stay in the image; nothing of the build does.
 COPY kept/ /opt/sifwright/
 RUN ["rm", "-rf", "/.sifwright"]
 LABEL org.opencontainers.image.title="pytorch-horovod" \
@@ -136,7 +133,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
       org.sifwright.plan="6f365aedd2671de4afc7e53aac390ea07fdb3499f48b34aaef158c0fceed29f9"
-# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+# Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
 ENTRYPOINT []

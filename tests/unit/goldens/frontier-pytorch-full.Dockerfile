@@ -1,9 +1,6 @@
-# Written by sifwright with the files of this folder, which the next render replaces.
-#
-# PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
-#
-# Image pytorch-full for site frontier, from defs/. Build it by hand, in this folder:
-#   docker build -t pytorch-full .        (or podman build, or buildah build)
+# Written by sifwright from defs/. The next render replaces this folder.
+# Image pytorch-full for site frontier: PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
+# Build it by hand, in this folder:  docker build -t pytorch-full .  (or podman build, or buildah build)
 FROM docker.io/rocm/dev-ubuntu-24.04:7.1.1-complete
 USER 0:0
 WORKDIR /
@@ -138,7 +135,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
 ENV PATH="/runscripts${PATH:+:$PATH}"
 
-# What was done, the tests, and nothing of the build
+# The tests and the plan stay in the image; nothing of the build does.
 COPY kept/ /opt/sifwright/
 RUN ["rm", "-rf", "/.sifwright"]
 LABEL org.opencontainers.image.title="pytorch-full" \
@@ -146,7 +143,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
       org.sifwright.plan="1c778882f4044bbce5bd84ea12a0406ae219a21db30b137d0cb70c285758a6c4"
-# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+# Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
 ENTRYPOINT []

@@ -1,9 +1,6 @@
-# Written by sifwright with the files of this folder, which the next render replaces.
-#
-# Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
-#
-# Image base-image for site isambard-ai, from defs/. Build it by hand, in this folder:
-#   docker build -t base-image .        (or podman build, or buildah build)
+# Written by sifwright from defs/. The next render replaces this folder.
+# Image base-image for site isambard-ai: Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts
+# Build it by hand, in this folder:  docker build -t base-image .  (or podman build, or buildah build)
 FROM nvcr.io/nvidia/pytorch:25.08-py3
 USER 0:0
 WORKDIR /
@@ -66,7 +63,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
 ENV PATH="/runscripts${PATH:+:$PATH}"
 
-# What was done, the tests, and nothing of the build
+# The tests and the plan stay in the image; nothing of the build does.
 COPY kept/ /opt/sifwright/
 RUN ["rm", "-rf", "/.sifwright"]
 LABEL org.opencontainers.image.title="base-image" \
@@ -74,7 +71,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
       org.sifwright.plan="22c05159a833862b9764db74fa2f9d54749b80c2d83a6b7b4a54e4e4f88a86ff"
-# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+# Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
 ENTRYPOINT []

@@ -1,9 +1,6 @@
-# Written by sifwright with the files of this folder, which the next render replaces.
-#
-# PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
-#
-# Image pytorch-source for site leonardo, from defs/. Build it by hand, in this folder:
-#   docker build -t pytorch-source .        (or podman build, or buildah build)
+# Written by sifwright from defs/. The next render replaces this folder.
+# Image pytorch-source for site leonardo: PyTorch and torchvision built from source for the site's GPUs, with the MPI backend
+# Build it by hand, in this folder:  docker build -t pytorch-source .  (or podman build, or buildah build)
 FROM docker.io/nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04
 USER 0:0
 WORKDIR /
@@ -104,7 +101,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
 ENV PATH="/runscripts${PATH:+:$PATH}"
 
-# What was done, the tests, and nothing of the build
+# The tests and the plan stay in the image; nothing of the build does.
 COPY kept/ /opt/sifwright/
 RUN ["rm", "-rf", "/.sifwright"]
 LABEL org.opencontainers.image.title="pytorch-source" \
@@ -112,7 +109,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
       org.sifwright.plan="97a21b7e151ef70e5e5f00a4b0621d043916d9ae694d08b9278eafa2fce21382"
-# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+# Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
 ENTRYPOINT []

@@ -1,9 +1,6 @@
-# Written by sifwright with the files of this folder, which the next render replaces.
-#
-# PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
-#
-# Image pytorch for site local, from defs/. Build it by hand, in this folder:
-#   docker build -t pytorch .        (or podman build, or buildah build)
+# Written by sifwright from defs/. The next render replaces this folder.
+# Image pytorch for site local: PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
+# Build it by hand, in this folder:  docker build -t pytorch .  (or podman build, or buildah build)
 FROM docker.io/library/debian:bookworm-slim AS root
 COPY runner/ /.sifwright/
 RUN ["bash", "/.sifwright/make-root", "bookworm", "ca-certificates", ""]
@@ -68,7 +65,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
 ENV PATH="/runscripts${PATH:+:$PATH}"
 
-# What was done, the tests, and nothing of the build
+# The tests and the plan stay in the image; nothing of the build does.
 COPY kept/ /opt/sifwright/
 RUN ["rm", "-rf", "/.sifwright"]
 LABEL org.opencontainers.image.title="pytorch" \
@@ -76,7 +73,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
       org.sifwright.plan="ffa2c90a98cfbc34e77d861809f24cc908af2ee2be11817edbc3a42c52e2841d"
-# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+# Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
 ENTRYPOINT []

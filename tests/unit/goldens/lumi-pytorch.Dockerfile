@@ -1,9 +1,6 @@
-# Written by sifwright with the files of this folder, which the next render replaces.
-#
-# PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
-#
-# Image pytorch for site lumi, from defs/. Build it by hand, in this folder:
-#   docker build -t pytorch .        (or podman build, or buildah build)
+# Written by sifwright from defs/. The next render replaces this folder.
+# Image pytorch for site lumi: PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one
+# Build it by hand, in this folder:  docker build -t pytorch .  (or podman build, or buildah build)
 FROM docker.io/rocm/dev-ubuntu-24.04:7.0.2-complete
 USER 0:0
 WORKDIR /
@@ -96,7 +93,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
 ENV PATH="/runscripts${PATH:+:$PATH}"
 
-# What was done, the tests, and nothing of the build
+# The tests and the plan stay in the image; nothing of the build does.
 COPY kept/ /opt/sifwright/
 RUN ["rm", "-rf", "/.sifwright"]
 LABEL org.opencontainers.image.title="pytorch" \
@@ -104,7 +101,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
       org.sifwright.plan="449b513096009fa9901c2fad2b0c6c2afb328b5a07a6ba9f6ac5769fdbb2202b"
-# Anybody can be the user: docker run --user "$(id -u):$(id -g)"
+# Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
 ENTRYPOINT []

@@ -218,4 +218,6 @@ def test_the_check_before_the_build_asks_for_it(pinned: Path, project: Path, ind
     assert [p.what for p in network_checks.problems(plan.steps, "", {}) if "toy" in p.what] == []
     index.names = ("the_toy-0.9.tar.gz",)
     (said,) = (p.what for p in network_checks.problems(plan.steps, "", {}) if "toy" in p.what)
-    assert said.startswith("the source toy cannot be had from a Python package index: no the-toy-1")
+    assert said.startswith(
+        "the source toy cannot be fetched from a Python package index: no the-toy-1"
+    )

@@ -48,7 +48,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def look(url: str) -> str:
-    """What is said of an image that cannot be had."""
+    """What is said of an image that cannot be fetched."""
     with pytest.raises(SifwrightError) as caught:
         facts_of(f"{url}/a/b:1", processor="x86_64", progress=QuietProgress())
     assert all(one.what and one.fix for one in caught.value.problems)

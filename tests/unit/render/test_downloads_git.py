@@ -82,7 +82,7 @@ def test_submodules_are_redirected_too(step: Step, tmp_path: Path) -> None:
     (tmp_path / "git" / "inner.git").rename(tmp_path / "gone")
     run(["rm", "-rf", step.folder / "work" / "there"])
     said = refused(step, step.fetch(f"{source} true", rules=_rules(tmp_path / "git")))
-    assert "the submodules of source 'the-toy' cannot be had" in said
+    assert "the submodules of source 'the-toy' cannot be fetched" in said
 
 
 def test_a_damaged_repository_is_never_taken(step: Step, tmp_path: Path) -> None:

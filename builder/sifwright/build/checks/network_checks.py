@@ -34,7 +34,7 @@ _PIP = (
 def problems(
     steps: Sequence[Step], python: str, machine: Mapping[str, str], image: BaseImage | None = None
 ) -> Iterator[Problem]:
-    """Yield what these steps download, and the image below them, if it cannot be had.
+    """Yield what these steps download, and the image below them, if it cannot be fetched.
 
     `python` is the version that wheels are for.
     """
@@ -75,7 +75,7 @@ def _image_problem(image: BaseImage, reference: Reference) -> Problem | None:
         found_at = f" (asked: {reference})" if image.is_redirected else ""
         return Problem(
             where=f"layer '{image.layer}'",
-            what=f"the base image {image.name} cannot be had{found_at}: {error}",
+            what=f"the base image {image.name} cannot be fetched{found_at}: {error}",
             fix=error.fix,
         )
     return None
@@ -96,7 +96,7 @@ def _source_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem |
     asked = f" (asked: {http.redact_url(address)})" if address != source.url else ""
     return Problem(
         where=f"layer '{step.layer.name}'",
-        what=f"the source {source.name} cannot be had from {source.url}{asked}: {answer}",
+        what=f"the source {source.name} cannot be fetched from {source.url}{asked}: {answer}",
         fix=mirrors.NETWORK_FIX,
     )
 
@@ -109,7 +109,7 @@ def _sdist_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | 
         answer = str(error)
     if not answer:
         return None
-    message = f"the source {source.name} cannot be had from a Python package index: {answer}"
+    message = f"the source {source.name} cannot be fetched from a Python package index: {answer}"
     return Problem(where=f"layer '{step.layer.name}'", what=message, fix=_PIP)
 
 

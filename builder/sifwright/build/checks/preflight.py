@@ -64,7 +64,7 @@ def check(
 
 
 def check_network(plan: Plan, base: BaseImage, machine: Mapping[str, str], first: int = 0) -> None:
-    """Raise `MachineError` with the downloads of these steps that cannot be had."""
+    """Raise `MachineError` with the downloads of these steps that cannot be fetched."""
     python, image = plan.facts.get("python", ""), None if first else base
     if problems := list(network_checks.problems(plan.steps[first:], python, machine, image)):
         raise MachineError(*problems)

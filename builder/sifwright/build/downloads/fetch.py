@@ -27,7 +27,7 @@ CONTENT = "content"
 
 
 class NotFetched(Exception):
-    """A file cannot be had, or is not what was asked for; the message says why."""
+    """A file cannot be fetched, or is not what was asked for; the message says why."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -82,7 +82,7 @@ def _downloads(plan: Plan, number: int) -> bool:
 class Prefetcher:
     """Fetches the downloads of the steps of these numbers.
 
-    What cannot be had is no error here, only a line in `log`: the step will say so.
+    What cannot be fetched is no error here, only a line in `log`: the step will say so.
     """
 
     plan: Plan

@@ -166,7 +166,7 @@ def container(
     return [
         engine.program,
         "exec",
-        *launch_command.GPU_FLAGS[site.vendor],
+        *site.gpu_flags,
         *binds,
         "--bind",
         f"{work_dir.resolve()}:{WORK}",

@@ -1,11 +1,11 @@
 # shellcheck shell=sh
-# Run what an engine's container was given in /.sifwright as %post of a definition file would be. What it
-# leaves for later steps is said, and nothing of it stays in the image but, until the last step, the name of
-# Debian's archive. The arguments are for the image's history: LAYER STEP
+# Run the script in /.sifwright of an engine's container, as %post of a definition file would run. Print the
+# files for later steps, and remove the folder. The name of Debian's archive stays until the last step.
+# The arguments are for the image's history: LAYER STEP
 status=0
 umask 022
 mkdir -p /opt/sifwright
-# What the base image says, for steps of imported recipes (recipe.sh).
+# Keep the base image's environment for the layers of imported recipes (recipe.sh).
 env -0 >/.sifwright/base-environment
 # shellcheck source=/dev/null
 . /.sifwright/surround

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Run one layer's install.sh in a bash of its own, so that nothing leaks into the next layer but
-# what its header declares, and name the line it fails in. Usage: step LAYER [shell]
-# With `shell`, a shell in that state takes the place of the script, and nothing is cleaned up.
+# Run one layer's install.sh in a bash of its own, and name the line that fails. Usage: step LAYER [shell]
+# Only the variables of the layer's header reach the next layer.
+# With `shell`, open a shell in that state instead, and clean up nothing.
 set -euo pipefail
 
 export SIFWRIGHT_LAYER=$1 SIFWRIGHT_BUILD=/.sifwright
@@ -14,12 +14,12 @@ umask 022
 machine=$SIFWRIGHT_BUILD/machine
 # pip, conda and fetch-source find the logins of mirrors here; no argument of a program holds one.
 export NETRC=$machine/netrc
-# What a layer leaves here, the builds of later layers find, also where its own result comes from a cache.
+# Files that a layer writes to this folder reach later layers, also in later builds.
 mkdir -p "$SIFWRIGHT_BUILD/kept"
 touch "$SIFWRIGHT_BUILD/kept/apt.conf"
 # shellcheck source=/dev/null
 [[ ! -f $machine/environment ]] || . "$machine/environment"
-# Of several indexes that have the same wheel, pip takes the last one: what the machine has fetched already.
+# pip takes a wheel from the last index that has it: here the wheels that the build has downloaded.
 if [[ -d $SIFWRIGHT_BUILD/fetched/wheels ]]; then
   export PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} file://$SIFWRIGHT_BUILD/fetched/wheels"
 fi
@@ -32,8 +32,8 @@ if [[ -f $machine/ca.crt ]]; then
   export CURL_CA_BUNDLE=$machine/ca.crt GIT_SSL_CAINFO=$machine/ca.crt
   grep -qs CaInfo "$APT_CONFIG" || printf 'Acquire::https::CaInfo "%s";\n' "$SSL_CERT_FILE" >>"$APT_CONFIG"
 fi
-# A mirror in a bound folder belongs to somebody else, and may serve submodules: what is fetched is
-# compared with its pin. A server that says nothing for a minute is given up.
+# A mirror in a bound folder belongs to another user, and may serve submodules. Every source is compared
+# with its pin. A transfer that stalls for a minute ends.
 cat - "$machine/gitconfig" 2>/dev/null >"$HOME/.gitconfig" <<'GIT' || true
 [safe]
 	directory = *
@@ -55,18 +55,17 @@ if ((status != 0)); then
   echo "sifwright: failed $SIFWRIGHT_LAYER $status"
   exit "$status"
 fi
-# A recipe of others means what its programs leave there, such as weights of a model; so do the layers
-# that come after it.
+# An imported recipe may keep files there, such as the weights of a model. Layers after it keep them, too.
 [[ ! -e files/keeps-caches ]] || : >"$SIFWRIGHT_BUILD/kept/keeps-caches"
 if [[ ! -e $SIFWRIGHT_BUILD/kept/keeps-caches ]]; then
   rm -rf /root/.cache
   [[ ! -d /var/log ]] || find /var/log -type f -delete
 fi
-# Not from a folder that is gone: proot starts no program there.
+# proot starts no program in a folder that was removed.
 layer_folder=$PWD
 cd "$SIFWRIGHT_BUILD"
 rm -rf "${TMPDIR:?}"/* "$layer_folder"
-# What apt leaves in a layer that runs it by itself, and the bytecode of what only installs.
+# Remove leftovers of apt, if the layer ran it by itself, and the bytecode of packages that only install.
 shopt -s nullglob
 rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb
 installers=(/opt/{*,conda/envs/*}/lib/python3*/site-packages/{pip,setuptools,pkg_resources,wheel})

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by the bash of install.sh and test.sh before the script itself (BASH_ENV): says on
-# descriptor 9 which line fails. Not on stdout or stderr, which the script may be reading.
+# Report the line that fails. bash reads this file before install.sh and test.sh (BASH_ENV). The report
+# goes to descriptor 9, because the script may capture stdout or stderr.
 unset BASH_ENV
 set -E
 sifwright_failed() {
