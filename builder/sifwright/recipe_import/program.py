@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from sifwright.catalog.model import ImageStart
 from sifwright.images.sources.model import SourceError, Start
-from sifwright.recipe_import import shell_words
-from sifwright.recipe_import.dockerfile import copies
+from sifwright.recipe_import.dockerfile import copies, spython_metadata
 from sifwright.recipe_import.dockerfile.instructions import Instruction
 from sifwright.recipe_import.dockerfile.starting_image import Look
 from sifwright.recipe_import.findings import Findings
@@ -27,7 +26,9 @@ def of_dockerfile(
     shown = {item.name: item for item in listed if item.name in {"ENTRYPOINT", "CMD"}}
     if not shown:
         return of_base(base, "" if copies.own_places(folder) else folder)
-    entrypoint, cmd = (_words(shown.get(name)) for name in ("ENTRYPOINT", "CMD"))
+    metadata = spython_metadata.metadata_of(listed)
+    entrypoint = _words(metadata.entrypoint, shown.get("ENTRYPOINT"))
+    cmd = _words(metadata.command, shown.get("CMD"))
     _check_place([*shown.values()][-1].line, (folder, *entrypoint[:1], *cmd[:1]), findings)
     if "ENTRYPOINT" not in shown:
         entrypoint = base.entry
@@ -55,12 +56,11 @@ def of_definition(line: int, image: str, look: Look, findings: Findings) -> Imag
     return of_base(config)
 
 
-def _words(item: Instruction | None) -> tuple[str, ...]:
-    """Return the words of a program; text that is no list of words is for a shell."""
-    if item is None or not item.text:
-        return ()
-    words = shell_words.json_words(item.text)
-    return ("/bin/sh", "-c", item.text) if words is None else tuple(words)
+def _words(program: list[str] | str, item: Instruction | None) -> tuple[str, ...]:
+    """Return the words, or the text for a shell unchanged: spython removes its quotes."""
+    if item is None or isinstance(program, list):
+        return tuple(program)
+    return ("/bin/sh", "-c", item.text) if item.text else ()
 
 
 def _check_place(line: int, places: Sequence[str], findings: Findings) -> None:

@@ -12,10 +12,10 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sifwright.recipe_import.dockerfile import spython_metadata
 from tests.conftest import run, sifwright
 from tests.system.apptainer.steps import DESCRIBE, PYTHON, TIME, Tree, differences
 from tests.system.apptainer.toys import make_toy
-from tests.system.importing import spython_recipe
 
 if TYPE_CHECKING:
     import subprocess
@@ -92,7 +92,7 @@ class Workshop:
 
     def by_spython(self, recipe: Path) -> Built | str:
         """What spython's own translation makes of it, or why that cannot be built."""
-        text = spython_recipe.converted(recipe)
+        text = spython_metadata.converted(recipe)
         definition = recipe.with_name("spython.def")
         definition.write_text(text)
         sif = recipe.parent.parent / "spython.sif"

@@ -11,7 +11,7 @@ import yaml
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
 from sifwright.recipe_import import write_layers
-from tests.system.importing import spython_recipe
+from sifwright.recipe_import.dockerfile import spython_metadata
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -64,7 +64,7 @@ def by_spython(recipe: Path) -> str:
     if recipe.suffix == ".def":
         return ""
     try:
-        spython_recipe.converted(recipe)
+        spython_metadata.converted(recipe)
     except UsageError as error:
         return error.problems[0].what
     return "converted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sifwright.recipe_import.dockerfile import copies
+from sifwright.recipe_import.dockerfile import copies, spython_metadata
 from sifwright.recipe_import.dockerfile.instructions import Instruction
 from sifwright.recipe_import.draft import Draft, Piece
 from sifwright.recipe_import.findings import Findings
@@ -33,12 +33,12 @@ def metadata(listed: list[Instruction], draft: Draft, findings: Findings) -> Non
     for item in listed:
         if item.name in _HARMLESS:
             findings.note(item.line, f"{item.name} is not carried: {_HARMLESS[item.name]}")
-    labels = [item.text for item in listed if item.name == "LABEL" and item.text]
+    labels = spython_metadata.metadata_of(listed).labels
     draft.remarks += [f"LABEL {label}" for label in labels]
     draft.description = _described(labels)
 
 
-def _described(labels: Iterable[str]) -> str:
+def _described(labels: tuple[str, ...]) -> str:
     for label in labels:
         match = re.search(r'(?:^|[\s.])description=(?:"([^"\\]+)"|(\S+))', label)
         if match:
