@@ -1,4 +1,4 @@
-"""The parser as a page of Markdown: docs/reference/commands.md, written by 'make docs'."""
+"""Print the parser as a page of Markdown: docs/reference/commands.md, written by 'make docs'."""
 
 from __future__ import annotations
 
