@@ -19,35 +19,18 @@ from sifwright.catalog.site import (
     Site,
 )
 
+# The names of `site` that are handed on.
 __all__ = [
     "SITE_FACTS",
-    "BaseInspection",
-    "Bootstrap",
-    "Catalog",
     "ComputeNode",
-    "Download",
     "Driver",
-    "EnvRule",
     "Environment",
-    "Image",
-    "ImageSlot",
-    "ImageStart",
     "JobFacts",
     "LauncherOptions",
-    "Layer",
-    "LayerFile",
     "Modules",
-    "Option",
     "OptionValue",
-    "Origin",
-    "Pin",
     "Reason",
-    "Requirement",
     "Site",
-    "Source",
-    "TableCell",
-    "Value",
-    "VersionRule",
 ]
 
 
@@ -149,7 +132,11 @@ class LayerFile:
 
     path: str
     data: bytes
-    executable: bool
+    executable: bool = False
+
+    @classmethod
+    def of_text(cls, path: str, text: str, *, executable: bool = False) -> LayerFile:
+        return cls(path=path, data=text.encode(), executable=executable)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

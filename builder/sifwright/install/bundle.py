@@ -74,7 +74,7 @@ def notes(site: Site, share: Mapping[str, bytes]) -> Iterator[LayerFile]:
         GPU: f"{ENGINE_GPU[site.vendor]}\n".encode(),
     }
     for name, data in files.items():
-        yield LayerFile(path=f"{SHARE}/{name}", data=data, executable=False)
+        yield LayerFile(path=f"{SHARE}/{name}", data=data)
 
 
 def links(site: Site) -> dict[str, str]:

@@ -134,8 +134,7 @@ def _steps(site: Site, decided: Iterable[tuple[Layer, Mapping[str, Value]]]) -> 
 
 def _site_files(site: Site, layer: Layer) -> Iterator[LayerFile]:
     if layer.site_environment:
-        data = site_environment.render(site).encode()
-        yield LayerFile(path=site_environment.FILE, data=data, executable=False)
+        yield LayerFile.of_text(site_environment.FILE, site_environment.render(site))
 
 
 def _step_id(previous: str, step: Step) -> str:

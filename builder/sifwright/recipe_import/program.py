@@ -9,7 +9,7 @@ from sifwright.images.sources.model import SourceError, Start
 from sifwright.recipe_import.dockerfile import copies, spython_metadata
 from sifwright.recipe_import.dockerfile.instructions import Instruction
 from sifwright.recipe_import.dockerfile.starting_image import Look
-from sifwright.recipe_import.findings import Findings
+from sifwright.recipe_import.draft import Findings
 
 # What an image without a program starts anyway.
 _SHELLS = {("bash",), ("/bin/bash",)}

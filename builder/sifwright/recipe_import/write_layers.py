@@ -16,6 +16,7 @@ from sifwright.recipe_import.grouping import groups, headers, pending_env_rules
 from sifwright.render.build_files import package_text
 
 _LINE = 100
+_text = LayerFile.of_text
 _VERSION = "as-imported"
 _UNCHECKED = "the recipe names no sum; the first build keeps what it got, and later ones compare"
 # Lines of install.sh that make the environment -> how a later layer says the same: what an ARG must
@@ -235,10 +236,6 @@ def _yaml(data: dict[str, Any], comments: Sequence[str] = ()) -> str:
     head = "".join(f"# {_plain(line)}\n" for line in comments)
     text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
     return head + str(text)
-
-
-def _text(path: str, text: str) -> LayerFile:
-    return LayerFile(path=path, data=text.encode(), executable=False)
 
 
 def installs_torch(draft: Draft) -> list[int]:

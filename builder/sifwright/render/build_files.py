@@ -6,14 +6,15 @@ All paths are absolute, as they are in the image.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 
-from sifwright.catalog.model import LayerFile
+from sifwright.catalog.model import ImageStart, LayerFile
 from sifwright.plan.model import Plan, Step
 from sifwright.plan.plan_file import plan_json
-from sifwright.render import runscript, shell
+from sifwright.render import shell
 
 # The beginning of a recipe folder's definition file and Dockerfile.
 MARK = "# Written by sifwright"
@@ -21,6 +22,8 @@ MARK = "# Written by sifwright"
 EMPTY = "runner/empty"
 # The folder of the build itself: nothing of it is in the finished image.
 BUILD = "/.sifwright"
+# The program of an image; a file, because %runscript itself cannot hold every text.
+RUNSCRIPT = "/opt/sifwright/runscript"
 # The programs on the PATH of install.sh, and their texts in this package.
 _PROGRAMS = {
     **{
@@ -68,8 +71,7 @@ def of_step(step: Step) -> Iterator[LayerFile]:
     for file in step.files:
         path = f"{folder}/{file.path}"
         yield LayerFile(path=path, data=file.data, executable=file.executable)
-    data = step.layer.install.encode()
-    yield LayerFile(path=f"{folder}/install.sh", data=data, executable=False)
+    yield LayerFile.of_text(f"{folder}/install.sh", step.layer.install)
 
 
 def command(step: Step) -> str:
@@ -109,13 +111,24 @@ def kept(plan: Plan) -> Iterator[LayerFile]:
     for step in plan.steps:
         if step.layer.test:
             path = f"/opt/sifwright/tests/{step.layer.name}/test.sh"
-            yield LayerFile(path=path, data=step.layer.test.encode(), executable=False)
+            yield LayerFile.of_text(path, step.layer.test)
     if plan.image.start:
-        data = runscript.runscript(plan.image.start).encode()
-        yield LayerFile(path=runscript.PATH, data=data, executable=True)
-    data = plan_json(plan).encode()
-    yield LayerFile(path="/opt/sifwright/plan.json", data=data, executable=False)
+        yield LayerFile.of_text(RUNSCRIPT, runscript(plan.image.start), executable=True)
+    yield LayerFile.of_text("/opt/sifwright/plan.json", plan_json(plan))
+
+
+def runscript(start: ImageStart) -> str:
+    """Give the script that starts what `docker run` would, with the further words of a user."""
+    if start.script:
+        return start.script
+    lines = ["#!/bin/sh"]
+    if start.workdir:
+        lines.append(f"cd {shlex.quote(start.workdir)} || exit")
+    if start.cmd:
+        lines.append(f'[ "$#" -gt 0 ] || set -- {shlex.join(start.cmd)}')
+    entrypoint = f"{shlex.join(start.entrypoint)} " if start.entrypoint else ""
+    return "\n".join([*lines, f'exec {entrypoint}"$@"', ""])
 
 
 def _file(path: str, name: str, *, executable: bool = False) -> LayerFile:
-    return LayerFile(path=path, data=package_text(name).encode(), executable=executable)
+    return LayerFile.of_text(path, package_text(name), executable=executable)

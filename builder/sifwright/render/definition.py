@@ -11,7 +11,7 @@ from sifwright import __version__
 from sifwright.catalog.model import Bootstrap, LayerFile
 from sifwright.errors import MachineError, PlanError
 from sifwright.plan.model import Plan, Step
-from sifwright.render import build_files, runscript, shell
+from sifwright.render import build_files, shell
 from sifwright.render.templating import template
 
 # Apptainer 1.4.5 refuses a section of 64 KiB ("token too long") but joins sections of one name.
@@ -87,7 +87,7 @@ def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
         record=_carried(build_files.kept(plan)),
         environment=[line for step in plan.steps for line in build_files.exports(step)],
         labels=list(labels(plan)),
-        runscript=runscript.PATH,
+        runscript=build_files.RUNSCRIPT,
         has_run_scripts=plan.has_run_scripts,
         exec=" ".join(plan.site.exec_words),
         launch=_LAUNCH.get(plan.site.launcher, ""),

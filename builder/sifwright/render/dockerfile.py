@@ -101,8 +101,8 @@ def _escaped(value: str) -> str:
 
 def files(plan: Plan, base: str, copied: Iterable[LayerFile]) -> Iterator[LayerFile]:
     """Yield the Dockerfile, and .dockerignore that lets in the files that it copies."""
-    yield _file("Dockerfile", dockerfile(plan, base))
-    yield _file(".dockerignore", _ignore(file.path for file in copied))
+    yield LayerFile.of_text("Dockerfile", dockerfile(plan, base))
+    yield LayerFile.of_text(".dockerignore", _ignore(file.path for file in copied))
 
 
 def _ignore(paths: Iterable[str]) -> str:
@@ -115,7 +115,3 @@ def _pattern(path: str) -> str:
     """What fits this path only. Engines trim lines, but nothing that stands between brackets."""
     text = _MATCHED.sub(r"\\\g<0>", path)
     return _LAST_SPACES.sub(lambda found: "".join(f"[{one}]" for one in found[0]), text)
-
-
-def _file(path: str, text: str) -> LayerFile:
-    return LayerFile(path=path, data=text.encode(), executable=False)

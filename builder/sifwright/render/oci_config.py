@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from sifwright.catalog.model import EnvRule, ImageStart, LayerFile
 from sifwright.errors import PlanError
 from sifwright.plan.model import Plan
-from sifwright.render import build_files, runscript
+from sifwright.render import build_files
 from sifwright.render.definition import labels
 
 # What engines, and Apptainer, set where an image says nothing.
@@ -113,14 +113,14 @@ def programs(plan: Plan) -> Iterator[LayerFile]:
     yield from build_files.programs(build_files.needed_programs(plan, *others))
     yield surround()
     for name in ("run", "make-root") if makes_root else ("run",):
-        data = build_files.package_text(f"render/templates/oci/{name}").encode()
-        yield LayerFile(path=f"{build_files.BUILD}/{name}", data=data, executable=False)
+        text = build_files.package_text(f"render/templates/oci/{name}")
+        yield LayerFile.of_text(f"{build_files.BUILD}/{name}", text)
 
 
 def surround() -> LayerFile:
     """What makes the environment that steps run in."""
-    data = build_files.package_text("render/templates/surround.sh").encode()
-    return LayerFile(path=f"{build_files.BUILD}/surround", data=data, executable=False)
+    text = build_files.package_text("render/templates/surround.sh")
+    return LayerFile.of_text(f"{build_files.BUILD}/surround", text)
 
 
 def image_config(plan: Plan, base_env: Mapping[str, str]) -> OciConfig:
@@ -134,7 +134,7 @@ def image_config(plan: Plan, base_env: Mapping[str, str]) -> OciConfig:
 
 def _starting(config: OciConfig, start: ImageStart) -> OciConfig:
     """Start what the image's own recipe starts."""
-    entrypoint = (runscript.PATH,) if start.script else start.entrypoint
+    entrypoint = (build_files.RUNSCRIPT,) if start.script else start.entrypoint
     folder = start.workdir or config.working_dir
     return replace(config, entrypoint=entrypoint, cmd=start.cmd, working_dir=folder)
 

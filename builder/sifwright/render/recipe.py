@@ -15,9 +15,8 @@ def definition_files(plan: Plan, machine: Mapping[str, str]) -> Iterator[LayerFi
 
     Raises the errors of `definition.definition`.
     """
-    text = folder_definition(plan, machine)
-    yield LayerFile(path=f"{plan.image.name}.def", data=text.encode(), executable=False)
-    yield LayerFile(path=build_files.EMPTY, data=b"", executable=False)
+    yield LayerFile.of_text(f"{plan.image.name}.def", folder_definition(plan, machine))
+    yield LayerFile(path=build_files.EMPTY, data=b"")
     names = build_files.needed_programs(plan)
     yield from _copied(plan, build_files.programs(names))
 

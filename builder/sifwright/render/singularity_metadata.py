@@ -35,12 +35,12 @@ def files(plan: Plan, definition: str, base: BaseMetadata, built: str) -> Iterat
     """The files, from the text of the whole definition file; `built` says when."""
     found = dict(_SECTION.findall(definition))
     for name, script in (("runscript", found["runscript"]), ("test", found["test"])):
-        yield _file(f"{FOLDER}/{name}", f"#!/bin/sh\n\n{script}\n", executable=True)
+        yield LayerFile.of_text(f"{FOLDER}/{name}", f"#!/bin/sh\n\n{script}\n", executable=True)
     before = base.environment or "#!/bin/sh\n"
-    yield _file(ENVIRONMENT, f"{before}\n{found['environment']}\n", executable=True)
-    yield _file(_HELP, f"{found['help']}\n")
-    yield _file(f"{FOLDER}/Singularity", _from_header(definition))
-    yield _file(LABELS, _go_json(_labels(plan, base, built)))
+    yield LayerFile.of_text(ENVIRONMENT, f"{before}\n{found['environment']}\n", executable=True)
+    yield LayerFile.of_text(_HELP, f"{found['help']}\n")
+    yield LayerFile.of_text(f"{FOLDER}/Singularity", _from_header(definition))
+    yield LayerFile.of_text(LABELS, _go_json(_labels(plan, base, built)))
 
 
 def section(definition: str, name: str) -> str:
@@ -80,7 +80,3 @@ def _go_json(document: Mapping[str, str]) -> str:
     for character in "&<>":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _file(path: str, text: str, *, executable: bool = False) -> LayerFile:
-    return LayerFile(path=path, data=text.encode(), executable=executable)

@@ -13,7 +13,7 @@ from sifwright.cli.main import main
 from sifwright.errors import CatalogError
 from sifwright.images.sources.model import SourceError, Start
 from sifwright.recipe_import import write_layers
-from sifwright.render.runscript import runscript
+from sifwright.render.build_files import runscript
 from tests.conftest import run, sifwright
 from tests.system.apptainer.toys import make_toy
 

@@ -15,8 +15,7 @@ from sifwright.recipe_import import placement, read_text, write_layers
 from sifwright.recipe_import.context import Context
 from sifwright.recipe_import.definition_file import read_definition
 from sifwright.recipe_import.dockerfile import hints, read_dockerfile, starting_image
-from sifwright.recipe_import.draft import Draft
-from sifwright.recipe_import.findings import Findings
+from sifwright.recipe_import.draft import Draft, Findings
 from sifwright.system.terminal import print_line
 
 HELP = "make an image with layers of a Dockerfile or a definition file"

@@ -19,8 +19,7 @@ from sifwright.recipe_import.definition_file.sections import (
     start_draft,
 )
 from sifwright.recipe_import.dockerfile import copies, starting_image
-from sifwright.recipe_import.draft import Draft, Piece
-from sifwright.recipe_import.findings import Findings
+from sifwright.recipe_import.draft import Draft, Findings, Piece
 
 _REFUSED = {
     "setup": ("runs on the machine itself", "Do it in %files and %post."),
@@ -161,7 +160,7 @@ class _DefinitionReader:
                 self.findings.refuse(number, message, "Say it in %environment.")
         shell = self._shell(section)
         name = f"post-{section.line}.sh"
-        file = LayerFile(path=name, data=f"{section.text}\n".encode(), executable=False)
+        file = LayerFile.of_text(name, f"{section.text}\n")
         says = f"%post {next((line for _, line in section.lines()), '')}"
         code = (f"post {name} {shell}",)
         self._add(Piece(line=section.line, says=says, code=code, files=(file,), is_run=True))

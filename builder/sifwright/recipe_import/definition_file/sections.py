@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from sifwright.catalog.schema import did_you_mean
 from sifwright.recipe_import.dockerfile import docker_base
-from sifwright.recipe_import.draft import Draft
-from sifwright.recipe_import.findings import Findings
+from sifwright.recipe_import.draft import Draft, Findings
 
 _SECTION = re.compile(r"\s*%(\w*)(.*)")
 

@@ -128,7 +128,7 @@ def archive(entry: CopiedPath, folder: str, target: str) -> StagedFiles | None:
     if (data := archives.unpacked(entry.data)) is None:
         return None
     path_in_layer = f"{folder}/archive.tar"
-    file = LayerFile(path=path_in_layer, data=data, executable=False)
+    file = LayerFile(path=path_in_layer, data=data)
     return StagedFiles(files=[file], code=[f"unpack {path_in_layer} {shlex.quote(target)}"])
 
 

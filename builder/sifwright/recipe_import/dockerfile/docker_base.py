@@ -8,8 +8,7 @@ from sifwright.catalog.schema import did_you_mean
 from sifwright.recipe_import import shell_words
 from sifwright.recipe_import.dockerfile.instructions import Instruction, directives
 from sifwright.recipe_import.dockerfile.refusals import KNOWN
-from sifwright.recipe_import.draft import Draft
-from sifwright.recipe_import.findings import Findings
+from sifwright.recipe_import.draft import Draft, Findings
 
 BUILDER_ARGUMENTS = {
     *("TARGETPLATFORM", "TARGETOS", "TARGETARCH", "TARGETVARIANT"),

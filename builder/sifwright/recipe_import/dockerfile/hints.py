@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from sifwright.recipe_import.dockerfile import copies, spython_metadata
 from sifwright.recipe_import.dockerfile.instructions import Instruction
-from sifwright.recipe_import.draft import Draft, Piece
-from sifwright.recipe_import.findings import Findings
+from sifwright.recipe_import.draft import Draft, Findings, Piece
 
 _HARMLESS = {
     "EXPOSE": "ports are those of the machine",

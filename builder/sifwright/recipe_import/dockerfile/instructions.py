@@ -71,8 +71,7 @@ def run_code(item: Instruction, folder: str) -> tuple[str, tuple[LayerFile, ...]
     if exact is not None:
         return f"run_words {shlex.quote(folder)} {shlex.join(exact)}", ()
     name, text = f"run-{item.line}.sh", "\n".join(item.lines) + "\n"
-    file = LayerFile(path=name, data=text.encode(), executable=False)
-    return f"run {shlex.quote(folder)} {name}", (file,)
+    return f"run {shlex.quote(folder)} {name}", (LayerFile.of_text(name, text),)
 
 
 def _heredoc_end(text: str, lines: list[str], start: int) -> int:

@@ -16,8 +16,7 @@ from sifwright.recipe_import.context import Context, ContextError
 from sifwright.recipe_import.dockerfile import copies, docker_base, hints, starting_image
 from sifwright.recipe_import.dockerfile.instructions import Instruction, instructions, run_code
 from sifwright.recipe_import.dockerfile.refusals import REFUSED, refused_flags
-from sifwright.recipe_import.draft import Argument, Draft, Piece
-from sifwright.recipe_import.findings import Findings
+from sifwright.recipe_import.draft import Argument, Draft, Findings, Piece
 
 # Filled in by whoever builds; the machine's own proxies reach every step here (machine.py).
 _PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"}

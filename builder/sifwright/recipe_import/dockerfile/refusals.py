@@ -6,7 +6,7 @@ import re
 
 from sifwright.recipe_import import shell_words
 from sifwright.recipe_import.dockerfile.instructions import Instruction
-from sifwright.recipe_import.findings import Findings
+from sifwright.recipe_import.draft import Findings
 
 # Instruction -> what is said of it, and what to do.
 REFUSED = {

@@ -10,7 +10,7 @@ from sifwright.images.sources import parse_name
 from sifwright.images.sources.model import BadImage, NoSuchImage, OtherProcessor, SourceError, Start
 from sifwright.recipe_import import shell_words
 from sifwright.recipe_import.dockerfile.instructions import Instruction
-from sifwright.recipe_import.findings import Findings
+from sifwright.recipe_import.draft import Findings
 
 # What it says of itself, or nothing if it is not asked. Raises `SourceError`.
 Look = Callable[[str], Start | None]

@@ -113,7 +113,7 @@ def _files(requirements: Requirements) -> Iterator[LayerFile]:
         ("constraints.txt", requirements.constraints_text),
     ):
         if text:
-            yield LayerFile(path=f"files/{name}", data=text.encode(), executable=False)
+            yield LayerFile.of_text(f"files/{name}", text)
 
 
 def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Download]:
