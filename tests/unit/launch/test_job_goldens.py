@@ -113,5 +113,5 @@ def test_every_value_goes_through_a_filter() -> None:
         text = path.read_text()
         assert "{#" not in text, "Jinja would take what is bash for a comment"
         for expression in re.findall(r"\{\{ (.*?) \}\}", text):
-            filtered = re.search(r"\| (sh|path|word|seconds)$", expression)
+            filtered = re.search(r"\| (sh|path|words?|seconds)$", expression)
             assert filtered or expression in PLAIN, f"{path.name}: {expression}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sifwright.catalog import site_environment
 from sifwright.catalog.model import Site
-from sifwright.launch import jobscript
 from sifwright.render.templating import long_text, template
 
 
@@ -41,11 +40,6 @@ class Native:
         return {**site_environment.always(self.site), **self.site.mpi_environment}
 
     @property
-    def help(self) -> tuple[str, ...]:
-        """Return the lines of the module's help."""
-        return tuple(_help(self))
-
-    @property
     def no_variable(self) -> str:
         """Return the message for a variable of `library_path` that is not there."""
         return (
@@ -56,20 +50,7 @@ class Native:
 
 def modulefile(native: Native, syntax: str) -> str:
     """Return the text in that syntax: lua or tcl."""
-    return template(f"install/native/templates/module.{syntax}.j2", ("text", long_text)).render(
-        native=native
-    )
-
-
-def _help(native: Native) -> Iterator[str]:
-    site = native.site
-    yield f"PyTorch in {native.prefix}, for {site.description}."
-    yield "A virtual environment of your own on top:"
-    yield "  python -m venv --system-site-packages DIR && extend-venv-activate DIR"
-    if ready := list(jobscript.ready_for_modules(site.modules)):
-        yield f"A job of site {site.name} begins with this, which no module can do for it:"
-        yield from (f"  {line}" for line in ready)
-        yield f"  module load {native.module}"
-    if site.environment.one_node or site.environment.several_nodes:
-        yield "Variables that depend on the number of nodes are in the job script:"
-        yield f"  sifwright jobscript --site {site.name} --nodes N --environment DIR -- SCRIPT"
+    folder = "install/native/templates"
+    lines = template(f"{folder}/help.txt.j2").render(native=native).splitlines()
+    text = template(f"{folder}/module.{syntax}.j2", ("text", long_text))
+    return text.render(native=native, help=lines)
