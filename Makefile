@@ -108,7 +108,7 @@ lint: venv-dev ## Run ruff, mypy, codespell and shellcheck
 	@tools/lint-shell
 
 docs: venv
-	@.venv/bin/python tools/command_reference.py >docs/reference/commands.md
+	@.venv/bin/python -m tests.tooling.command_reference >docs/reference/commands.md
 
 man: venv-dev ## Write build/sifwright.1, the manual page; shell completion: `sifwright --print-completion bash`
 	@mkdir -p build
