@@ -25,6 +25,10 @@ ENGINE = shutil.which("apptainer") or shutil.which("singularity")
 # Of the checkout, so that tests neither profit from the user's own step cache nor fill it.
 os.environ["SIFWRIGHT_CACHE"] = str(ROOT / "build" / "cache")
 
+# Whatever started the tests: as root, Lmod reads no module that others cannot read. Tests of other
+# umasks set them.
+os.umask(0o022)
+
 # A machine may be busy: no test says how long it takes. As hypothesis has it where CI is set.
 settings.register_profile("unhurried", settings.default, deadline=None)
 settings.load_profile("unhurried")

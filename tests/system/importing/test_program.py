@@ -160,7 +160,7 @@ def test_help_tells_what_the_image_has(definition: Callable[..., str]) -> None:
     text = f"{DEF}%help\n    Our tool:\n      # first\n\n\ttab\n%runscript\n    date\n"
     shown = definition("x.def", text).partition("\n%help\n")[2]
     assert shown.startswith("    Our tool:\n      # first\n")
-    assert "singularity run IMAGE" in shown
+    assert "apptainer run IMAGE" in shown
     assert "conda-python" not in shown
 
 
