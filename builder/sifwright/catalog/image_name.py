@@ -1,7 +1,5 @@
 """Names of base images: the kind of store (registry, archive, engine) and the name there."""
 
-from __future__ import annotations
-
 REGISTRY = "docker"
 # What this machine's Docker Engine keeps.
 DAEMON = "docker-daemon"

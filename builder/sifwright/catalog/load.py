@@ -1,7 +1,5 @@
 """Load everything below `defs/`, or report all mistakes at once."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

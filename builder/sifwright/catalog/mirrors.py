@@ -3,8 +3,6 @@
 One file for everything that is downloaded, named by SIFWRIGHT_MIRRORS; see docs/how-to/mirrors.md.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

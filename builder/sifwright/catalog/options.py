@@ -1,7 +1,5 @@
 """Option values: check those of files and of the command line."""
 
-from __future__ import annotations
-
 import re
 
 from sifwright.catalog.model import Layer, Option, OptionValue, Value

@@ -3,8 +3,6 @@
 Most keys have the name of a field, but for dashes, and need no line here: see `_fields`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

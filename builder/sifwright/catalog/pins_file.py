@@ -1,7 +1,5 @@
 """Write a pin into pins.yaml: one line changes, comments and order stay."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

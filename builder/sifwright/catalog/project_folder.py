@@ -1,7 +1,5 @@
 """The folder with `defs/` and `runscripts/`: of a checkout, or of the installed package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sifwright.errors import UsageError

@@ -1,7 +1,5 @@
 """Check references between files, and option values: all files must be read for it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

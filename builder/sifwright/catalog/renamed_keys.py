@@ -3,8 +3,6 @@
 A file that has both names keeps the old one, which its schema then refuses as unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Refuse scripts and values that a definition file cannot carry."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The facts of a site as frozen data; `model` has the other nouns, and hands these on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

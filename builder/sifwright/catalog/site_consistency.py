@@ -1,7 +1,5 @@
 """Find facts of a site that contradict each other, though each alone is well formed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from packaging.version import Version

@@ -1,7 +1,5 @@
 """The environment a site gives its ranks: as a file in the image, and as names and values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from sifwright.catalog.model import Site

@@ -5,8 +5,6 @@ can neither overflow the stack nor blow up through aliases, and the text of a sc
 which YAML reads as the number 2.1) is still there for the message.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 

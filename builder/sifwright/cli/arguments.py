@@ -1,7 +1,5 @@
 """Arguments that several commands take, so that an option means the same everywhere."""
 
-from __future__ import annotations
-
 import argparse
 
 

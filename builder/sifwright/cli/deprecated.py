@@ -1,7 +1,5 @@
 """Old names of commands, options and values: accepted for one release, with a warning."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The command line: parse, call, print. Only this module turns an error into an exit status."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """The commands of the program: the modules of the folder `commands`."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import pkgutil

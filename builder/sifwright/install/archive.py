@@ -1,7 +1,5 @@
 """The archive of run scripts: the same bytes from the same files, on every machine."""
 
-from __future__ import annotations
-
 import io
 import struct
 import tarfile

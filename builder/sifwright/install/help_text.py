@@ -1,7 +1,5 @@
 """The texts of a module: description, whatis and help."""
 
-from __future__ import annotations
-
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The facts of an image that somebody else built: read from its files, and nothing of it runs."""
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re

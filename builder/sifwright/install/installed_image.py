@@ -1,7 +1,5 @@
 """Facts of an image for its installation: versions, layers, and missing parts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A module as data; every modulefile and every footer of an easyconfig is rendered from it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An installation without EasyBuild: the same files in the same places."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

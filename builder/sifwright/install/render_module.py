@@ -1,7 +1,5 @@
 """Render a module: as a modulefile in Lua or Tcl, and as an easyconfig with both in it."""
 
-from __future__ import annotations
-
 import shlex
 import textwrap
 from collections.abc import Mapping

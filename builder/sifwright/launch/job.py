@@ -1,7 +1,5 @@
 """Decide a job: the number of tasks and nodes, the launcher, and the image or environment."""
 
-from __future__ import annotations
-
 import getopt
 from dataclasses import dataclass
 from pathlib import PurePath

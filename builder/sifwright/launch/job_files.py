@@ -1,7 +1,5 @@
 """Look for the files that a job names, before it waits in a queue."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The MPI that a job finds in its image: by the record beside it, by its files, or by its plan."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Notes for a user about a job that nothing refuses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

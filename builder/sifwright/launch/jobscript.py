@@ -1,7 +1,5 @@
 """Render a job as a batch script: one template for each scheduler, all on one base."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

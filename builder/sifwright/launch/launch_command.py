@@ -1,7 +1,5 @@
 """The command line that starts a job's ranks, as lines of shell."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Iterator
 

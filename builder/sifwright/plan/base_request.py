@@ -3,8 +3,6 @@
 Pure: which image it is, and the definitions as they are with what was found in it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Decide options and facts layer by layer, and look up versions that go together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 

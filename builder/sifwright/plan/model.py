@@ -1,7 +1,5 @@
 """A plan as frozen data: the layers of one image at one site, with all about them decided."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """The plan as plan.json: written for the image, and read from a file, a record or an image."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping

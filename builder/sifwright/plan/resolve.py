@@ -1,7 +1,5 @@
 """Decide everything before anything runs: options, order, compatibility and step ids."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

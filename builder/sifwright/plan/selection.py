@@ -1,7 +1,5 @@
 """Select the layers that an image has at a site, and check their order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Sources of a step at their versions, and the files of its chosen folder of patches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from sifwright.catalog.model import Layer, LayerFile, Source, Value

@@ -1,7 +1,5 @@
 """The files that a recipe copies: those below one folder, without what .dockerignore names."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

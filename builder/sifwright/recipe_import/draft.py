@@ -1,7 +1,5 @@
 """A recipe as it was read: what it does, in its order, and what cannot be carried."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

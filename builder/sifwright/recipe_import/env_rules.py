@@ -1,7 +1,5 @@
 """ENV and %environment as rules of a layer's header."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Group the pieces of a recipe into layers, and write the headers of the layers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Put an imported image below defs/: all of it or nothing, and never over something else."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

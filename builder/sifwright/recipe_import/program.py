@@ -1,7 +1,5 @@
 """The program of an imported image: of its recipe, or of its base image."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sifwright.catalog.model import ImageStart

@@ -1,7 +1,5 @@
 """Read a recipe's file, or refuse it: it may be anything."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

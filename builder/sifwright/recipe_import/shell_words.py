@@ -1,7 +1,5 @@
 """Words as Docker reads them in ENV, ARG, COPY and WORKDIR: quotes, escapes, variables."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A draft as the files below defs/ that make an image of it: pure, path -> bytes."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 All paths are absolute, as they are in the image.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Render a plan as an Apptainer definition file: one with a folder, or one that needs none."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

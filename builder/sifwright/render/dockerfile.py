@@ -4,8 +4,6 @@ For the classic builder as well, whose language has neither here-documents nor `
 written as JSON, which no shell reads; `ENV` and `LABEL` have quoting rules of their own.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence

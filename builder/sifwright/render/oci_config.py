@@ -3,8 +3,6 @@
 Dockerfiles are rendered from this, and what builds through an engine's interface obeys it as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 

@@ -4,8 +4,6 @@ Those builds take no bootstrap that runs programs on the machine, as debootstrap
 (SingularityCE 4 user guide, "Unprivileged proot builds").
 """
 
-from __future__ import annotations
-
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping

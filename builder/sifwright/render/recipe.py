@@ -1,7 +1,5 @@
 """The recipe folder: a definition file, a Dockerfile, and the files that both copy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from sifwright.catalog.model import LayerFile

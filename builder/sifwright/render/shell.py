@@ -1,7 +1,5 @@
 """Write values and files into POSIX shell so that they come out as they went in."""
 
-from __future__ import annotations
-
 import base64
 import re
 import shlex

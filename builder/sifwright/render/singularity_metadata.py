@@ -4,8 +4,6 @@ An image that is put together from cached steps gets the same files, made here. 
 1.4.5, internal/pkg/build/metadata.go; tests compare them with those of `apptainer build`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The command `show`: one site, image or layer, as text or as data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any

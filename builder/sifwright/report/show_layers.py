@@ -1,7 +1,5 @@
 """One image or one layer in plain words, for the command `show`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any

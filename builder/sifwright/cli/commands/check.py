@@ -1,7 +1,5 @@
 """The command `check`: what this machine lacks for building an image."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from sifwright.build import forecast

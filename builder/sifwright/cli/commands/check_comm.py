@@ -1,7 +1,5 @@
 """The command `check-comm`: the speed of collectives, and the network that they use."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from sifwright.cli import arguments as shared

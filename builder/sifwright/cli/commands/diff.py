@@ -1,7 +1,5 @@
 """The command `diff`: compare two sides, and say what differs as data or as lines."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 

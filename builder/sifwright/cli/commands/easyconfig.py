@@ -1,7 +1,5 @@
 """The command `easyconfig`: a folder from which EasyBuild installs."""
 
-from __future__ import annotations
-
 import re
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace

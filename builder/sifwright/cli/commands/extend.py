@@ -1,7 +1,5 @@
 """The command `extend`: write down what is asked for, and build it like any other image."""
 
-from __future__ import annotations
-
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The command `flatten`: from a layered SIF one with a single partition."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command `host-settings`: what a build by hand takes from this machine."""
 
-from __future__ import annotations
-
 import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path

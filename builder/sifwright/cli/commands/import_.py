@@ -1,7 +1,5 @@
 """The command `import`: read a recipe, say what becomes of it, write it below defs/."""
 
-from __future__ import annotations
-
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The command `jobscript`: the batch script of a training, on disk or on standard output."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

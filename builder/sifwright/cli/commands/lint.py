@@ -1,7 +1,5 @@
 """The command `lint`: mistakes in the settings of a site or an image."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The command `list`: the sites, images and layers of defs/."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from sifwright.cli import arguments as shared

@@ -1,7 +1,5 @@
 """The command `modulefile`: the module of an installation, without EasyBuild."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command `native-module`: the modulefile of PyTorch below a prefix of the host."""
 
-from __future__ import annotations
-
 import re
 import sys
 from argparse import ArgumentParser, Namespace

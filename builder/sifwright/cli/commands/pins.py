@@ -1,7 +1,5 @@
 """The command `pins`: list every source and its pin, look one up, or check them all."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command `render`: the recipe folder, or the definition file that needs no folder."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,7 +1,5 @@
 """The command `shell`: look around in the state before a layer."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser, Namespace
 

@@ -1,7 +1,5 @@
 """The command `show`: one site, image or layer."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from sifwright.cli import arguments as shared

@@ -1,7 +1,5 @@
 """The command `test`: the tests of all layers, in the image that was built."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from sifwright.build.test import rerun_tests

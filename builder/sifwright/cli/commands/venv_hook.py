@@ -1,7 +1,5 @@
 """The command `venv-hook`: a script that makes a virtual environment load a module."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from sifwright.cli import arguments as shared

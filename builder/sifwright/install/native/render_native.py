@@ -1,7 +1,5 @@
 """The modulefile of a native installation, for Lmod and for Environment Modules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

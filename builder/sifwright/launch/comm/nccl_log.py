@@ -4,8 +4,6 @@ Lines are `host:pid:tid [device] NCCL INFO message` (NCCL, src/debug.cc), the ho
 dot.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field

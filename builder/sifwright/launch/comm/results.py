@@ -1,7 +1,5 @@
 """The results of check-comm: a picture of bandwidth and time over size, and a short table."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path

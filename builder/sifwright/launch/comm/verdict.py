@@ -4,8 +4,6 @@ Times do not tell: an MNIST training on LUMI took as long over sockets as over c
 fails: the check needs proof.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Lint rules about binds and libraries of the host that hide those of an image."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 

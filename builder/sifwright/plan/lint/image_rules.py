@@ -3,8 +3,6 @@
 The rules read the facts that the layers of a plan give, and its steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 

@@ -1,7 +1,5 @@
 """Rules of the linter and their violations, and look-ups of variables in a site's file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar

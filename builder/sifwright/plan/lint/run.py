@@ -1,7 +1,5 @@
 """Check a site and its image against all rules, and report reason and source."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path as FilePath

@@ -3,8 +3,6 @@
 A rule is one entry of `RULES`. It yields a `Violation` for each place that breaks it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from sifwright.catalog.model import Site

@@ -1,7 +1,5 @@
 """Read a definition file of Apptainer: its sections become pieces of one layer."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import textwrap

@@ -1,7 +1,5 @@
 """A definition file as its header and sections, as Apptainer finds them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Archives that ADD unpacks, read with care: their makers are not trusted."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """COPY, ADD and %files: files of a layer, downloads, and lines of its install.sh."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import stat

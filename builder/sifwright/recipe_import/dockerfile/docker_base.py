@@ -1,7 +1,5 @@
 """The beginning of a Dockerfile: directives, arguments before FROM, and FROM."""
 
-from __future__ import annotations
-
 import re
 
 from sifwright.catalog.schema import did_you_mean

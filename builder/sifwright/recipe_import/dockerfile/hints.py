@@ -1,7 +1,5 @@
 """Notes about a recipe: labels, temporary folders, torch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -4,8 +4,6 @@ spython 0.3.14 loses the order of instructions and some of their lines, so the o
 (docs/reference/recipe-constructs.md).
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

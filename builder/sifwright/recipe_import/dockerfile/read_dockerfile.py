@@ -1,7 +1,5 @@
 """Read a Dockerfile: its instructions become pieces of layers."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shlex

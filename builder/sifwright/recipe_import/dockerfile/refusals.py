@@ -1,7 +1,5 @@
 """Refused constructs of Dockerfiles, with reasons: docs/reference/recipe-constructs.md."""
 
-from __future__ import annotations
-
 import re
 
 from sifwright.recipe_import import shell_words

@@ -1,7 +1,5 @@
 """The base image of a Dockerfile, and its effects on the instructions that follow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import takewhile
 

@@ -1,7 +1,5 @@
 """The image of an extension: an image of defs/ with a layer of packages at its end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Compare two plans: layers, and the reasons for other steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """The two sides of a comparison: a SIF, a file with a plan, or a plan resolved now."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

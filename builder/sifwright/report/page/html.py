@@ -1,7 +1,5 @@
 """The page as one HTML file that loads nothing: Jinja2, everything from an image escaped."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator
