@@ -94,18 +94,17 @@ def write(bundle: Bundle, folder: Path) -> Path:
         PROGRAMS: archive.archive(bundle.programs, {}),
         f"{stem}-notes.tar.gz": archive.archive(bundle.notes, bundle.links),
     }
-    config = render_module.Easyconfig(
-        module=bundle.module,
-        facts=bundle.facts,
-        archives={name: hashlib.sha256(data).hexdigest() for name, data in archives.items()},
-        links=tuple(bundle.links.items()),
-        sif_sha256=_sha256(bundle, folder / bundle.module.sif),
-        missing=bundle.missing,
-        image_url=bundle.image_url,
-    )
+    values = {
+        "archives": {name: hashlib.sha256(data).hexdigest() for name, data in archives.items()},
+        "links": tuple(bundle.links.items()),
+        "sif_sha256": _sha256(bundle, folder / bundle.module.sif),
+        "missing": bundle.missing,
+        "image_url": bundle.image_url,
+    }
     for name, data in archives.items():
         files.write(folder / name, data, mode=0o644)
-    files.write(folder / f"{stem}.eb", render_module.easyconfig(config).encode(), mode=0o644)
+    text = render_module.easyconfig(bundle.module, bundle.facts, values)
+    files.write(folder / f"{stem}.eb", text.encode(), mode=0o644)
     _remove_others(folder, stem)
     return folder / f"{stem}.eb"
 

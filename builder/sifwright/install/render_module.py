@@ -3,7 +3,6 @@
 import shlex
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from sifwright.install.installed_image import InstalledImage
@@ -15,24 +14,8 @@ Syntax = Literal["lua", "tcl"]
 OURS = ("bin", "runscripts", "share", "*.sif")
 # What EasyBuild's style check allows is 120.
 _WIDTH = 100
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Easyconfig:
-    """Facts of an easyconfig that its module does not have.
-
-    `archives` have their sha256. `links` are symbolic links of the installation: path and target.
-    `sif_sha256` is empty for an image that is not here: then `missing` says how to get it, and is
-    empty for a central one. `image_url` is the folder on a server that has the image, if any.
-    """
-
-    module: Module
-    facts: InstalledImage
-    links: tuple[tuple[str, str], ...]
-    archives: Mapping[str, str]
-    sif_sha256: str
-    missing: tuple[str, ...]
-    image_url: str
+# Puts the image where the rest is unpacked.
+_LINK = "ln -sf '%s' ."
 
 
 def modulefile(module: Module, root: str, syntax: Syntax) -> str:
@@ -42,34 +25,36 @@ def modulefile(module: Module, root: str, syntax: Syntax) -> str:
     )
 
 
-def easyconfig(config: Easyconfig) -> str:
-    """Return the text of the .eb file."""
-    values = {name: getattr(config, name) for name in Easyconfig.__dataclass_fields__}
+def easyconfig(module: Module, facts: InstalledImage, values: Mapping[str, object]) -> str:
+    """Return the text of the .eb file.
+
+    `values` are `archives` with their sha256, `links` of the installation, and `image_url`, the
+    folder on a server that has the image, if any. `sif_sha256` is empty for an image that is not
+    here: then `missing` says how to get it, and is empty for a central one.
+    """
     return template("install/templates/easyconfig.eb.j2", *_FILTERS).render(
         **values,
-        stem=config.facts.stem,
+        module=module,
+        facts=facts,
+        stem=facts.stem,
         ours=" ".join(OURS),
-        has_image=bool(config.sif_sha256 or config.missing),
-        take_image=_take_image(config),
+        has_image=bool(values["sif_sha256"] or values["missing"]),
+        take_image=_take_known_image(module.sif, facts.plan) if values["missing"] else _LINK,
     )
 
 
-def _take_image(config: Easyconfig) -> str:
-    """Return the command that puts the image where the rest is unpacked.
+def _take_known_image(sif: str, plan: str) -> str:
+    """Return the command that puts an image of this plan where the rest is unpacked.
 
     Without a checksum it compares the id of the plan. That stands in the definition of an image of
     ours, which comes first in a SIF. Of a command that fails, EasyBuild 4 shows the beginning and
     not always the output: so it begins with what that means.
     """
-    link = "ln -sf '%s' ."
-    if not config.missing:
-        return link
-    sif, plan = shlex.quote(config.module.sif), config.facts.plan
     meaning = (
         f"An image of another plan than {plan[:12]} fails here. Take the easyconfig of the"
         " commit that it was built from, or write one: sifwright easyconfig SITE --from SIF"
     )
-    return f": '{meaning}' && {link} && head -c 4M {sif} | grep -aqF {plan}"
+    return f": '{meaning}' && {_LINK} && head -c 4M {shlex.quote(sif)} | grep -aqF {plan}"
 
 
 def _python(value: str) -> str:
