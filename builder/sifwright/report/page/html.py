@@ -3,14 +3,14 @@
 import base64
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 import jinja2
 from rich.filesize import decimal
 
-from sifwright.report.page.report_data import Event, Facts
+from sifwright.images.contents.packages import Package
+from sifwright.report.page.report_data import Facts
 from sifwright.report.page.sizes import Cell, LayerSize, layout
 from sifwright.system.terminal import escape_name
 
@@ -19,38 +19,6 @@ _MAPS = {"wide": (960.0, 520.0), "tall": (360.0, 640.0)}
 _COLOURS = 8
 _CHARACTER, _LINE, _SHORTEST = 6.9, 13.0, 5
 _TEST = "test "
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Bar:
-    """A step of the timeline; `left` and `width` in percent of the whole build."""
-
-    step: str
-    state: str
-    seconds: float
-    left: float
-    width: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Test:
-    """A layer's test: only an image that passed all of them is put in place."""
-
-    layer: str
-    result: str
-    seconds: float | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Row:
-    """A package of the table."""
-
-    kind: str
-    name: str
-    version: str
-    licence: str
-    bytes: int
-    layers: str
 
 
 def render(facts: Facts) -> str:
@@ -65,9 +33,9 @@ def render(facts: Facts) -> str:
         maps=maps,
         sizes=_MAPS,
         total=sum(layer.bytes for layer in facts.layers),
-        bars=list(_bars(facts.events)),
+        end=max((event.start + event.seconds for event in facts.events), default=0.0) or 1.0,
         tests=list(_tests(facts)),
-        packages=list(_rows(facts)),
+        packages=_packages(facts),
     )
 
 
@@ -123,40 +91,23 @@ def _label(cell: Cell) -> list[str]:
     return [name, size][:room] if len(size) <= widest else [name][:room]
 
 
-def _bars(events: tuple[Event, ...]) -> Iterator[_Bar]:
-    end = max((event.start + event.seconds for event in events), default=0.0) or 1.0
-    for event in events:
-        left, width = 100 * event.start / end, 100 * event.seconds / end
-        yield _Bar(
-            step=event.step, state=event.state, seconds=event.seconds, left=left, width=width
-        )
-
-
-def _tests(facts: Facts) -> Iterator[_Test]:
+def _tests(facts: Facts) -> Iterator[tuple[str, str, float | None]]:
+    """Yield each layer with the result of its test, and the seconds if it ran."""
     ran = {event.step: event for event in facts.events if event.step.startswith(_TEST)}
     for step in facts.plan.steps:
         event = ran.get(_TEST + step.layer)
         result = "passed" if event else "no test of its own" if ran else "not recorded"
-        yield _Test(layer=step.layer, result=result, seconds=event.seconds if event else None)
+        yield step.layer, result, event.seconds if event else None
 
 
-def _rows(facts: Facts) -> Iterator[_Row]:
-    """Yield all packages, the largest first; of one name, the first package has the size."""
+def _packages(facts: Facts) -> list[tuple[Package, int, str]]:
+    """Return packages, sizes and layers, the largest first; of one name, the first has the size."""
     sizes = _sizes(facts.layers)
     rows = []
     for package in facts.packages:
         size, layers = sizes.pop((package.kind, package.name), (0, ()))
-        rows.append(
-            _Row(
-                kind=package.kind,
-                name=package.name,
-                version=package.version,
-                licence=package.licence,
-                bytes=size,
-                layers=", ".join(layers),
-            )
-        )
-    yield from sorted(rows, key=lambda row: (-row.bytes, row.name))
+        rows.append((package, size, ", ".join(layers)))
+    return sorted(rows, key=lambda row: (-row[1], row[0].name))
 
 
 def _sizes(layers: tuple[LayerSize, ...]) -> dict[tuple[str, str], tuple[int, tuple[str, ...]]]:
