@@ -216,6 +216,17 @@ class Site:
         """Return the command that starts a container with the site's GPUs, up to its image."""
         return (self.container_program, "exec", *self.gpu_flags)
 
+    @property
+    def variable_reasons(self) -> dict[tuple[str | int, ...], Reason]:
+        """Return the reasons of variables, by their paths in the site's file."""
+        groups: dict[tuple[str, ...], Mapping[str, Reason]] = {
+            ("environment", "not-set"): self.environment.not_set,
+            ("mpi", "environment"): self.mpi_reasons,
+            ("mpi", "host", "environment"): self.host_mpi.reasons if self.host_mpi else {},
+        }
+        groups |= {("environment", name): group for name, group in self.environment.reasons.items()}
+        return {(*path, name): group[name] for path, group in groups.items() for name in group}
+
     def fact(self, name: str) -> str:
         """Return one of `SITE_FACTS`; empty if the site does not say."""
         return str(getattr(self, name.replace("-", "_")))

@@ -1,10 +1,10 @@
 """Find facts of a site that contradict each other, though each alone is well formed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from packaging.version import Version
 
-from sifwright.catalog.model import Reason, Site
+from sifwright.catalog.model import Site
 from sifwright.catalog.schema import did_you_mean
 from sifwright.catalog.yaml_file import Path
 from sifwright.errors import Problem
@@ -138,24 +138,10 @@ def _environment(site: Site, locate: Locate) -> Iterator[Problem]:
 
 def _despite(site: Site, locate: Locate) -> Iterator[Problem]:
     """Yield answers to lint rules (`despite`) that give no reason."""
-    for path, reason in _reasons(site):
-        where = locate((*path, "despite"))
+    for path, reason in site.variable_reasons.items():
         if reason.despite and not reason.why:
             message = f"{_name(path)}: 'despite' without a reason"
-            yield Problem(where=where, what=message, fix="Add 'why'.")
-
-
-def _reasons(site: Site) -> Iterator[tuple[Path, Reason]]:
-    """Yield the path and the reason of every variable that has one."""
-    by_path: dict[Path, Mapping[str, Reason]] = {
-        ("environment", group): reasons for group, reasons in site.environment.reasons.items()
-    }
-    by_path["environment", "not-set"] = site.environment.not_set
-    by_path["mpi", "environment"] = site.mpi_reasons
-    if site.host_mpi:
-        by_path["mpi", "host", "environment"] = site.host_mpi.reasons
-    for path, reasons in by_path.items():
-        yield from (((*path, name), reason) for name, reason in reasons.items())
+            yield Problem(where=locate((*path, "despite")), what=message, fix="Add 'why'.")
 
 
 def _name(path: Path) -> str:

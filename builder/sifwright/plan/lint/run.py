@@ -1,12 +1,12 @@
 """Check a site and its image against all rules, and report reason and source."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from sifwright.catalog import yaml_file
-from sifwright.catalog.model import Catalog, Reason, Site
+from sifwright.catalog.model import Catalog, Site
 from sifwright.catalog.yaml_file import Path
 from sifwright.errors import CatalogError, PlanError, Problem, SifwrightError
 from sifwright.plan.lint import image_rules, site_rules
@@ -199,19 +199,5 @@ def _found(
 
 def _answer(site: Site, hit: Violation, rule: str) -> str:
     """Return the reason that the site's file gives for a variable despite this rule."""
-    reason = _reasons(site, hit.path[:-1]).get(str(hit.path[-1])) if hit.path else None
+    reason = site.variable_reasons.get(hit.path)
     return reason.why if reason and rule in reason.despite else ""
-
-
-def _reasons(site: Site, path: Path) -> Mapping[str, Reason]:
-    """Return the reasons of the variables below a path of the site's file."""
-    match path:
-        case ("environment", "not-set"):
-            return site.environment.not_set
-        case ("environment", str(group)):
-            return site.environment.reasons.get(group, {})
-        case ("mpi", "environment"):
-            return site.mpi_reasons
-        case ("mpi", "host", "environment") if site.host_mpi:
-            return site.host_mpi.reasons
-    return {}
