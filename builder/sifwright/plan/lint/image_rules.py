@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from packaging.version import InvalidVersion, Version
 
 from sifwright.catalog import pmi
-from sifwright.plan.lint.rule import Rule, Violation, on_several_nodes
+from sifwright.plan.lint.rule import Rule, Violation, on_several_nodes, rules
 from sifwright.plan.lint.site_rules import INTERNAL_NETWORKS
 from sifwright.plan.model import Plan, Step
 
@@ -182,65 +182,15 @@ def _symbols(plan: Plan, version: str) -> Version | None:
     return Version(cell[0]) if cell else None
 
 
-RULES: tuple[Rule[Plan], ...] = (
-    Rule(
-        name="gpu-arch",
-        severity="error",
-        why="no kernel would start on Volta with CUDA 13. The CUDA 12.8 wheels lack it since torch"
-        " 2.11, all wheels since torch 2.15",
-        source="docs.nvidia.com/cuda/archive/13.0.0/cuda-toolkit-release-notes;"
-        " pytorch/pytorch issues 160269, 172352 and 190385",
-        find=_architecture,
-    ),
-    Rule(
-        name="driver-cuda",
-        severity="error",
-        why="a driver runs newer minor versions of its CUDA, not the next major one",
-        source="docs.nvidia.com/deploy/cuda-compatibility;"
-        " docs.isambard.ac.uk/user-documentation/guides/gpus_and_cuda",
-        find=_driver,
-    ),
-    Rule(
-        name="plugin-name",
-        severity="error",
-        why="RCCL of ROCm 7.2 looks for libnccl-net.so, others for librccl-net.so. Without the"
-        " plugin it uses TCP, or stops if NCCL_NET names the plugin's network",
-        source="ROCm/rocm-systems pull requests 4001 and 4201; HewlettPackard/shs-ccl-docs issue 6",
-        find=_plugin_name,
-    ),
-    Rule(
-        name="network-name",
-        severity="error",
-        why="NCCL stops if no network has the name of NCCL_NET; up to 1.12 the plugin has one only",
-        source="aws/aws-ofi-nccl v1.12.1 and v1.13.0-aws src/nccl_ofi_interface_nvidia.c",
-        find=_network_name,
-    ),
-    Rule(
-        name="network-missing",
-        severity="warning",
-        why="NCCL stops if no network has the name of NCCL_NET",
-        source="eth-cscs/cscs-docs@80abed1 docs/software/communication/nccl.md",
-        find=_network_missing,
-    ),
-    Rule(
-        name="gpu-direct-level",
-        severity="warning",
-        why="several nodes hang in their first collective with it and ROCm 7 at LUMI",
-        source="lumi-ai-factory/laifs-container-recipes issues 28 and 30",
-        find=_gpu_direct,
-    ),
-    Rule(
-        name="mpi-launcher",
-        severity="error",
-        why="without a PMI in common, each rank is rank 0 of 1 of its own MPI, or aborts",
-        source="slurm.schedmd.com/mpi_guide.html; the table 'mpi' of versions.yaml",
-        find=_mpi_launcher,
-    ),
-    Rule(
-        name="host-libfabric",
-        severity="error",
-        why="the plugin does not load where the libfabric lacks symbols that it was linked with",
-        source="ofiwg/libfabric libfabric.map.in, by tag: the table 'libfabric' of versions.yaml",
-        find=_host_libfabric,
-    ),
+RULES: tuple[Rule[Plan], ...] = rules(
+    {
+        "gpu-arch": _architecture,
+        "driver-cuda": _driver,
+        "plugin-name": _plugin_name,
+        "network-name": _network_name,
+        "network-missing": _network_missing,
+        "gpu-direct-level": _gpu_direct,
+        "mpi-launcher": _mpi_launcher,
+        "host-libfabric": _host_libfabric,
+    }
 )

@@ -1,9 +1,12 @@
 """Rules of the linter and their violations, and look-ups of variables in a site's file."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from functools import cache
+from importlib import resources
+from typing import Any, Generic, Literal, TypeVar
 
+from sifwright.catalog import yaml_file
 from sifwright.catalog.model import Site
 from sifwright.catalog.yaml_file import Path
 
@@ -32,6 +35,19 @@ class Rule(Generic[T]):
     why: str
     source: str
     find: Callable[[T], Iterator[Violation]]
+
+
+def rules(finders: Mapping[str, Callable[[T], Iterator[Violation]]]) -> tuple[Rule[T], ...]:
+    """Return rules with their functions; rules.yaml has severity, reason and source of each."""
+    return tuple(Rule(name=name, find=find, **_texts()[name]) for name, find in finders.items())
+
+
+@cache
+def _texts() -> dict[str, dict[str, Any]]:
+    name = "plan/lint/rules.yaml"
+    data = resources.files("sifwright").joinpath(name).read_bytes()
+    texts: dict[str, dict[str, Any]] = yaml_file.parse_yaml(data, name).data
+    return texts
 
 
 def placed(site: Site, name: str) -> Iterator[tuple[Path, str]]:

@@ -1,25 +1,35 @@
 """Lint rules about a site's facts that make launches hang, crash or crawl, with sources.
 
-A rule is one entry of `RULES`. It yields a `Violation` for each place that breaks it.
+A rule is one function in `RULES`, and one entry of rules.yaml. It yields a `Violation` for each
+place that breaks it.
 """
 
 from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
 
 from sifwright.catalog.model import Site
-from sifwright.plan.lint.bind_rules import host_glibc, host_jansson
-from sifwright.plan.lint.rule import Rule, Violation, of_host_mpi, on_several_nodes, placed
+from sifwright.catalog.yaml_file import Path
+from sifwright.plan.lint.rule import Rule, Violation, of_host_mpi, on_several_nodes, placed, rules
 
-_HPE = "HewlettPackard/shs-ccl-docs@438fcce"
-_MONITOR = "ofiwg/libfabric@af8ddbe prov/util/src/util_mem_monitor.c"
-_OLCF = "olcf/olcf-user-docs@2745903 software/analytics/pytorch_frontier.rst"
 # What NCCL brings itself; every other value of NCCL_NET names a plugin's network.
 INTERNAL_NETWORKS = ("socket", "ib")
 MIN_CQ_SIZE = 131072
 _MONITORS = ("userfaultfd", "uffd", "kdreg2", "memhooks", "disabled")
+# Parts of glibc, which must all be of one version.
+_GLIBC = ("ld-linux", "libc.so", "libdl.so", "libm.so", "libpthread.so", "libresolv.so", "librt.so")
+_JANSSON = ("libjansson.so",)
+_ABOVE = ("/", "/usr")
+_FOLDERS = ("/lib", "/usr/lib")
+_FOLDERS_64 = ("/lib64", "/usr/lib64")
+_TRIPLES = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 
 
 def _slingshot(site: Site) -> bool:
     return site.fabric == "slingshot" and site.vendor != "cpu"
+
+
+def _mi250x(site: Site) -> bool:
+    return _slingshot(site) and site.arch == "gfx90a"
 
 
 def _unset(
@@ -126,130 +136,78 @@ def _visible_devices(site: Site) -> Iterator[Violation]:
             yield Violation(path=path, what=message, fix="Use gpu-visibility: own or all instead.")
 
 
-RULES: tuple[Rule[Site], ...] = (
-    Rule(
-        name="alt-read",
-        severity="error",
-        why="the driver's rdzv_get_en must be 0, which the scheduler sets for a job on request."
-        " Other launches are slow or unstable",
-        source=f"{_HPE} nccl/nccl_tuning_guide.md; eth-cscs/alps-extended-images@2f16898"
-        " Alps-Images/common/alps-runtime-warning.txt",
-        find=_alt_read,
-    ),
-    Rule(
-        name="alt-read-sizes",
-        severity="warning",
-        why="alt_read is meant for all messages: HPE lists it with these three at 0",
-        source=f"{_HPE} ccl_env.sh",
-        find=_alt_read_sizes,
-    ),
-    Rule(
-        name="memhooks",
-        severity="error",
-        why="it intercepts allocations, and deadlocks with the network plugin of NCCL and RCCL",
-        source=f"{_OLCF}; benkirk/derecho-pytorch-mpi; llnl/HPC-launcher@402af62",
-        find=_memhooks,
-    ),
-    Rule(
-        name="monitor-name",
-        severity="warning",
-        why="libfabric compares names as they are written. For an unknown name it keeps its"
-        " default, memhooks",
-        source=_MONITOR,
-        find=_monitor_name,
-    ),
-    Rule(
-        name="kdreg2",
-        severity="warning",
-        why="a libfabric that was built without linux/kdreg2.h, as those of images, caches no"
-        " registrations with it",
-        source=f"{_MONITOR}, configure.ac",
-        find=_kdreg2,
-    ),
-    Rule(
-        name="cache-monitor",
-        severity="warning",
-        why="a libfabric that was built without kdreg2 takes memhooks by itself, which deadlocks",
-        source=f"{_MONITOR}; Lumi-supercomputer/LUMI-AI-Guide pull request 118",
-        find=_unset("FI_MR_CACHE_MONITOR", "userfaultfd"),
-    ),
-    Rule(
-        name="host-register",
-        severity="warning",
-        why="the provider's allocations on the GPU can deadlock collectives",
-        source=f"{_HPE} nccl/nccl_tuning_guide.md, rccl/rccl_tuning_guide.md",
-        find=_unset("FI_CXI_DISABLE_HOST_REGISTER", '"1"'),
-    ),
-    Rule(
-        name="completion-queue",
-        severity="warning",
-        why="large jobs overflow the default completion queue",
-        source=f"{_HPE} nccl/nccl_tuning_guide.md",
-        find=_completion_queue,
-    ),
-    Rule(
-        name="socket-interface",
-        severity="warning",
-        why="without it NCCL may meet, and fall back to TCP, on the management network",
-        source=f"{_HPE} nccl/nccl_tuning_guide.md",
-        find=_unset("NCCL_SOCKET_IFNAME", "hsn"),
-    ),
-    Rule(
-        name="fine-grain",
-        severity="warning",
-        why="MI250X needs it for peer-to-peer access by adapters to large memory regions",
-        source=f"{_HPE} rccl/rccl_tuning_guide.md; {_OLCF}",
-        find=_unset(
+def _searched(site: Site) -> tuple[str, ...]:
+    """Return the folders in which an image looks for libraries, and glibc for its loader."""
+    of_triples = (f"{folder}/{triple}" for folder in _FOLDERS for triple in _TRIPLES)
+    # On aarch64 the loader is in /lib, and Debian searches no lib64.
+    of_64 = () if site.processor == "aarch64" else _FOLDERS_64
+    return (*_FOLDERS, *of_triples, *of_64)
+
+
+def _binds(site: Site) -> Iterator[tuple[Path, str]]:
+    for number, bind in enumerate(site.binds):
+        yield ("container", "binds", number), bind
+    for number, bind in enumerate(site.host_mpi.binds if site.host_mpi else ()):
+        yield ("mpi", "host", "binds", number), bind
+
+
+def _over(site: Site, names: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
+    """Yield binds that put one of these files, or its whole folder, into a library folder."""
+    searched = _searched(site)
+    for path, bind in _binds(site):
+        source, _, target = bind.partition(":")
+        path_inside = PurePosixPath(target or source)
+        of_file = str(path_inside.parent) in searched and path_inside.name.startswith(names)
+        if of_file or str(path_inside) in (*_ABOVE, *searched):
+            yield path, source
+
+
+def _key(path: Path) -> str:
+    return ".".join(str(part) for part in path[:-1])
+
+
+def _host_glibc(site: Site) -> Iterator[Violation]:
+    """Yield binds and libraries that put the host's glibc over that of an image."""
+    for path, source in _over(site, _GLIBC):
+        message = f"{_key(path)}: the host's {source} hides the image's own"
+        fix = f"Leave it out, or bind it elsewhere: {source}:/host{source}."
+        yield Violation(path=path, what=message, fix=fix)
+    for number, file in enumerate(site.host_mpi.libraries if site.host_mpi else ()):
+        if PurePosixPath(file).name.startswith(_GLIBC):
+            message = f"mpi.host.libraries: the host's {file} is found before the image's own"
+            path = ("mpi", "host", "libraries", number)
+            yield Violation(path=path, what=message, fix="Leave it out.")
+
+
+def _host_jansson(site: Site) -> Iterator[Violation]:
+    """Yield binds that put the host's libjansson over that of an image."""
+    for path, _ in _over(site, _JANSSON):
+        message = f"{_key(path)}: the host's libjansson hides a newer one in the image"
+        fix = "Leave it out: images with their own libcxi bring the libjansson it needs."
+        yield Violation(path=path, what=message, fix=fix)
+
+
+RULES: tuple[Rule[Site], ...] = rules(
+    {
+        "alt-read": _alt_read,
+        "alt-read-sizes": _alt_read_sizes,
+        "memhooks": _memhooks,
+        "monitor-name": _monitor_name,
+        "kdreg2": _kdreg2,
+        "cache-monitor": _unset("FI_MR_CACHE_MONITOR", "userfaultfd"),
+        "host-register": _unset("FI_CXI_DISABLE_HOST_REGISTER", '"1"'),
+        "completion-queue": _completion_queue,
+        "socket-interface": _unset("NCCL_SOCKET_IFNAME", "hsn"),
+        "fine-grain": _unset(
             "HSA_FORCE_FINE_GRAIN_PCIE",
             '"1"',
             lambda site: _slingshot(site) and site.arch == "gfx90a",
         ),
-    ),
-    Rule(
-        name="net-on-one-node",
-        severity="error",
-        why="Slurm configures no Slingshot network for a job of one node. So the plugin does not"
-        " start, or the ranks use it although memory would do",
-        source=f"{_OLCF}; {_HPE} ccl_env.sh",
-        find=_net_on_one_node,
-    ),
-    Rule(
-        name="mpich-gpu",
-        severity="warning",
-        why="MPI on GPU buffers and NCCL at the same time can deadlock",
-        source="docs.nvidia.com/deeplearning/nccl/user-guide/docs/mpi.html;"
-        " eth-cscs/cscs-docs@80abed1 docs/software/communication/nccl.md",
-        find=_mpich_gpu,
-    ),
-    Rule(
-        name="mpich-gpu-library",
-        severity="error",
-        why="with it PyTorch hands buffers on the GPU to an image's MPICH, which may not take them."
-        " Cray's MPICH ends without its GTL library",
-        source="pytorch/pytorch pull request 178323; olcf/olcf_containers_examples@032b962",
-        find=_mpich_gpu_library,
-    ),
-    Rule(
-        name="visible-devices",
-        severity="error",
-        why="all ranks get the same GPU, or what the scheduler gave each is lost",
-        source="docs.isambard.ac.uk/user-documentation/guides/slurm; benkirk/derecho-pytorch-mpi"
-        " profile.d/derecho-nccl-aws-ofi.cfg unsets it",
-        find=_visible_devices,
-    ),
-    Rule(
-        name="host-glibc",
-        severity="error",
-        why="the parts of glibc must be of one version, and the image's programs need its own",
-        source="Lumi-supercomputer/LUMI-EasyBuild-contrib pull request 50; PawseySC/"
-        "pawsey-spack-config@25b3ab1 systems/setonix/templates/modules/modulefile.lua",
-        find=host_glibc,
-    ),
-    Rule(
-        name="host-jansson",
-        severity="warning",
-        why="the host's copy can lack symbols that the image's libraries want",
-        source="Lumi-supercomputer/LUMI-EasyBuild-containers@af6fb1c, PyTorch 2.7.1 for ROCm 6.2.4",
-        find=host_jansson,
-    ),
+        "net-on-one-node": _net_on_one_node,
+        "mpich-gpu": _mpich_gpu,
+        "mpich-gpu-library": _mpich_gpu_library,
+        "visible-devices": _visible_devices,
+        "host-glibc": _host_glibc,
+        "host-jansson": _host_jansson,
+    }
 )
