@@ -1,10 +1,7 @@
 """Objects that a command line names: the catalog, a plan, and the folder of its image."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.build.request.inspect_base import inspect_base
@@ -16,11 +13,8 @@ from sifwright.errors import UsageError
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from sifwright.recipe_import.requirements.saved_extension import with_known
-from sifwright.system.progress import JsonProgress, QuietProgress, TextProgress
+from sifwright.system.progress import JsonProgress, Progress, QuietProgress, TextProgress
 from sifwright.system.terminal import console
-
-if TYPE_CHECKING:
-    from sifwright.system.progress import Progress
 
 _BUILD = "build"
 

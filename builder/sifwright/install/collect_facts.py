@@ -1,12 +1,11 @@
 """Collect the facts and files of an image for its installation: built, planned or foreign."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Site
 from sifwright.errors import UsageError
 from sifwright.images.contents import packages
@@ -21,9 +20,6 @@ from sifwright.plan import plan_file
 from sifwright.plan.model import Plan, never_built
 from sifwright.plan.plan_file import PlanFacts, plan_json
 from sifwright.system.terminal import escape_name
-
-if TYPE_CHECKING:
-    from sifwright.build.request.image_folder import ImageFolder
 
 _VENDORS = {"cuda": "nvidia", "rocm": "amd"}
 

@@ -1,27 +1,22 @@
 """The command `build`: build an image of a plan, unless it is up to date."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sifwright.build.checks import site_policy
-from sifwright.build.request.build_request import BuildOptions, request_build
+from sifwright.build.request.build_request import BuildOptions, BuildRequest, request_build
+from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, progress_of, resolve_plan
 from sifwright.errors import MachineError, UsageError
 from sifwright.plan.lint import run as lint
 from sifwright.plan.model import Plan
-
-if TYPE_CHECKING:
-    from sifwright.build.request.build_request import BuildRequest
-    from sifwright.build.request.image_folder import ImageFolder
-    from sifwright.system.progress import Progress
+from sifwright.system.progress import Progress
 
 HELP = "build the SIF, or an image with Docker, and test it"
 GROUP = "build"

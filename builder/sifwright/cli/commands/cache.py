@@ -1,7 +1,5 @@
 """The command `cache`: list what steps made and downloaded, check every byte, make room."""
 
-from __future__ import annotations
-
 import re
 import time
 from argparse import ArgumentParser, Namespace
@@ -9,22 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
 from sifwright.build.cache import pruning
-from sifwright.build.cache.store import Store
+from sifwright.build.cache.store import CacheEntry, DamagedEntry, Store
 from sifwright.build.downloads.fetch import look_store, open_store
 from sifwright.cli import arguments as shared
 from sifwright.errors import Problem, SifwrightError, TestError, UsageError, quoted
 from sifwright.system import cache_folder
 from sifwright.system.terminal import print_json, print_line, print_table
-
-if TYPE_CHECKING:
-    from sifwright.build.cache.store import CacheEntry, DamagedEntry
 
 HELP = "list, check or prune what builds made and downloaded"
 GROUP = "maintain"

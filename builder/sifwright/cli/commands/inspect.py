@@ -1,23 +1,18 @@
 """The command `inspect`: what an image is, as a page or as JSON."""
 
-from __future__ import annotations
-
 import platform
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from sifwright.build.request import adapt_base
 from sifwright.cli import arguments as shared
+from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python
 from sifwright.images.sources.inspect_image import facts_of
 from sifwright.system.progress import QuietProgress, TextProgress
 from sifwright.system.terminal import escape_name, print_json, print_line
-
-if TYPE_CHECKING:
-    from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python
 
 HELP = "say what an image is: in a registry, archive, engine or SIF"
 GROUP = "look"

@@ -1,27 +1,22 @@
 """The command `plan`: the steps of an image, and what a build of it would do here."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from sifwright.build import forecast
 from sifwright.build.checks import disk_space
+from sifwright.build.checks.disk_space import DiskNeeds
+from sifwright.build.forecast import StepForecast
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, resolve_plan
 from sifwright.plan.model import Plan, never_built
 from sifwright.plan.plan_file import plan_document
 from sifwright.system.terminal import print_json, print_line, print_table
-
-if TYPE_CHECKING:
-    from sifwright.build.checks.disk_space import DiskNeeds
-    from sifwright.build.forecast import StepForecast
 
 HELP = "show what a build would run, what is cached, and why"
 GROUP = "describe"

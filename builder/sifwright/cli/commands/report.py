@@ -1,11 +1,9 @@
 """The command `report`: write the page about an image that was built."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sifwright.build.request.image_folder import ImageFolder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import built, resolve_plan
 from sifwright.errors import MachineError
@@ -13,9 +11,6 @@ from sifwright.report.page.html import render
 from sifwright.report.page.report_data import gather
 from sifwright.system import files
 from sifwright.system.terminal import print_line
-
-if TYPE_CHECKING:
-    from sifwright.build.request.image_folder import ImageFolder
 
 HELP = "write a page about an image that was built"
 GROUP = "look"

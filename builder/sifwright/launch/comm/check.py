@@ -1,7 +1,5 @@
 """`sifwright check-comm`: time the collectives in an image, and prove the network they use."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -11,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sifwright.build.checks import preflight
+from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Site
 from sifwright.errors import MachineError, Problem, TestError, UsageError, quoted
 from sifwright.launch import job_image
@@ -23,9 +22,6 @@ from sifwright.launch.comm.nccl_log import Process
 from sifwright.launch.comm.verdict import Verdict
 from sifwright.system import files, processes
 from sifwright.system.tempdirs import workspace
-
-if TYPE_CHECKING:
-    from sifwright.build.request.image_folder import ImageFolder
 
 _JSON, _LOG = "comm.json", "comm.log"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

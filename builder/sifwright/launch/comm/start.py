@@ -1,21 +1,16 @@
 """The start of the benchmark: the site's launcher, the allocation, and the container."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import MachineError, UsageError
+from sifwright.host.engines.apptainer import Apptainer
 from sifwright.launch import directives, job, launch_command
 from sifwright.system import processes
-
-if TYPE_CHECKING:
-    from sifwright.host.engines.apptainer import Apptainer
 
 SCRIPT = "/runscripts/collectives.py"
 # Where the container sees the folder for results: every base has /mnt, so none needs to be made.

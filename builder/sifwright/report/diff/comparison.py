@@ -1,18 +1,14 @@
 """Two sides and all that differs between them, as data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.report.diff import trees
 from sifwright.report.diff.packages import PackageChange
 from sifwright.report.diff.plans import PlanChanges
 from sifwright.report.diff.sides import Side
 from sifwright.report.diff.trees import TreeChanges
-
-if TYPE_CHECKING:
-    from sifwright.images.contents.layer_stack import LayerStack
 
 # Paths of each state that the document names; all of them are counted.
 _NAMED = 200

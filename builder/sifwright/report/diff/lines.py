@@ -1,12 +1,10 @@
 """A comparison as lines for a person, the most telling first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from rich.filesize import decimal
 
+from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.report.diff import trees
 from sifwright.report.diff.comparison import Comparison
 from sifwright.report.diff.packages import PackageChange
@@ -14,9 +12,6 @@ from sifwright.report.diff.plans import Change, LayerChange, PlanChanges
 from sifwright.report.diff.sides import Side
 from sifwright.report.diff.trees import Difference, TreeChanges
 from sifwright.system.terminal import escape_name
-
-if TYPE_CHECKING:
-    from sifwright.images.contents.layer_stack import LayerStack
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 # Files of each state; --json has more.

@@ -1,15 +1,10 @@
 """Compare the packages of two images."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from sifwright.images.contents.packages import Package
 from sifwright.system.terminal import escape_name
-
-if TYPE_CHECKING:
-    from sifwright.images.contents.packages import Package
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

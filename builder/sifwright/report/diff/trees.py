@@ -1,19 +1,15 @@
 """Compare two trees: paths, and the contents of files of equal size, reading little."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
+from sifwright.images.contents.listing import ListedPath
 from sifwright.system.terminal import escape_name
-
-if TYPE_CHECKING:
-    from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
-    from sifwright.images.contents.listing import ListedPath
 
 State = Literal["added", "removed", "changed"]
 STATES: tuple[State, ...] = ("added", "removed", "changed")

@@ -1,29 +1,24 @@
 """The content of the page about an image, from its folder, its SIF and the cache."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sifwright.build.cache.store import Store
+from sifwright.build.cache.store import CacheEntry, Store
 from sifwright.build.layers.pack import LISTING, SQUASHFS
+from sifwright.build.request.image_folder import ImageFolder
 from sifwright.errors import MachineError, SifwrightError
 from sifwright.images.contents import listing, packages
 from sifwright.images.contents.layer_stack import LayerStack, stacked
+from sifwright.images.contents.packages import Package
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import DataType
 from sifwright.plan import plan_file
 from sifwright.plan.plan_file import PlanFacts
 from sifwright.report.page import sizes
 from sifwright.report.page.sizes import LayerSize
-
-if TYPE_CHECKING:
-    from sifwright.build.cache.store import CacheEntry
-    from sifwright.build.request.image_folder import ImageFolder
-    from sifwright.images.contents.packages import Package
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

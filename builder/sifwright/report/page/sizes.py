@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import squarify
 
 from sifwright.images.contents.layer_stack import LayeredNode
-
-if TYPE_CHECKING:
-    from sifwright.images.contents.packages import Package
+from sifwright.images.contents.packages import Package
 
 # What belongs to no package.
 OTHER = "other files"
