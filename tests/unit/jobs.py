@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sifwright.catalog.model import Site
-from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.job import decide_job
 from sifwright.launch.jobscript import render_jobscript
+from sifwright.launch.model import JobRequest
 from tests.unit.conftest import program
 
 RECORDED = ("srun", "mpiexec", "mpirun", "flux", "apptainer", "singularity")

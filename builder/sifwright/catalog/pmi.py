@@ -1,22 +1,16 @@
 """PMI, by which a launcher tells the ranks of an MPI of each other; without, each is alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sifwright.catalog.model import Site
-
-    Table = Mapping[str, Mapping[str, tuple[str, ...]]]
+Table = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 # As people call the MPIs of the table 'mpi' of versions.yaml.
 NAMES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 UNKNOWN = "unknown"
 # What a launcher is, where the site does not say more: job scripts take mpirun for Open MPI's, and
 # Flux speaks PMI-1 (flux-shell(1): its plugin 'simple').
-_USUAL = {"mpirun": ("pmix",), "flux": ("pmi1",)}
+USUAL = {"mpirun": ("pmix",), "flux": ("pmi1",)}
 # Slurm's plugins whose names are not the protocols that they speak: pmi2 takes PMI-1, too (tried on
 # 22.05: MPICH 5.0.1 starts with it, by PMI-1).
 _SPEAKS = {"pmi2": ("pmi1", "pmi2")}
@@ -62,12 +56,6 @@ def inspected_mpi(texts: tuple[str, ...], table: Table, source: str) -> ImageMpi
     version = texts[0].removeprefix(NAMES.get(name, "")).strip() if len(texts) == 1 else ""
     pmi = " ".join(table.get(name, {}).get("pmi", ())).split()
     return ImageMpi(name=name, pmi=tuple(pmi), version=version, source=source)
-
-
-def offered(site: Site, launcher: str) -> tuple[str, ...]:
-    """Return the PMIs of a launcher at the site, by the launcher's own names, if they are known."""
-    options = site.launch.get(launcher)
-    return options.pmi if options and options.pmi else _USUAL.get(launcher, ())
 
 
 def common(names: tuple[str, ...], mpi: ImageMpi) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sifwright.catalog.pmi import offered
+from sifwright.catalog import pmi
 
 OptionValue = str | bool | int
 Vendor = Literal["amd", "nvidia", "cpu"]
@@ -193,10 +193,15 @@ class Site:
     limits: tuple[str, ...] = ()
     unverified: tuple[str, ...] = ()
 
+    def offered_pmi(self, launcher: str) -> tuple[str, ...]:
+        """Return the PMIs of a launcher, by the launcher's own names, if they are known."""
+        options = self.launch.get(launcher)
+        return options.pmi if options and options.pmi else pmi.USUAL.get(launcher, ())
+
     @property
     def pmi(self) -> str:
         """Return the PMI that an image's MPI should speak: pmix, pmi1 or unknown."""
-        names = {name for launcher in self.launchers for name in offered(self, launcher)}
+        names = {name for launcher in self.launchers for name in self.offered_pmi(launcher)}
         if any(name.startswith("pmix") for name in names):
             return "pmix"
         return "pmi1" if names & {"pmi1", "pmi2"} else "unknown"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from sifwright.catalog.model import Site
 from sifwright.install.installed_image import NAME, InstalledImage
 from sifwright.launch import launch_command
-from sifwright.launch.job import JobRequest, arrange_job
+from sifwright.launch.job import arrange_job
+from sifwright.launch.model import JobRequest
 from sifwright.render.templating import template
 
 _WIDTH = 92

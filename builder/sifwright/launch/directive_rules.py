@@ -1,19 +1,14 @@
 """Refuse directives that a scheduler would refuse later, or read otherwise."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import Problem, quoted
 from sifwright.launch.directives import OPTIONS, Directive, given, own
-
-if TYPE_CHECKING:
-    from sifwright.launch.job import Job, JobRequest
+from sifwright.launch.model import Job, JobRequest
 
 # Schedulers read directives with rules of their own for blanks, quotes, backslashes and '#'.
 _VALUE = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\]{}][A-Za-z0-9_.,:=+@%/&|*!()\[\]{}-]{0,254}")

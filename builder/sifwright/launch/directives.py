@@ -1,15 +1,10 @@
 """The directives of a job: the options that its scheduler reads, in the order of the script."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import Site
-
-if TYPE_CHECKING:
-    from sifwright.launch.job import Job, JobRequest
+from sifwright.launch.model import Job, JobRequest
 
 # What a line of directives begins with.
 MARKS = {"slurm": "#SBATCH", "pbs": "#PBS", "flux": "# flux:"}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sifwright.errors import Problem, UsageError, quoted
-from sifwright.launch.job import JobRequest
+from sifwright.launch.model import JobRequest
 
 _ELSEWHERE = "give --elsewhere if the job runs on another machine"
 

@@ -9,7 +9,7 @@ from sifwright.catalog.model import Catalog, Image, Site
 from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import SifwrightError, quoted
 from sifwright.launch import job_rules
-from sifwright.launch.job import JobRequest
+from sifwright.launch.model import JobRequest
 from sifwright.plan import plan_file
 from sifwright.plan.resolve import resolve
 from sifwright.system.progress import QuietProgress

@@ -1,17 +1,12 @@
 """Check before submission that the ranks of a job find each other by MPI."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import pmi
 from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import Problem, quoted
-
-if TYPE_CHECKING:
-    from sifwright.launch.job import Job
+from sifwright.launch.model import Job
 
 NO_MPI = "none"  # as srun calls it
 _PLUGIN = re.compile(r"[a-z][a-z0-9_]{0,31}")
@@ -20,7 +15,7 @@ _WITHOUT = f"For a program without MPI: --pmi {NO_MPI}."
 
 def plugin(job: Job) -> str:
     """Return the value of srun's --mpi; empty for the default of the site."""
-    request, names = job.request, pmi.offered(job.site, job.launcher)
+    request, names = job.request, job.site.offered_pmi(job.launcher)
     if job.launcher != "srun" or job.torchrun:
         return ""
     return request.pmi or next(pmi.common(names, request.mpi) if request.mpi else iter(()), "")
@@ -31,7 +26,7 @@ def mpi_problems(job: Job) -> Iterator[Problem]:
 
     The MPI of the site itself goes with the site's launchers.
     """
-    request, names = job.request, pmi.offered(job.site, job.launcher)
+    request, names = job.request, job.site.offered_pmi(job.launcher)
     if request.pmi and (refused := list(_asked(job, names))):
         yield from refused
         return
@@ -104,12 +99,12 @@ def _ways(job: Job, mpi: ImageMpi) -> Iterator[str]:
     """Yield options that would start these ranks together."""
     site = job.site
     for launcher in site.launchers:
-        if fitting := list(pmi.common(pmi.offered(site, launcher), mpi)):
+        if fitting := list(pmi.common(site.offered_pmi(launcher), mpi)):
             option = f" --pmi {fitting[0]}" if launcher == "srun" and job.request.pmi else ""
             yield f"Use --launcher {launcher}{option}."
     if site.host_mpi:
         yield "Use --host-mpi, which brings the MPI of the site."
-    if open_names := [name for name in pmi.offered(site, job.launcher) if name.startswith("pmi")]:
+    if open_names := [name for name in site.offered_pmi(job.launcher) if name.startswith("pmi")]:
         yield f"Use an image whose MPI is started by {_listed(tuple(open_names))}."
 
 

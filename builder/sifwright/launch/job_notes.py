@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from sifwright.errors import quoted
 from sifwright.launch import job_mpi
 from sifwright.launch.directives import OPTIONS, directives
-from sifwright.launch.job import Job
 from sifwright.launch.job_rules import TORCHRUN
+from sifwright.launch.model import Job
 
 _VARIABLE = re.compile(r"\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)")
 

@@ -1,18 +1,13 @@
 """Rules of a site and its scheduler for jobs, checked before submission."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import Problem, quoted
 from sifwright.launch import directive_rules
-
-if TYPE_CHECKING:
-    from sifwright.launch.job import JobRequest
+from sifwright.launch.model import JobRequest
 
 TORCHRUN = "torchrun"
 # Variables with the account of one's jobs: sbatch's own, and NCAR's for PBS.

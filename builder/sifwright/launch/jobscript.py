@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from sifwright.catalog import site_environment
 from sifwright.errors import PlanError, quoted
 from sifwright.launch import directives, launch_command
-from sifwright.launch.job import Job
+from sifwright.launch.model import Job
 from sifwright.render import shell
 from sifwright.render.templating import template
 

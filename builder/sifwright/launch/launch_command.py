@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from sifwright.catalog.model import LauncherOptions
 from sifwright.launch import job_mpi
-from sifwright.launch.job import Job
+from sifwright.launch.model import Job
 from sifwright.render import shell
 
 

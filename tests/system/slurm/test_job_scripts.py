@@ -9,8 +9,9 @@ import pytest
 
 from sifwright.catalog import load
 from sifwright.catalog.model import ComputeNode, Modules
-from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.job import decide_job
 from sifwright.launch.jobscript import render_jobscript
+from sifwright.launch.model import JobRequest
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:

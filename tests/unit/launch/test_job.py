@@ -9,7 +9,8 @@ from sifwright.catalog.model import Catalog, ComputeNode
 from sifwright.catalog.site_consistency import LAUNCHERS
 from sifwright.errors import UsageError
 from sifwright.launch import job_rules
-from sifwright.launch.job import Job, JobRequest, decide_job
+from sifwright.launch.job import decide_job
+from sifwright.launch.model import Job, JobRequest
 from tests.unit.conftest import CHECKOUT
 
 SITES = list(load.load_catalog(CHECKOUT / "defs", CHECKOUT).sites)

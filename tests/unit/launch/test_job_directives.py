@@ -9,8 +9,9 @@ import pytest
 
 from sifwright.errors import UsageError
 from sifwright.launch.directives import directives
-from sifwright.launch.job import Job, JobRequest, decide_job
+from sifwright.launch.job import decide_job
 from sifwright.launch.job_notes import notes_about_job
+from sifwright.launch.model import Job, JobRequest
 
 if TYPE_CHECKING:
     from sifwright.catalog.model import Catalog

@@ -9,9 +9,10 @@ import pytest
 
 from sifwright.catalog import load
 from sifwright.catalog.model import Catalog, Site
-from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.job import decide_job
 from sifwright.launch.job_rules import TORCHRUN
 from sifwright.launch.jobscript import render_jobscript
+from sifwright.launch.model import JobRequest
 from tests.unit import golden
 from tests.unit.conftest import CHECKOUT, program
 

@@ -12,8 +12,9 @@ from sifwright.catalog.model import Catalog, LauncherOptions, Site
 from sifwright.catalog.pmi import UNKNOWN, ImageMpi
 from sifwright.errors import UsageError
 from sifwright.launch import launch_command
-from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.job import decide_job
 from sifwright.launch.job_mpi import mpi_notes
+from sifwright.launch.model import JobRequest
 from tests.unit.conftest import GOOD, Cli
 
 MPICH = ImageMpi(name="mpich", pmi=("pmi1",), version="5.0.1", source="here")

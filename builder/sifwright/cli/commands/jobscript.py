@@ -12,9 +12,10 @@ from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
 from sifwright.launch import job_files, job_image, job_notes
-from sifwright.launch.job import JobRequest, decide_job
+from sifwright.launch.job import decide_job
 from sifwright.launch.job_rules import ACCOUNTS
 from sifwright.launch.jobscript import render_jobscript
+from sifwright.launch.model import JobRequest
 from sifwright.plan.lint import run as lint
 from sifwright.plan.resolve import get_or_suggest
 from sifwright.system import files

@@ -10,6 +10,7 @@ from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.launch import directives, job, launch_command
+from sifwright.launch.model import JobRequest
 from sifwright.system import processes
 
 SCRIPT = "/runscripts/collectives.py"
@@ -92,8 +93,8 @@ def _require_allocation(site: Site, wanted: RankLayout, environ: Mapping[str, st
     )
 
 
-def _request(wanted: RankLayout) -> job.JobRequest:
-    return job.JobRequest(
+def _request(wanted: RankLayout) -> JobRequest:
+    return JobRequest(
         nodes=wanted.nodes,
         ranks_per_node=wanted.ranks_per_node,
         arguments=(SCRIPT,),

@@ -150,7 +150,7 @@ def _mpi_launcher(plan: Plan) -> Iterator[Violation]:
     if not layer or site.host_mpi or "container" not in site.run_in:
         return
     names = [name for name in site.launchers if name != "local"]
-    offered = {name: pmi.offered(site, name) for name in names}
+    offered = {name: site.offered_pmi(name) for name in names}
     if not names or any(not spoken or any(pmi.common(spoken, mpi)) for spoken in offered.values()):
         return
     told = " and ".join(f"{name} speaks {' or '.join(spoken)}" for name, spoken in offered.items())
