@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 FORWARDED = (signal.SIGUSR1, signal.SIGUSR2)
 RANKS_PATH = "SIFWRIGHT_RANKS_PYTHONPATH"
-STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 HANDLER = "_terminate_process_handler"
 SIGNAL_STATUS = 128  # a shell's exit status for the end by signal n: 128 + n
 
@@ -41,16 +40,19 @@ def heed_once(api: "ModuleType") -> None:
     """Let torch heed the first signal to stop only.
 
     A batch job gets each signal twice, from Slurm and through Apptainer, and the second one would
-    end torch in the middle of stopping the ranks.
+    end torch in the middle of stopping the ranks. No handler is changed meanwhile: Python would
+    print that a signal was ignored due to a race.
     """
     stop = getattr(api, HANDLER, None)  # there is no public way
     if stop is None:
         return
 
+    heard: "list[int]" = []
+
     def first(number: int, frame: "Optional[FrameType]") -> None:
-        for other in STOPPING:
-            signal.signal(other, signal.SIG_IGN)
-        stop(number, frame)
+        if not heard:
+            heard.append(number)
+            stop(number, frame)
 
     setattr(api, HANDLER, first)
 

@@ -57,7 +57,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 22c05159a833862b9764db74fa2f9d54749b80c2d83a6b7b4a54e4e4f88a86ff
+# step b10eebd9a7c854381fa575e61f1edfa1d5d8997ce0eae37bc8812686d93045f9
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -70,7 +70,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="22c05159a833862b9764db74fa2f9d54749b80c2d83a6b7b4a54e4e4f88a86ff"
+      org.sifwright.plan="b10eebd9a7c854381fa575e61f1edfa1d5d8997ce0eae37bc8812686d93045f9"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

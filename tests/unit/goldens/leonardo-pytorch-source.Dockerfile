@@ -95,7 +95,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 97a21b7e151ef70e5e5f00a4b0621d043916d9ae694d08b9278eafa2fce21382
+# step b60a8f03a848d7359bdc7afd022e3a8e921fb6e08c378f9c08d358f6e8a055dc
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -108,7 +108,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="97a21b7e151ef70e5e5f00a4b0621d043916d9ae694d08b9278eafa2fce21382"
+      org.sifwright.plan="b60a8f03a848d7359bdc7afd022e3a8e921fb6e08c378f9c08d358f6e8a055dc"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

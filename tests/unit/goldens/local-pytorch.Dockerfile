@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step ffa2c90a98cfbc34e77d861809f24cc908af2ee2be11817edbc3a42c52e2841d
+# step 6b2ddace5f18582e2aa7d3bb0cbd9566136e380d9aab2e3fd7c9f3bb5af36906
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,7 +72,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="ffa2c90a98cfbc34e77d861809f24cc908af2ee2be11817edbc3a42c52e2841d"
+      org.sifwright.plan="6b2ddace5f18582e2aa7d3bb0cbd9566136e380d9aab2e3fd7c9f3bb5af36906"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -87,7 +87,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 449b513096009fa9901c2fad2b0c6c2afb328b5a07a6ba9f6ac5769fdbb2202b
+# step d10f62fff9fdf9e771b43b206765c44027cfe7321d3b493d40baf3d24c89fb3d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -100,7 +100,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="449b513096009fa9901c2fad2b0c6c2afb328b5a07a6ba9f6ac5769fdbb2202b"
+      org.sifwright.plan="d10f62fff9fdf9e771b43b206765c44027cfe7321d3b493d40baf3d24c89fb3d"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
