@@ -1,11 +1,14 @@
 """A plan as frozen data: the layers of one image at one site, with all about them decided."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from sifwright.catalog import image_name
 from sifwright.catalog.model import Bootstrap, Image, Layer, LayerFile, Site, Value
+
+_NAME = re.compile(r"\{([a-z0-9-]+)\}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +38,21 @@ class Step:
     def header(self) -> dict[str, str]:
         """Return the header as layer and options give it; empty values are the machine's."""
         return {line.keyword: self._value(line) for line in self.layer.bootstrap}
+
+    def filled(self, text: str) -> str:
+        """Return the text with the values of options in place of their names in braces."""
+        return _NAME.sub(lambda match: self.options[match[1]].text, text)
+
+    def packages(self) -> Iterator[tuple[str, str]]:
+        """Yield what pip installs: requirements with their versions, and the layer's extra index.
+
+        A package is left out if an option in its requirement is empty.
+        """
+        for download in self.layer.downloads:
+            if download.pip and all(
+                self.options[name].text for name in _NAME.findall(download.pip)
+            ):
+                yield self.filled(download.pip), self.filled(download.index)
 
     def _value(self, line: Bootstrap) -> str:
         if line.literal or not line.option:

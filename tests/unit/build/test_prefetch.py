@@ -16,7 +16,7 @@ from sifwright.build.downloads import prefetch, resolve_wheels
 from sifwright.build.downloads.fetch import CONTENT, open_store
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Download
-from sifwright.host.network import pip_requirements, pip_settings
+from sifwright.host.network import pip_settings
 from sifwright.plan.model import Plan, StepSource
 from sifwright.plan.resolve import resolve
 from tests.conftest import run
@@ -125,7 +125,7 @@ def _installed(target: Path, extra: dict[str, str]) -> dict[str, bytes]:
     """The files that pip installs, but for bytecode."""
     words = ["install", "--quiet", "--no-compile", "--no-cache-dir", "--target", str(target)]
     command = [sys.executable, "-m", "pip", *words, "toy==1.0"]
-    done = run(command, env={**pip_requirements.environment(), **extra})
+    done = run(command, env={**pip_settings.of_build(), **extra})
     assert done.returncode == 0, done.stderr
     files = (path for path in target.rglob("*") if path.is_file())
     return {str(path.relative_to(target)): path.read_bytes() for path in files}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.catalog import mirrors
 from sifwright.errors import Problem
-from sifwright.host.network import http, pip_requirements, registry, sdist, upstream
+from sifwright.host.network import http, pip_settings, registry, sdist, upstream
 from sifwright.system import processes
 
 if TYPE_CHECKING:
@@ -43,10 +43,9 @@ def problems(
             if problem is not None:
                 yield problem
     packages = [
-        (step.layer.name, requirement, pip_requirements.index(step, item))
+        (step.layer.name, requirement, pip_settings.redirected(index))
         for step in steps
-        for item in step.layer.downloads
-        if item.pip and (requirement := pip_requirements.requirement(step, item))
+        for requirement, index in step.packages()
     ]
     if packages and _ask_pip([requirement for _, requirement, _ in packages], "", python):
         for package in packages:
@@ -116,7 +115,7 @@ def _sdist_problem(step: Step, source: StepSource, rules: Mirrors) -> Problem | 
 def _url_problem(step: Step, download: Download, machine: Mapping[str, str]) -> Problem | None:
     given = mirrors.load().redirect(step.options[download.option].text, *mirrors.DOWNLOADS)
     base = given or machine.get(download.machine, "")
-    address = f"{base.rstrip('/')}/{pip_requirements.fill(download.url, step)}"
+    address = f"{base.rstrip('/')}/{step.filled(download.url)}"
     answer = http.unreachable(address)
     if not answer:
         return None
@@ -157,7 +156,7 @@ def _unanswered(requirement: str, index: str) -> str:
     answers_without_page = []
     for first in dict.fromkeys(("", index)):
         try:
-            sdist.find(name, version or "0", pip_requirements.environment(first))
+            sdist.find(name, version or "0", pip_settings.of_build(first))
         except sdist.NotFound as error:
             answers = str(error).partition("(")[2].removesuffix(")").split("; ")
             answers_without_page += [
@@ -175,7 +174,7 @@ def _ask_pip(requirements: list[str], index: str, python: str) -> str:
         *("--retries=1", "--target", "unused", "--no-deps", "--quiet", "--no-input"),
         *("--only-binary=:all:", "--python-version", python or "3", *requirements),
     ]
-    answer = processes.capture(command, env=pip_requirements.environment(index), timeout=120)
+    answer = processes.capture(command, env=pip_settings.of_build(index), timeout=120)
     if answer.returncode == 0 or "No module named pip" in answer.stderr:
         return ""
     return answer.stderr.strip().rpartition("\n")[2] or f"exit status {answer.returncode}"

@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
 from sifwright.build.downloads.wheels import GLIBC
-from sifwright.host.network import pip_requirements, pip_settings, sdist
+from sifwright.host.network import pip_settings, sdist
 from sifwright.system import processes
 
 if TYPE_CHECKING:
@@ -60,12 +60,13 @@ class ResolvedLock:
 def question(plan: Plan, number: int, settings: Mapping[str, str]) -> ResolveRequest | None:
     """Return the question for a step; None if it names no package, or uv could not answer."""
     step, python = plan.steps[number], plan.facts.get("python", "")
-    requirements = tuple(_requirements(step))
+    packages = list(step.packages())
     local = settings.get("no-index", "").lower() in _TRUE
-    if local or not requirements or not re.fullmatch(r"[0-9]+\.[0-9]+", python):
+    if local or not packages or not re.fullmatch(r"[0-9]+\.[0-9]+", python):
         return None
+    requirements = tuple(requirement for requirement, _ in packages)
     named = {canonicalize_name(Requirement(requirement).name) for requirement in requirements}
-    indexes = (pip_requirements.index(step, item) for item in step.layer.downloads if item.pip)
+    indexes = (pip_settings.redirected(index) for _, index in packages)
     return ResolveRequest(
         requirements=requirements,
         present=tuple(sorted(set(_present(plan.steps[:number])) - named)),
@@ -101,17 +102,11 @@ def ask(
     return None
 
 
-def _requirements(step: Step) -> Iterator[str]:
-    for item in step.layer.downloads:
-        if item.pip and (requirement := pip_requirements.requirement(step, item)):
-            yield requirement
-
-
 def _present(steps: tuple[Step, ...]) -> Iterator[str]:
     """Return the packages of earlier steps: a layer provides torch under the package's name."""
     for step in steps:
         yield from (
-            canonicalize_name(Requirement(requirement).name) for requirement in _requirements(step)
+            canonicalize_name(Requirement(requirement).name) for requirement, _ in step.packages()
         )
         yield from (canonicalize_name(name) for name in step.layer.provides)
 

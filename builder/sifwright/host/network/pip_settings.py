@@ -73,6 +73,22 @@ def settings() -> dict[str, str]:
     return values | dict(mirrors.load().pip)
 
 
+def redirected(index: str) -> str:
+    """Return the address of a layer's extra index by the mirrors file; empty if it has none."""
+    return mirrors.load().redirect(index, *mirrors.DOWNLOADS)
+
+
+def of_build(index: str = "") -> dict[str, str]:
+    """Return the settings that the build will see, and no others; `index` replaces the first index.
+
+    Not this machine's constraints, required hashes or target folders. An index may hold a password,
+    and every user can read the arguments of a process.
+    """
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP_"))}
+    first = {"PIP_INDEX_URL": index} if index else {}
+    return own | {"PIP_CONFIG_FILE": os.devnull, **environment(settings()), **first}
+
+
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the settings as the variables that pip reads them from."""
     return {f"PIP_{key.upper().replace('-', '_')}": value for key, value in settings.items()}

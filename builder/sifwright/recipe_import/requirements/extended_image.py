@@ -7,7 +7,6 @@ from packaging.utils import canonicalize_name
 
 from sifwright.catalog.model import Catalog, Download, ImageSlot, LayerFile
 from sifwright.errors import PlanError, Problem, UsageError
-from sifwright.host.network import pip_requirements
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import get_or_suggest, resolve
 from sifwright.recipe_import.requirements.read_requirements import ParsedRequirement, Requirements
@@ -99,8 +98,8 @@ def _held(plan: Plan) -> Iterator[tuple[str, str]]:
     if torch := plan.facts.get("torch"):
         yield "torch", torch
     for step in plan.steps[:-1]:
-        for download in step.layer.downloads:
-            name, _, version = pip_requirements.requirement(step, download).partition("==")
+        for requirement, _ in step.packages():
+            name, _, version = requirement.partition("==")
             if "+" in version:
                 yield canonicalize_name(name), version
 
