@@ -13,7 +13,7 @@ from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
 from sifwright.images.contents.listing import ListedPath
 from sifwright.images.contents.packages import Package
 from sifwright.plan.plan_file import parse_plan
-from sifwright.report.diff import packages, plans, trees
+from sifwright.report.diff import lines, packages, plans, trees
 from tests.unit.stores import add, key_of
 
 if TYPE_CHECKING:
@@ -96,6 +96,20 @@ def test_a_script_is_named_where_it_is_known() -> None:
     assert [one.name for one in layer.files] == ["install.sh"]
     [unknown] = plans.compare(new, other).changed
     assert (unknown.files, unknown.after) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("1" * 64, "2" * 64, f"{'1' * 12} -> {'2' * 12}"),
+        (f"{'1' * 64} True", f"{'2' * 64} True", f"{'1' * 12} -> {'2' * 12}"),
+        (f"{'1' * 64} True", f"{'1' * 64} False", f"{'1' * 64} True -> {'1' * 64} False"),
+        (None, "", "(none) -> (empty)"),
+    ],
+)
+def test_digests_are_shortened(old: str | None, new: str, shown: str) -> None:
+    change = plans.Change(name="files/x", old=old, new=new)
+    assert lines._change(change) == f"files/x: {shown}"  # noqa: SLF001
 
 
 @pytest.mark.parametrize(

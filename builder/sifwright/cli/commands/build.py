@@ -127,4 +127,5 @@ def _sif_result(plan: Plan, output: ImageFolder, state: str) -> Iterator[str]:
     yield f"try it:     singularity {verb} {shlex.quote(str(output.link))} {program}".rstrip()
     if older := output.older():
         size = sum(path.stat().st_size for path in older) / 1e6
-        yield f"older images, yours to remove: {len(older)} in {output.folder} ({size:.0f} MB)"
+        count = f"older images: {len(older)} in {output.folder} ({size:.0f} MB)"
+        yield f"{count}; remove them when no job uses them"

@@ -1,5 +1,6 @@
 """A comparison as lines for a person, the most telling first."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.filesize import decimal
@@ -16,7 +17,9 @@ from sifwright.system.terminal import escape_name
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 # Files of each state; --json has more.
 _SHOWN = 8
-_DIGEST, _BEGINNING = 64, 12
+_BEGINNING = 12
+# A digest, and behind that of a layer's file whether it is executable.
+_DIGEST = re.compile(r"[0-9a-f]{64}(?: True| False)?")
 
 
 def difference_lines(comparison: Comparison) -> Iterator[str]:
@@ -73,14 +76,17 @@ def _layer(layer_change: LayerChange) -> Iterator[str]:
 
 
 def _change(change: Change) -> str:
-    return escape_name(f"{change.name}: {_value(change.old)} -> {_value(change.new)}")
+    old, new = _value(change.old), _value(change.new)
+    if old == new:  # files that differ in their mode only
+        old, new = str(change.old), str(change.new)
+    return escape_name(f"{change.name}: {old} -> {new}")
 
 
 def _value(text: str | None) -> str:
     """Return a value, the beginning of a digest, or a word for a missing one."""
     if text is None:
         return "(none)"
-    return text[:_BEGINNING] if len(text) >= _DIGEST and " " not in text else text or "(empty)"
+    return text[:_BEGINNING] if _DIGEST.fullmatch(text) else text or "(empty)"
 
 
 def _packages(changes: Sequence[PackageChange]) -> Iterator[str]:
