@@ -91,7 +91,8 @@ def test_a_script_is_named_where_it_is_known() -> None:
         {"layer": "base", "id": "other", "options": {"suite": {"value": "a"}}}
     ]}))  # fmt: skip
     known = {"install.sh": "1" * 64, "option suite": "a", "compression": "zstd"}
-    inputs = {new.steps[0].id: known}, {"other": known | {"install.sh": "2" * 64}}
+    other_machine = {"packing": "3", "ids": "one", "compression": "gzip"}
+    inputs = {new.steps[0].id: known}, {"other": known | other_machine | {"install.sh": "2" * 64}}
     [layer] = plans.compare(new, other, inputs).changed
     assert [one.name for one in layer.files] == ["install.sh"]
     [unknown] = plans.compare(new, other).changed

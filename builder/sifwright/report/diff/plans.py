@@ -9,7 +9,10 @@ from sifwright.plan.plan_file import PlanFacts, StepFacts
 Inputs = tuple[Mapping[str, Mapping[str, str]], Mapping[str, Mapping[str, str]]]
 
 # Inputs of a step (cached_steps.py) that no plan decides; options and sources are in its document.
-_SURROUNDINGS = {"processor", "compression", "base image", "sifwright's programs"}
+_SURROUNDINGS = {
+    *("ids", "processor", "compression", "packing", "base image"),
+    "sifwright's programs",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
