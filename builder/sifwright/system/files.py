@@ -74,9 +74,10 @@ def _move_new(finished: Path, path: Path) -> None:
 def publish_folder(finished: Path, folder: Path) -> None:
     """Put a copy of a finished folder in place of another one, or where nothing is.
 
-    Of several that publish at once, one wins; raises OSError if the others never end.
+    The copy is made beside the finished folder, on the same file system. Of several that publish at
+    once, one wins; raises OSError if the others never end.
     """
-    with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=folder.parent) as name:
+    with tempfile.TemporaryDirectory(prefix=".sifwright-", dir=finished.parent) as name:
         new = Path(name, "new")
         shutil.copytree(finished, new)
         for old in map(str, range(_TRIES)):

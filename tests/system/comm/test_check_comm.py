@@ -13,6 +13,7 @@ import pytest
 
 from sifwright.launch.comm import results
 from sifwright.launch.comm.nccl_log import Process
+from tests.conftest import DEFAULT_SIGNALS
 from tests.system.comm.conftest import Site, log, measured, ranks, row
 
 EFA = ranks("test-nccl-efa-worker-0:21", "test-nccl-efa-worker-1:21")
@@ -263,7 +264,7 @@ def test_an_interruption_keeps_the_log_and_leaves_nothing_else(site: Site) -> No
     words = (sys.executable, "-m", "sifwright", "--project", str(site.folder / "project"))
     env = {"PATH": f"{site.folder}/bin:/usr/bin:/bin", "STAND_IN": str(site.folder)}
     process = subprocess.Popen(
-        [*words, "check-comm", "two", "--launch", "srun"],
+        [*DEFAULT_SIGNALS, *words, "check-comm", "two", "--launch", "srun"],
         cwd=site.folder,
         env=env,
         stdout=subprocess.PIPE,

@@ -114,6 +114,20 @@ def test_a_publishing_that_was_killed_is_noticed(
     assert is_whole(output, "a")
 
 
+@pytest.mark.parametrize("rename", range(RENAMES))
+def test_what_a_kill_would_leave_is_in_the_private_folder(
+    output: ImageFolder, monkeypatch: pytest.MonkeyPatch, rename: int
+) -> None:
+    """Only private folders of killed builds are found and removed."""
+    publish(output, "a", output.folder / "1")
+    published = {path.name for path in output.folder.iterdir()}
+    seen: set[str] = set()
+    before(rename, lambda: seen.update(path.name for path in output.folder.iterdir()), monkeypatch)
+    publish(output, "a-layered", output.folder / "2")
+    assert seen
+    assert seen <= published | {"2"}
+
+
 @pytest.mark.parametrize("name", ["recipe/image.def", "plan.json", "image.sif"])
 @pytest.mark.parametrize("harm", [lambda path: path.write_text("x"), Path.unlink])
 def test_a_file_that_somebody_changed_is_noticed(
