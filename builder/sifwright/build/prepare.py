@@ -12,7 +12,7 @@ from sifwright.build.request import first_use, host_settings
 from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.inputs import Inputs
 from sifwright.host.network import pip_settings
-from sifwright.render.definition import require_header, with_header
+from sifwright.render.definition import definition, require_header
 from sifwright.system import cache_folder, files
 from sifwright.system.tempdirs import name_folder_in_errors, remove_stale, workspace
 
@@ -52,7 +52,7 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
             output=output,
             options=request.options,
             expected=request.expected,
-            definition=with_header(request.definition, base.step, header),
+            definition=definition(plan, header),
             header=header,
             inputs=inputs,
             settings=_settings(work_dir, inputs, docker),

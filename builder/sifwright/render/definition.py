@@ -103,15 +103,6 @@ def planned_definition(plan: Plan) -> str:
     return definition(plan, _AS_PLANNED)
 
 
-def with_header(planned: str, base: Step, machine: Mapping[str, str]) -> str:
-    """Return the text of `definition` from that of `planned_definition`; raise its errors."""
-    before, after = (
-        "".join(f"\n{keyword}: {value}" for keyword, value in _header(base, values))
-        for values in (_AS_PLANNED, machine)
-    )
-    return planned.replace(before, after, 1)
-
-
 def base_definition(plan: Plan, machine: Mapping[str, str]) -> str:
     """Render the first step alone, as a definition file that later steps go on from."""
     steps = [_step_text(plan.steps[0])]

@@ -13,7 +13,7 @@ from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import plan_json
 from sifwright.plan.resolve import resolve
 from sifwright.render import oci_config
-from sifwright.render.definition import folder_definition, planned_definition, with_header
+from sifwright.render.definition import definition, folder_definition
 from sifwright.render.dockerfile import dockerfile
 from tests.unit import golden
 from tests.unit.conftest import CHECKOUT, MACHINE, Cli
@@ -53,8 +53,7 @@ def texts(plan: Plan) -> dict[str, str]:
     """Return all forms of a plan by the ends of their golden's names."""
     return {
         "def": folder_definition(plan, MACHINE),
-        # As a build makes it; `render --single-file` below renders it at once.
-        "single.def": with_header(planned_definition(plan), plan.steps[0], MACHINE),
+        "single.def": definition(plan, MACHINE),
         "Dockerfile": dockerfile(plan, str(registry.parse(oci_config.start(plan).name))),
         "plan.json": plan_json(plan),
     }

@@ -26,11 +26,12 @@ LOG = "build.log"
 class BuildContext(BuildRequest):
     """A request on a machine that has been checked for it.
 
-    `header` are the values that the definition file took of the machine. The folder `staging` gets
-    the files to publish, `work_dir` all others. `apptainer` makes SIFs; `docker`, if it is there,
-    runs the steps.
+    `header` are the values that the text `definition` took of the machine. The folder `staging`
+    gets the files to publish, `work_dir` all others. `apptainer` makes SIFs; `docker`, if it is
+    there, runs the steps.
     """
 
+    definition: str
     header: Mapping[str, str]
     inputs: Inputs
     settings: Settings

@@ -37,14 +37,13 @@ class BuildOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildRequest:
-    """A plan with its base and definition file, a folder, and options.
+    """A plan with its base, a folder, and options.
 
     `expected` are entries of the record of such an image.
     """
 
     plan: Plan
     base: BaseImage
-    definition: str
     output: ImageFolder
     options: BuildOptions
     expected: Mapping[str, str]
@@ -57,9 +56,9 @@ class BuildRequest:
 
 def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> BuildRequest:
     """Return the request for the image of a plan."""
-    base, definition = base_image_of(plan), planned_definition(plan)
+    base = base_image_of(plan)
     expected = {
-        "definition_sha256": hashlib.sha256(definition.encode()).hexdigest(),
+        "definition_sha256": hashlib.sha256(planned_definition(plan).encode()).hexdigest(),
         "site_compression": plan.site.compression,
         "layout": options.layout,
         **({"tested": "all"} if options.tests == "all" else {}),
@@ -71,7 +70,6 @@ def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> Bui
     return BuildRequest(
         plan=plan,
         base=base,
-        definition=definition,
         output=output,
         options=options,
         expected=expected,

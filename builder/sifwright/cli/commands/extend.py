@@ -38,33 +38,26 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Build the image, or show its plan; raises what is wrong before anything is written."""
     catalog = load(arguments)
-    if arguments.dry_run:
-        _show_plan(arguments, catalog)
-    else:
-        _build(arguments, catalog)
-
-
-def _build(arguments: Namespace, catalog: Catalog) -> None:
     extension = _extension(arguments, catalog)
     held = check(catalog, arguments.site, extension, arguments.settings)
-    folder = Path(arguments.output) / arguments.site / extension.name
-    wanted, before = SavedExtension.of(extension, held), SavedExtension.read(folder)
-    progress = progress_of(arguments)
+    arguments.image = extension.name
+    if arguments.dry_run:
+        with_image = extended(catalog, extension, held)
+        resolved = resolve(with_image, arguments.site, arguments.image, arguments.settings)
+        plan.show(resolved, output_of(arguments, resolved).folder, explain=False)
+    else:
+        _save(arguments, SavedExtension.of(extension, held))
+        build.run(arguments)
+
+
+def _save(arguments: Namespace, wanted: SavedExtension) -> None:
+    """Write the extension into the folder of its image, and report its changes."""
+    folder = Path(arguments.output) / arguments.site / arguments.image
+    before, progress = SavedExtension.read(folder), progress_of(arguments)
     for line in _changes(before, wanted):
         progress.note(line)
     if wanted != before:
         wanted.write(folder)
-    arguments.image = extension.name
-    build.run(arguments)
-
-
-def _show_plan(arguments: Namespace, catalog: Catalog) -> None:
-    extension = _extension(arguments, catalog)
-    held = check(catalog, arguments.site, extension, arguments.settings)
-    arguments.image = extension.name
-    with_image = extended(catalog, extension, held)
-    resolved = resolve(with_image, arguments.site, arguments.image, arguments.settings)
-    plan.show(resolved, output_of(arguments, resolved).folder, explain=False)
 
 
 def _extension(arguments: Namespace, catalog: Catalog) -> Extension:
