@@ -58,17 +58,25 @@ def site_lines(site: Site) -> Iterator[str]:
         "jobs": _jobs(site),
         "images": _images(site),
         "on the host": _host(site),
-        "limits": ((text, "") for text in site.limits),
-        "not verified": ((text, "") for text in site.unverified),
-        "read in": ((text, "") for text in site.sources),
     }
     for title, facts in sections.items():
-        lines = [(name, text) for name, text in facts if name]
-        if lines:
+        lines = [(name, text) for name, text in facts if text]
+        yield from _titled(title, (f"  {name:<20}{text}".rstrip() for name, text in lines))
+    yield from _environment(site)
+    for title, texts in (
+        ("limits", site.limits),
+        ("not verified", site.unverified),
+        ("read in", site.sources),
+    ):
+        yield from _titled(title, (f"  {text}" for text in texts))
+
+
+def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines below their title; nothing for no lines."""
+    for number, line in enumerate(lines):
+        if number == 0:
             yield f"\n{title}"
-            yield from (f"  {name:<20}{text}".rstrip() for name, text in lines)
-        if title == "on the host":
-            yield from _environment(site)
+        yield line
 
 
 def _nodes(site: Site) -> Iterator[tuple[str, str]]:
@@ -76,18 +84,15 @@ def _nodes(site: Site) -> Iterator[tuple[str, str]]:
     count = f"{node.gpus} on each node, " if node.gpus else ""
     arch = f", {site.arch}" if site.arch else ""
     yield "GPUs", f"{count}{_VENDORS[site.vendor]}{arch}"
-    if driver.version or driver.cuda:
-        cuda = f", runs CUDA {driver.cuda}" if driver.cuda else ""
-        yield "driver", f"{driver.version or 'unknown'}{cuda}"
+    cuda = f", runs CUDA {driver.cuda}" if driver.cuda else ""
+    yield "driver", f"{driver.version or 'unknown'}{cuda}" if driver.version or cuda else ""
     yield "processor", site.processor
-    if node.cpus:
-        per_task = f", {node.cpus_per_task} for each task with a GPU" if node.cpus_per_task else ""
-        yield "CPUs for jobs", f"{node.cpus}{per_task}"
+    per_task = f", {node.cpus_per_task} for each task with a GPU" if node.cpus_per_task else ""
+    yield "CPUs for jobs", f"{node.cpus}{per_task}" if node.cpus else ""
     for number, mask in enumerate(node.cpu_masks):
         yield f"CPUs of rank {number}", f"{_cpus(mask)} ({mask})"
-    if site.gpu_visibility:
-        seen = {"own": "its own GPU only", "all": "all GPUs of its node"}
-        yield "a rank sees", seen[site.gpu_visibility]
+    seen = {"own": "its own GPU only", "all": "all GPUs of its node"}
+    yield "a rank sees", seen.get(site.gpu_visibility, "")
 
 
 def _cpus(mask: str) -> str:
@@ -100,15 +105,11 @@ def _cpus(mask: str) -> str:
 
 
 def _network(site: Site) -> Iterator[tuple[str, str]]:
-    if site.fabric != "none":
-        nics = f", {site.nics} adapters on each node" if site.nics else ""
-        yield "fabric", f"{site.fabric}{nics}"
-    if site.interface:
-        yield "ranks meet on", site.interface
-    if site.libfabric:
-        yield "host's libfabric", site.libfabric
-    if site.mpi != "none":
-        yield "host's MPI", f"{site.mpi} {site.mpi_version}".rstrip()
+    nics = f", {site.nics} adapters on each node" if site.nics else ""
+    yield "fabric", f"{site.fabric}{nics}" if site.fabric != "none" else ""
+    yield "ranks meet on", site.interface
+    yield "host's libfabric", site.libfabric
+    yield "host's MPI", f"{site.mpi} {site.mpi_version}".rstrip() if site.mpi != "none" else ""
     if site.host_mpi:
         yield "in containers", f"that MPI, with jobscript --host-mpi ({site.host_mpi.source})"
     if site.rdzv_get_disabled:
@@ -125,23 +126,17 @@ def _jobs(site: Site) -> Iterator[tuple[str, str]]:
     yield from _launchers(site)
     yield "ranks run in", ", ".join(site.run_in)
     yield from _partitions(site)
-    if job.needs_account:
-        yield "account", "must be given"
-    if job.time:
-        yield "time", f"{job.time}, unless asked for another"
-    if words := list(_directives(job)):
-        yield "directives", ", ".join(words)
-    if job.select:
-        yield "of each node", ", ".join(f"{key}={value}" for key, value in job.select.items())
+    yield "account", "must be given" if job.needs_account else ""
+    yield "time", f"{job.time}, unless asked for another" if job.time else ""
+    yield "directives", ", ".join(_directives(job))
+    yield "of each node", ", ".join(f"{key}={value}" for key, value in job.select.items())
 
 
 def _launchers(site: Site) -> Iterator[tuple[str, str]]:
     for launcher, options in site.launch.items():
         for message, words in (("GPU", options.task_per_gpu), ("node", options.task_per_node)):
-            if words:
-                yield f"{launcher}, per {message}", " ".join(words)
-        if options.pmi:
-            yield f"{launcher} speaks", ", ".join(options.pmi)
+            yield f"{launcher}, per {message}", " ".join(words)
+        yield f"{launcher} speaks", ", ".join(options.pmi)
         if options.avoid:
             source = f" ({options.source})" if options.source else ""
             yield f"{launcher}, better not", f"{options.avoid}{source}"
@@ -168,15 +163,12 @@ def _images(site: Site) -> Iterator[tuple[str, str]]:
     yield from site_policy.facts(site)
     for layer, options in site.options.items():
         yield layer, ", ".join(f"{key} {value}" for key, value in options.items())
-    if site.registry_mirror:
-        yield "for docker.io", site.registry_mirror
+    yield "for docker.io", site.registry_mirror
     if "container" in site.run_in:
         yield "run with", _engine(site)
         yield from _listed("binds, if there", site.binds)
-        if site.central:
-            yield "central images", site.central
-        if site.commands:
-            yield "modules bring", ", ".join(site.commands)
+        yield "central images", site.central
+        yield "modules bring", ", ".join(site.commands)
 
 
 def _engine(site: Site) -> str:
@@ -187,11 +179,9 @@ def _engine(site: Site) -> str:
 def _host(site: Site) -> Iterator[tuple[str, str]]:
     modules = site.modules
     for name, loaded in (("container", modules.container), ("host", modules.host)):
-        if loaded:
-            purged = f" {_PURGE[modules.purge]}" if modules.purge else ""
-            yield f"modules, {name}", f"{' '.join(loaded)}{purged}"
-    if site.cache:
-        yield "caches", site.cache
+        purged = f" {_PURGE[modules.purge]}" if modules.purge else ""
+        yield f"modules, {name}", f"{' '.join(loaded)}{purged}" if loaded else ""
+    yield "caches", site.cache
     yield from site.proxies.items()
 
 
