@@ -48,7 +48,6 @@ def _changes_only_the_pin(
     source: Source,
     digest: str,
 ) -> bool:
-    """Return whether the text, read back, differs in that pin only."""
     name, versions, version = keys
     expected = copy.deepcopy(before.data)
     expected[name][versions][version] = {"commit" if source.kind == "git" else "sha256": digest}

@@ -137,7 +137,6 @@ def _origins(layer: Layer) -> Iterator[tuple[Path, Origin]]:
 
 
 def _names(origin: Origin) -> list[str]:
-    """Return the options that an origin names."""
     references = (origin.row, origin.column) if isinstance(origin, TableCell) else (origin,)
     return [r.removeprefix("option.") for r in references if r.startswith("option.")]
 

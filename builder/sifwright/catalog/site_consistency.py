@@ -59,7 +59,6 @@ def _launchers(site: Site, locate: Locate) -> Iterator[Problem]:
 
 
 def _partition(site: Site, locate: Locate) -> Iterator[Problem]:
-    """Yield a partition or quality of service that is not in the site's list."""
     lists = ((default_partition(site), "partitions", site.partitions), ("qos", "qos", site.qos))
     for key, listed, known in lists:
         name = site.job.directives.get(key, "")
@@ -163,7 +162,6 @@ def _mpi(site: Site, locate: Locate) -> Iterator[Problem]:
 
 
 def _builds(site: Site, locate: Locate) -> Iterator[Problem]:
-    """Yield a contradiction between the place of builds and their ids."""
     builds = site.builds
     if builds and builds.ids and (builds.where == "elsewhere") != (builds.ids == "none"):
         message = f"builds.ids: '{builds.ids}' does not go with where: {builds.where}"

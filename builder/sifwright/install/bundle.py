@@ -137,7 +137,6 @@ def give_sif(sif: Path, link: Path, seen_from: Path) -> None:
 
 
 def _remove_others(folder: Path, stem: str) -> None:
-    """Remove older images, which would take space on the disk."""
     for path in folder.glob(f"{NAME}-*-singularity-*"):
         if not path.name.startswith((f"{stem}.", f"{stem}-notes.")):
             path.unlink()

@@ -86,7 +86,6 @@ def _facts(plan: Plan, planned: PlanFacts, date: str) -> InstalledImage:
 
 
 def _definition(sif: Path) -> bytes:
-    """Return the definition file that an image carries, if it has one."""
     return sif_image.data_of_kind(sif_image.read(sif), DataType.DEFINITION)
 
 

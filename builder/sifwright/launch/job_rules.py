@@ -125,7 +125,6 @@ def _host_mpi(site: Site, request: JobRequest) -> Iterator[Problem]:
 
 
 def _directives(site: Site, request: JobRequest) -> Iterator[Problem]:
-    """Yield options that the scheduler needs, or cannot use."""
     if site.job.needs_account and not request.account:
         message = f"the scheduler of site '{site.name}' refuses jobs without an account"
         variable = ACCOUNTS.get(site.scheduler, "")

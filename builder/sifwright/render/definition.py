@@ -61,7 +61,6 @@ def folder_definition(plan: Plan, machine: Mapping[str, str]) -> str:
 
 
 def _copied(plan: Plan) -> list[tuple[str, str]]:
-    """Return the sources and targets of %files."""
     build = build_files.BUILD
     pairs = [("runner/*", f"{build}/"), ("layers", f"{build}/layers"), ("kept", f"{build}/image")]
     # debootstrap copies these files from the building machine.

@@ -105,7 +105,6 @@ def _default(option: Option) -> str:
 
 
 def _origin(origin: Origin) -> str:
-    """Return the origin of a value in words."""
     if isinstance(origin, TableCell):
         return f"versions.yaml: {origin.column} of {origin.table} by {_origin(origin.row)}"
     kind, _, name = origin.partition(".")

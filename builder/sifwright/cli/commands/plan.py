@@ -53,7 +53,6 @@ def show(plan: Plan, folder: Path, *, explain: bool) -> None:
 
 
 def _table(forecasts: Sequence[StepForecast]) -> Table:
-    """Return a line for each step."""
     shown = Table(box=None, pad_edge=False, header_style="")
     for head in ("layer", "on this machine", "seconds", "MB", "why"):
         shown.add_column(head, justify="right" if head in {"seconds", "MB"} else "left")

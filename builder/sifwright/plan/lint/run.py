@@ -168,7 +168,6 @@ def _of_image(plan: Plan, locate: Locate) -> Iterator[Finding]:
 
 
 def _refused(error: PlanError) -> Iterator[Finding]:
-    """Yield the reasons why there is no plan."""
     for problem in error.problems:
         yield Finding(
             rule=_REFUSED,

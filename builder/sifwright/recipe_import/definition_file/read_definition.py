@@ -113,7 +113,6 @@ def _file_words(line: str) -> list[str]:
 
 
 def _begins(section: Section) -> str:
-    """Return the interpreter that the first line names."""
     first = section.text.strip().split("\n")[0]
     return first[2:].strip() if first.startswith("#!") else ""
 

@@ -122,7 +122,6 @@ class _DockerfileReader:
         self._add_piece(item, code, files=files, uses=uses, recreates=recreates, is_run=True)
 
     def _told(self, text: str) -> str:
-        """Return a command with the values of the variables that it names."""
         options = dict(self.options.values())
         values = (self._lookup(name) or options.get(name) for name in shell_words.named(text))
         return " ".join([text, *filter(None, values)])

@@ -124,7 +124,6 @@ def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Dow
 
 
 def _built(options: Sequence[str]) -> set[str]:
-    """Return the packages that pip is to build from source."""
     lists = (text.partition("=")[2] for text in options if text.startswith("--no-binary"))
     names = (name for names in lists for name in names.split(","))
     return {name if name == ":all:" else canonicalize_name(name) for name in names}

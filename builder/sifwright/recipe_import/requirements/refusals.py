@@ -92,7 +92,6 @@ def of_url(requirement: Requirement, hashes: Sequence[str]) -> Problem | None:
 
 
 def _is_pinned(parts: SplitResult, hashes: Sequence[str]) -> bool:
-    """Return whether an address names a commit, or the digest of its file."""
     if parts.scheme == "git+https":
         return _COMMIT.search(parts.path) is not None and not parts.query
     digest = _HASH.search(parts.fragment)

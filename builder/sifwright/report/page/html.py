@@ -76,7 +76,6 @@ def _digest(script: str) -> str:
 
 
 def _colour(number: int) -> str:
-    """Return the class that gives a layer its colour."""
     return f"c{number % _COLOURS}"
 
 
