@@ -66,16 +66,13 @@ def resolve_plan(arguments: Namespace) -> Plan:
 
 
 def output_of(arguments: Namespace, plan: Plan) -> ImageFolder:
-    return output_at(arguments, plan.site.name, plan.image.name)
-
-
-def output_at(arguments: Namespace, site: str, image: str) -> ImageFolder:
     folder = Path(arguments.output)
     standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not standing.is_dir():
         message = f"--output {arguments.output}: {standing} is no folder"
         raise UsageError.of(message, fix="Name a folder, which may be a new one.")
-    return ImageFolder(folder=folder / site / image, name=image)
+    image = plan.image.name
+    return ImageFolder(folder=folder / plan.site.name / image, name=image)
 
 
 def built(arguments: Namespace, plan: Plan) -> ImageFolder:

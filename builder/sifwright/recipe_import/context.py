@@ -134,12 +134,9 @@ class Context:
                 yield folder / part
             return
         pattern = re.compile("".join(map(_regex, _GLOB.finditer(part))), re.DOTALL)
-        if self._is_folder(folder):
+        if self._inside(folder).is_dir():
             names = sorted(path.name for path in (self.root / folder).iterdir())
             yield from (folder / name for name in names if pattern.fullmatch(name))
-
-    def _is_folder(self, path: Path) -> bool:
-        return self._inside(path).is_dir()
 
     def _inside(self, path: Path) -> Path:
         """Return the target of a path; a link that leads outside is refused."""

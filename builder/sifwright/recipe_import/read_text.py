@@ -16,9 +16,11 @@ def read_recipe_text(path: Path) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _refused(f"{path}:{line}", "not UTF-8 text", "Save it as UTF-8.") from None
+        raise UsageError.of(
+            "not UTF-8 text", where=f"{path}:{line}", fix="Save it as UTF-8."
+        ) from None
     if not text.strip():
-        raise _refused(str(path), "an empty file", _FIX)
+        raise UsageError.of("an empty file", where=str(path), fix=_FIX)
     for number, content in enumerate(text.split("\n"), start=1):
         _refuse_control(f"{path}:{number}", content)
     return text
@@ -28,17 +30,17 @@ def _bytes(path: Path) -> bytes:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise _refused(str(path), "not a regular file", _FIX)
+            raise UsageError.of("not a regular file", where=str(path), fix=_FIX)
         if status.st_size > MAX_BYTES:
             message = f"{status.st_size} bytes, larger than a recipe is ({MAX_BYTES})"
-            raise _refused(str(path), message, _FIX)
+            raise UsageError.of(message, where=str(path), fix=_FIX)
         return path.read_bytes()
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
-        raise _refused(str(path), message, _FIX) from None
+        raise UsageError.of(message, where=str(path), fix=_FIX) from None
     except ValueError:
         # The name has a NUL byte.
-        raise _refused(ascii(str(path)), "not the name of a file", _FIX) from None
+        raise UsageError.of("not the name of a file", where=ascii(str(path)), fix=_FIX) from None
 
 
 def _refuse_control(where: str, line: str) -> None:
@@ -49,8 +51,6 @@ def _refuse_control(where: str, line: str) -> None:
         message = (
             f"a character that cannot be printed: {(character or 'a line end of another kind')!a}"
         )
-        raise _refused(where, message, "Take it out: what a reader does not see may be run.")
-
-
-def _refused(where: str, message: str, fix: str) -> UsageError:
-    return UsageError.of(message, where=where, fix=fix)
+        raise UsageError.of(
+            message, where=where, fix="Take it out: what a reader does not see may be run."
+        )
