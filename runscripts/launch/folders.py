@@ -25,14 +25,14 @@ def temporary(env: "Env") -> str:
 def check_temporary(env: "Env") -> None:
     """Make sure that a file can be written; raises `LaunchError` that says why not."""
     folder = temporary(env)
-    path = "{}/.sifwright-{}-{}".format(folder, os.getpid(), os.uname().nodename)
+    path = "{}/.sifwright-{}".format(folder, os.urandom(8).hex())
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         try:
+            os.unlink(path)
             os.write(descriptor, b"0" * 4096)
         finally:
             os.close(descriptor)
-            os.unlink(path)
     except OSError as error:
         where = shown(env, "TMPDIR") + ("" if env.get("TMPDIR") == folder else ", so /tmp,")
         message = "{} cannot be written on {} ({}): set TMPDIR to a folder with space"

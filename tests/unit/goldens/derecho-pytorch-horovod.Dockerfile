@@ -119,7 +119,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 39a946358da37f30e32586b1705b32e99bb2f96c9a49637470c3789f4be12587
+# step 67bb500b44291c695b2f3bd4415c29c331313ce4a6b34c2026db780483d86ea8
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -132,7 +132,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="39a946358da37f30e32586b1705b32e99bb2f96c9a49637470c3789f4be12587"
+      org.sifwright.plan="67bb500b44291c695b2f3bd4415c29c331313ce4a6b34c2026db780483d86ea8"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -129,7 +129,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d214489736c04f7adcbd1ae8930a0e785190daef5fab44e95bb1800bbb8e2079
+# step 8c09e4eeead470c743f57be9215a7c0d77d6f20271f732875b1e0b64e569f4a1
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -142,7 +142,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="d214489736c04f7adcbd1ae8930a0e785190daef5fab44e95bb1800bbb8e2079"
+      org.sifwright.plan="8c09e4eeead470c743f57be9215a7c0d77d6f20271f732875b1e0b64e569f4a1"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -57,7 +57,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step b10eebd9a7c854381fa575e61f1edfa1d5d8997ce0eae37bc8812686d93045f9
+# step a6d3b3e93ce94300dc159ebd843d9e5387424b32d9b380df2533a96498bd2050
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -70,7 +70,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="b10eebd9a7c854381fa575e61f1edfa1d5d8997ce0eae37bc8812686d93045f9"
+      org.sifwright.plan="a6d3b3e93ce94300dc159ebd843d9e5387424b32d9b380df2533a96498bd2050"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

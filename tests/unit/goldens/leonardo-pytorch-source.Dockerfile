@@ -95,7 +95,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step b60a8f03a848d7359bdc7afd022e3a8e921fb6e08c378f9c08d358f6e8a055dc
+# step 5a6a5c25a7eba4b65465042175b9109a104d3ebb269160553d0cd22c630e9b0c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -108,7 +108,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="b60a8f03a848d7359bdc7afd022e3a8e921fb6e08c378f9c08d358f6e8a055dc"
+      org.sifwright.plan="5a6a5c25a7eba4b65465042175b9109a104d3ebb269160553d0cd22c630e9b0c"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

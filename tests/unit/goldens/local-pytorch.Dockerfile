@@ -59,7 +59,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 6b2ddace5f18582e2aa7d3bb0cbd9566136e380d9aab2e3fd7c9f3bb5af36906
+# step e7cc2d227df0c27333e4f727529f311167111f8508a3edc054ce46463c43e28a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,7 +72,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="6b2ddace5f18582e2aa7d3bb0cbd9566136e380d9aab2e3fd7c9f3bb5af36906"
+      org.sifwright.plan="e7cc2d227df0c27333e4f727529f311167111f8508a3edc054ce46463c43e28a"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

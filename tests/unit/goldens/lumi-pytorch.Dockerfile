@@ -87,7 +87,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d10f62fff9fdf9e771b43b206765c44027cfe7321d3b493d40baf3d24c89fb3d
+# step 4e3bbd73b176a2ec6b1052fdcfed5570503cf8906ec97d4cd5dc2caf5af4e613
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -100,7 +100,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="d10f62fff9fdf9e771b43b206765c44027cfe7321d3b493d40baf3d24c89fb3d"
+      org.sifwright.plan="4e3bbd73b176a2ec6b1052fdcfed5570503cf8906ec97d4cd5dc2caf5af4e613"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
