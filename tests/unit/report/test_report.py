@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import html.parser
-import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sifwright.images.contents.layer_stack import LayeredNode
 from sifwright.images.contents.listing import ListedPath
@@ -18,63 +15,15 @@ from sifwright.report.page import report_data as gathering
 from sifwright.report.page import sizes
 from sifwright.report.page.html import render
 from sifwright.report.page.report_data import Facts
-from sifwright.report.page.sizes import Box, LayerSize, Part, layout, squares
+from sifwright.report.page.sizes import LayerSize, Part
 from sifwright.system.progress import QuietProgress, Timer
 
 EVIL = "<script>alert(1)</script>\"'&{{ 7*7 }}\x1b[2J\x00\u202e</pre></title><img src=//x>"
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def node(path: bytes, size: int, links: int = 0) -> ListedPath:
     return ListedPath(path=path, kind="file", size=size, links=links)
-
-
-@given(st.lists(st.integers(1, 10**4), min_size=1, max_size=60))
-def test_squares_fill_their_box(values: list[int]) -> None:
-    box, values = Box(x=3.0, y=5.0, width=960.0, height=520.0), sorted(values, reverse=True)
-    found = squares(values, box)
-    area = box.width * box.height
-    for value, one in zip(values, found, strict=True):
-        assert one.width * one.height == pytest.approx(area * value / sum(values), rel=1e-3)
-        assert box.x - 1e-3 <= one.x
-        assert one.x + one.width <= box.x + box.width + 1e-3
-        assert box.y - 1e-3 <= one.y
-        assert one.y + one.height <= box.y + box.height + 1e-3
-
-
-def test_squares_do_not_overlap() -> None:
-    found = squares([50, 30, 10, 5, 3, 1, 1], Box(x=0.0, y=0.0, width=100.0, height=60.0))
-    for number, one in enumerate(found):
-        for two in found[number + 1 :]:
-            apart = one.x + one.width <= two.x + 1e-6 or two.x + two.width <= one.x + 1e-6
-            below = one.y + one.height <= two.y + 1e-6 or two.y + two.height <= one.y + 1e-6
-            assert apart or below
-
-
-def test_no_room_and_nothing_to_show() -> None:
-    assert squares([], Box(x=0.0, y=0.0, width=1.0, height=1.0)) == []
-    assert squares([2, 1], Box(x=0.0, y=0.0, width=0.0, height=1.0))[1].width == 0
-    assert layout([LayerSize(name="empty", packed=0, parts=())], 10, 10) == []
-
-
-def test_what_is_too_small_to_see_is_one_cell() -> None:
-    parts = [Part(kind="python", name="big", bytes=10**6, files=1)]
-    parts += [Part(kind="python", name=f"p{number}", bytes=100, files=1) for number in range(40)]
-    [frame] = layout([LayerSize(name="l", packed=0, parts=tuple(parts))], 960, 520)
-    assert [cell.name for cell in frame.cells] == ["big", "40 smaller"]
-    assert sum(cell.bytes for cell in frame.cells) == 10**6 + 4000
-
-
-def test_what_cannot_be_seen_at_all_is_left_out() -> None:
-    """squarify would call itself for each, and divide by what is left of the width: nothing."""
-    parts = tuple(
-        Part(kind="", name=str(number), bytes=1 if number else 1 << 60, files=1)
-        for number in range(3)
-    )
-    layers = [LayerSize(name="huge", packed=0, parts=parts)]
-    layers += [LayerSize(name="tiny", packed=0, parts=parts[1:])] * 4000
-    [frame] = layout(layers, 960, 520)
-    assert [cell.name for cell in frame.cells] == ["0"]
 
 
 def test_every_byte_counts_once() -> None:
@@ -182,7 +131,7 @@ def test_nothing_gets_out() -> None:
     text = render(evil())
     seen = Seen(text)
     assert seen.open == []
-    assert seen.tags.count("script") == 1
+    assert "script" not in seen.tags
     assert "img" not in seen.tags
     assert not [name for name, _ in seen.attributes if name.startswith("on")]
     assert "alert(1)" in text
@@ -197,16 +146,6 @@ def test_nothing_is_loaded() -> None:
     links = [value for name, value in seen.attributes if "href" in name]
     assert all(value.startswith("#") for value in links)
     assert any(value.startswith(POLICY) for name, value in seen.attributes if name == "content")
-
-
-def test_the_policy_lets_our_script_run() -> None:
-    import base64  # noqa: PLC0415
-    import hashlib  # noqa: PLC0415
-
-    text = render(evil())
-    [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert f"sha256-{digest}" in text.replace("&#43;", "+").replace("&#34;", '"')
 
 
 def test_all_sections_are_there_without_a_record() -> None:

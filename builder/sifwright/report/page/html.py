@@ -1,7 +1,5 @@
 """The page as one HTML file that loads nothing: Jinja2, everything from an image escaped."""
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -11,27 +9,18 @@ from rich.filesize import decimal
 
 from sifwright.images.contents.packages import Package
 from sifwright.report.page.report_data import Facts
-from sifwright.report.page.sizes import Cell, LayerSize, layout
+from sifwright.report.page.sizes import LayerSize
 from sifwright.system.terminal import escape_name
 
-# A wide map for screens, a tall one for telephones; the style sheet shows one of them.
-_MAPS = {"wide": (960.0, 520.0), "tall": (360.0, 640.0)}
-_COLOURS = 8
-_CHARACTER, _LINE, _SHORTEST = 6.9, 13.0, 5
 _TEST = "test "
 
 
 def render(facts: Facts) -> str:
     """Return the page's text."""
-    script = _text("report.js")
-    maps = {name: layout(facts.layers, *size) for name, size in _MAPS.items()}
     return _template().render(
         facts=facts,
         style=_text("report.css"),
-        script=script,
-        script_digest=_digest(script),
-        maps=maps,
-        sizes=_MAPS,
+        largest=max((layer.bytes for layer in facts.layers), default=0) or 1,
         total=sum(layer.bytes for layer in facts.layers),
         end=max((event.start + event.seconds for event in facts.events), default=0.0) or 1.0,
         tests=list(_tests(facts)),
@@ -50,7 +39,7 @@ def _template() -> jinja2.Template:
         autoescape=True,
         finalize=_finalized,
     )
-    environment.filters |= {"size": decimal, "label": _label, "colour": _colour}
+    environment.filters["size"] = decimal
     return environment.get_template("report/page/templates/report.html.j2")
 
 
@@ -68,26 +57,6 @@ def _visible(line: str) -> str:
 def _text(name: str) -> str:
     """Return a part of the page that is ours and holds nothing of an image."""
     return resources.files("sifwright").joinpath(f"report/page/templates/{name}").read_text()
-
-
-def _digest(script: str) -> str:
-    """Return the digest for the page's policy: a browser runs this script and no other."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _colour(number: int) -> str:
-    return f"c{number % _COLOURS}"
-
-
-def _label(cell: Cell) -> list[str]:
-    """Return the lines that fit into a cell: its name, cut if necessary, and its size."""
-    room = int((cell.box.height - 4) // _LINE)
-    widest = int((cell.box.width - 6) / _CHARACTER)
-    if widest < min(_SHORTEST, len(cell.name)):
-        return []
-    size = decimal(cell.bytes)
-    name = cell.name if len(cell.name) <= widest else f"{cell.name[: widest - 1]}…"
-    return [name, size][:room] if len(size) <= widest else [name][:room]
 
 
 def _tests(facts: Facts) -> Iterator[tuple[str, str, float | None]]:
