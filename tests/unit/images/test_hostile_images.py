@@ -18,7 +18,7 @@ from tests.unit import hostile_images
 if TYPE_CHECKING:
     from pathlib import Path
 
-_SECONDS, _MOST_BYTES, _MOST_KILOBYTES = 60, 3 << 30, 600_000
+_SECONDS, _MOST_BYTES, _MOST_KILOBYTES = 240, 3 << 30, 600_000
 _LOOK = """
 import sys
 from sifwright.cli.main import main
