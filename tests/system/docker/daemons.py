@@ -15,7 +15,7 @@ from tests.system.slurm.slurm import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-START_SECONDS = 60
+START_SECONDS = 600
 # Podman raises limits by default, which needs a capability (CAP_SYS_RESOURCE) that root may lack.
 LIMITS = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
 COPIES = "tmp"

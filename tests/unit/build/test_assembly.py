@@ -97,6 +97,7 @@ def _somewhere_else(
     queue.put(_assembled(plan, results, folder / "deeper" / "still", layout))  # type: ignore[attr-defined]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("layout", spread(["layered", "flat"], ["layered"]))
 def test_every_image_at_every_site(folder: Path, layout: Layout) -> None:
     store = new_store(folder / "store")

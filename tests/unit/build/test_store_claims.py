@@ -33,6 +33,8 @@ from tests.unit.stores import (
 if TYPE_CHECKING:
     from sifwright.build.cache.store import Store
 
+pytestmark = pytest.mark.nightly
+
 KEY = key_of("a step")
 OLD = 1_000_000.0
 
