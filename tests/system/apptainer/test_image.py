@@ -55,7 +55,6 @@ def test_singularity_runs_it_too(image: Path) -> None:
     assert done.stdout == "2\n", done.stderr
 
 
-@pytest.mark.smoke
 def test_one_process_is_a_valid_job(inside: list[str]) -> None:
     done = run([*inside, "conda-python-distributed", "/examples/train_digits.py"])
     assert done.returncode == 0, done.stdout + done.stderr
