@@ -103,11 +103,11 @@ check: venv ## Say whether this machine can build images, and how to mend what i
 check-comm: venv-plot apptainer ## Time the collectives in the image, and prove the network they use (NODES=: of an allocation)
 	@tools/run-sifwright check-comm
 
-test: venv-dev apptainer cluster modules containers lint ## Run the checks and the default tests (PYTEST="-k name": only these tests)
-	@xargs .venv/bin/python -m pytest -n 3 --no-loadscope-reorder <<<"$$PYTEST"
+test: venv-dev apptainer cluster modules containers lint ## Run the checks and the tests of tiers unit and smoke (PYTEST="-k name": only these)
+	@xargs .venv/bin/python -m pytest -n 3 --no-loadscope-reorder -m "unit or smoke" <<<"$$PYTEST"
 
-test-rest: venv-dev apptainer cluster modules containers ## Run the nightly tests, which 'make test' leaves out
-	@xargs .venv/bin/python -m pytest -n 3 --no-loadscope-reorder -m "nightly and not slow" <<<"$$PYTEST"
+test-rest: venv-dev apptainer cluster modules containers ## Run the tests that 'make test' leaves out
+	@xargs .venv/bin/python -m pytest -n 3 --no-loadscope-reorder -m rest <<<"$$PYTEST"
 
 test-all: test test-rest ## Run all tests but the slow ones
 

@@ -12,6 +12,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.tiers import TARGETS, tier
+
 if TYPE_CHECKING:
     import subprocess
 
@@ -41,12 +43,11 @@ def note(done: subprocess.CompletedProcess[str], folder: Path) -> None:
 def check(item: pytest.Item) -> None:
     """Compare what the marks of a test claim with what was noted.
 
-    Marks of one case do not count: a claim is about the case that `make test` runs.
+    Marks of one case do not count: a claim is about the case that is run most often.
     """
-    marks = {"slow": "make test-slow", "nightly": "make test-rest"}
     case = {mark.name for mark in item.callspec.marks} if hasattr(item, "callspec") else set()
-    targets = (marks[name] for name in marks if item.get_closest_marker(name) and name not in case)
-    target = next(targets, "make test")
+    marks = {mark.name for mark in item.iter_markers()} - case
+    target = TARGETS[tier(item.nodeid, marks)]
     for mark in item.iter_markers("builds"):
         assert mark.kwargs == {"by": target}, f"mark builds: by={target!r} is what runs this test"
         missing = set(mark.args) - LAYERS

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import buildrecord, durations, forked, scheduling
+from tests import buildrecord, durations, forked, scheduling, tiers
 from tests.expectation import expectation_first
 
 if TYPE_CHECKING:
@@ -40,9 +40,11 @@ settings.register_profile(
 settings.load_profile("sifwright")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: scheduling.turn(item.nodeid))
     for item in items:
+        tiers.mark_tier(item)
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMIT_SECONDS", "wait_for"]
 
-LIMIT_SECONDS = 240
+LIMIT_SECONDS = 600
 
 
 def wait_for(condition: Callable[[], object], seconds: float = LIMIT_SECONDS) -> bool:

@@ -146,12 +146,14 @@ def connected(port: int) -> socket.socket:
     return met[0]
 
 
+@pytest.mark.nightly
 def test_rank_that_never_comes_is_named() -> None:
     ended = Launch(78, size=4, env={"SIFWRIGHT_START_TIMEOUT": "8"}).start(0, 1, 3).end()
     assert "rank 2 of 4 did not join rank 0" in reasons(ended)
     assert {rank.status for rank in ended} == {69}
 
 
+@pytest.mark.nightly
 def test_rank_0_that_never_comes_is_named() -> None:
     ended = Launch(79, size=3, env={"SIFWRIGHT_START_TIMEOUT": "1"}).start(1, 2).end()
     for rank in ended:
@@ -208,6 +210,7 @@ def test_ranks_that_disagree_about_their_number() -> None:
     assert "has a world size of 4, not 3" in reasons(launch.start().end())
 
 
+@pytest.mark.nightly
 def test_rank_that_dies_while_the_others_come() -> None:
     launch = Launch(87, size=3).start(0, 1)
     connected(ports_of(87)[0]).close()
@@ -288,6 +291,7 @@ def test_rank_0_that_stands_still_for_a_while() -> None:
     check_met(launch)
 
 
+@pytest.mark.nightly
 def test_client_that_trickles_does_not_prolong_the_rendezvous() -> None:
     launch = Launch(95, env={"SIFWRIGHT_START_TIMEOUT": "3"}).start(0)
 
@@ -308,6 +312,7 @@ def test_local_rank_left_over_from_the_batch_script() -> None:
     assert "both have LOCAL_RANK='0', but several GPUs: unset LOCAL_RANK" in reason
 
 
+@pytest.mark.nightly
 def test_more_ranks_than_open_files() -> None:
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))

@@ -79,6 +79,7 @@ def test_the_run_of_the_edited_layer_is_not_ours() -> None:
     assert (edit.samples, edit.reached) == ((1.5,), True)
 
 
+@pytest.mark.nightly
 def test_all_of_our_pythons_count_as_ours() -> None:
     """Packing a layer starts another one; the engine's programs are not ours."""
     words = ["-c", "import sys; print(flush=True); sys.stdin.read()"]

@@ -8,6 +8,8 @@ import pytest
 
 from .conftest import PathWithout, Run
 
+pytestmark = pytest.mark.nightly
+
 PARTS = ("builder", "defs", "runscripts", "tools")
 FILES = ("pyproject.toml", "LICENSE", "README.md")
 PYTHONS = ("python3.14", "python3.13", "python3.12", "python3.11", "python3")

@@ -68,6 +68,7 @@ def hosts(*sources: str) -> set[str]:
     return {url.hostname or url.path for url in urls} - LOCAL_NAMES - {"", "/"}
 
 
+@pytest.mark.nightly
 def test_no_file_names_a_package_registry(contents: dict[str, bytes]) -> None:
     found = {name: holding(contents, rf"(?<![\w.-]){re.escape(name)}") for name in registries()}
     assert not {name: files for name, files in found.items() if files}
@@ -136,6 +137,7 @@ def test_lint_shell_finds_scripts_by_their_first_line(
     assert "tools/lint-shell" in shell
 
 
+@pytest.mark.nightly
 def test_wheel_carries_definitions_and_executable_run_scripts(
     run: Run, checkout: Path, tmp_path: Path
 ) -> None:

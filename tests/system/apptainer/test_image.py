@@ -39,6 +39,7 @@ def inside(engine: str, image: Path, tmp_path: Path) -> list[str]:
     return [engine, "--quiet", "exec", "--containall", "--no-home", *binds, str(image)]
 
 
+@pytest.mark.smoke
 @pytest.mark.builds(
     "base-debian", "python-venv", "pytorch-wheel", "torch-extras", "run-scripts", by="make test"
 )
@@ -48,6 +49,7 @@ def test_the_readme_command_prints_the_version(image: Path, engine: str) -> None
     assert done.stdout == "2.13.0+cpu\n", done.stderr
 
 
+@pytest.mark.smoke
 def test_singularity_runs_it_too(image: Path) -> None:
     singularity = shutil.which("singularity")
     assert singularity, "tools/install-apptainer makes this link"
@@ -76,6 +78,7 @@ def test_one_process_is_a_valid_job(inside: list[str]) -> None:
     assert _accuracy(done.stdout, ranks=1) >= 0.95
 
 
+@pytest.mark.smoke
 def test_two_ranks_train_to_95_percent(inside: list[str]) -> None:
     script = ["--nproc-per-node", "2", "/examples/train_digits.py"]
     done = run([*inside, "conda-python-distributed", *script])
@@ -157,22 +160,26 @@ def _accuracy(output: str, *, ranks: int) -> float:
     return float(match[1])
 
 
+@pytest.mark.smoke
 def test_pip_does_not_replace_torch(inside: list[str]) -> None:
     done = run([*inside, "pip", "install", "--no-index", "--dry-run", "torch==2.12.0"])
     assert done.returncode != 0
     assert "torch==2.13.0+cpu" in done.stdout + done.stderr
 
 
+@pytest.mark.smoke
 def test_exit_codes_pass_through(inside: list[str]) -> None:
     done = run([*inside, "conda-python-distributed", "-c", "raise SystemExit(37)"])
     assert done.returncode == 37
 
 
+@pytest.mark.smoke
 def test_run_without_arguments_is_a_shell(image: Path, engine: str) -> None:
     done = run([engine, "--quiet", "run", image], input="echo $VIRTUAL_ENV\n")
     assert done.stdout == "/opt/venv\n"
 
 
+@pytest.mark.smoke
 def test_the_building_machines_name_is_not_in_the_image(image: Path) -> None:
     (part,) = sif_image.partitions(image)
     read = run(["unsquashfs", "-quiet", "-offset", part.offset, "-cat", image, "etc/hostname"])

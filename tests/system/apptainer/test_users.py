@@ -70,6 +70,7 @@ def _as_user(home: Path, command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.smoke
 def test_an_ordinary_user_builds_and_runs(
     tiny_base: Path, home: Path, engine: str, tmp_path: Path
 ) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import run
-from tests.spread import spread
 from tests.system.apptainer.steps import DESCRIBE, TIME, Tree, differences
 from tests.system.apptainer.wholes import whole
 from tests.system.docker.built_toys import SECOND, SEEN
@@ -74,7 +73,12 @@ def below(tree: Tree) -> Tree:
     }
 
 
-@pytest.fixture(params=spread(["docker", "podman"], ["docker"]))
+@pytest.fixture(
+    params=[
+        pytest.param("docker", marks=pytest.mark.smoke),
+        pytest.param("podman", marks=pytest.mark.nightly),
+    ]
+)
 def either_toy(
     docker_toy: DockerToy,
     engines: Callable[[str], str],

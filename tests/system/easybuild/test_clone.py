@@ -129,6 +129,7 @@ def test_an_image_of_another_plan_is_refused(easybuild: EasyBuild, tmp_path: Pat
     assert not list(easybuild.modules.rglob("*.lua"))
 
 
+@pytest.mark.smoke
 def test_with_the_image_in_the_source_path_it_is_installed(
     easybuild: EasyBuild, sif: Path, engine: str, tmp_path: Path
 ) -> None:

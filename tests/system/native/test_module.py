@@ -31,6 +31,7 @@ def loaded(place: Place) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("site", ["derecho", "frontier"])
 def test_it_sets_the_environment_of_the_site(tool: str, tmp_path: Path, site: str) -> None:
     place = make_place(tmp_path, tool, site)

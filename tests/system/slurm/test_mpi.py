@@ -68,7 +68,14 @@ def test_two_launches_at_once_do_not_mix(
     assert [sums(done.stdout) for done in outcomes] == [[4] * 4, [400] * 4], outcomes
 
 
-@LAUNCHERS
+@pytest.mark.parametrize(
+    "mpiexec",
+    [
+        pytest.param(HYDRA, marks=pytest.mark.smoke),
+        pytest.param(OPEN_MPI, marks=pytest.mark.nightly),
+    ],
+    ids=["mpich", "openmpi"],
+)
 def test_ranks_in_an_allocation_of_two_nodes(
     slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
 ) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.image
 
 
+@pytest.mark.smoke
 def test_the_readme_command_trains_on_two_nodes(slurm: Cluster, container: list[str]) -> None:
     training = ["conda-python-distributed", "examples/train_digits.py"]
     training += ["--epochs", "5", "--min-accuracy", "0.9"]
@@ -40,6 +41,7 @@ def test_one_task_per_node_starts_the_ranks_itself(slurm: Cluster, container: li
     assert [line.split(" at ")[0] for line in done.stdout.splitlines()] == ["sum 28 of 4"] * 4
 
 
+@pytest.mark.smoke
 def test_failing_rank_fails_the_job(slurm: Cluster, container: list[str]) -> None:
     code = "import os, sys; sys.exit(5 if os.environ['RANK'] == '1' else 0)"
     words = " ".join(container)

@@ -98,6 +98,7 @@ def _somewhere_else(
     queue.put(_assembled(plan, results, folder / "deeper" / "still", layout))  # type: ignore[attr-defined]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("layout", spread(["layered", "flat"], ["layered"]))
 def test_images_of_sites(folder: Path, layout: Layout) -> None:
     """One of each image and vendor by default, and all of them in the other layout."""

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from sifwright.build.downloads.prefetch import Prefetcher
 
+pytestmark = pytest.mark.nightly
+
 CANARY = "canary4711"
 TOY = "toy-1.0-py3-none-any.whl"
 

@@ -101,6 +101,7 @@ def test_packing_files_that_have_other_names_elsewhere(folders: list[Path]) -> N
     assert _growth(*peaks) < LINKED
 
 
+@pytest.mark.nightly
 def test_a_path_as_long_as_any(tmp_path: Path) -> None:
     """Python by itself stops at 1000 calls in each other."""
     live = _live(tmp_path, 0)

@@ -32,6 +32,8 @@ from tests.waiting import LIMIT_SECONDS, wait_for
 if TYPE_CHECKING:
     from sifwright.build.cache.store import Store
 
+pytestmark = pytest.mark.nightly
+
 KEY = key_of("a step")
 OLD = 1_000_000.0
 

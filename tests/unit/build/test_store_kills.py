@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from sifwright.build.cache.store import Store
 
+pytestmark = pytest.mark.nightly
+
 MOMENTS = 30
 
 

@@ -13,6 +13,8 @@ from sifwright.render.definition import definition
 from tests.unit import fuzz
 from tests.unit.conftest import CHECKOUT, MACHINE
 
+pytestmark = pytest.mark.nightly
+
 DEFS = CHECKOUT / "defs"
 KINDS = {
     **dict.fromkeys(DEFS.glob("sites/*.yaml"), "site"),

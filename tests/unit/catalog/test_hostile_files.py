@@ -16,6 +16,8 @@ from sifwright.render.definition import definition
 from tests.unit import deffile, hostile
 from tests.unit.conftest import MACHINE, SHELLS, Shells, program
 
+pytestmark = pytest.mark.nightly
+
 FILES = 2000
 
 

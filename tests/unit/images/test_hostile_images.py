@@ -18,6 +18,8 @@ from tests.unit import hostile_images
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.nightly
+
 _SECONDS, _MOST_BYTES, _MOST_KILOBYTES = 240, 3 << 30, 600_000
 _LOOK = """
 import sys

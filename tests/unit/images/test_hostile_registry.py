@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     Answer = Callable[[BaseHTTPRequestHandler], None]
 
+pytestmark = pytest.mark.nightly
+
 # What a look may hold in memory, and what a server gets rid of.
 _MOST_BYTES, _MOST_SENT = 60 << 20, 256 << 20
 LAYER = tar({**LOWER, "usr/lib/noise": base64.b64encode(os.urandom(60_000)).decode()})

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from http.server import BaseHTTPRequestHandler
 
+pytestmark = pytest.mark.nightly
+
 GOOD = archive(readme="read me\n", data="".join(f"{n * n}\n" for n in range(20_000)))
 POINTS = 5
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.conftest import run
 from tests.servers import git, repository, serve, serve_folder
 from tests.unit.fetching import Step, refused, silence
@@ -12,6 +14,8 @@ from tests.unit.fetching import Step, refused, silence
 if TYPE_CHECKING:
     from http.server import BaseHTTPRequestHandler
     from pathlib import Path
+
+pytestmark = pytest.mark.nightly
 
 UPSTREAM = "https://upstream.example/group/toy.git"
 

@@ -1,0 +1,30 @@
+"""Every test has one tier, and the Makefile runs each of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.tiers import TARGETS, tier
+
+
+@pytest.mark.parametrize(
+    ("name", "marks", "expected"),
+    [
+        ("tests/unit/plan/test_a.py::test_a", (), "unit"),
+        ("tests/runscripts/test_a.py::test_a[smoke]", ("parametrize",), "unit"),
+        ("tests/unit/plan/test_a.py::test_a", ("nightly",), "rest"),
+        ("tests/unit/plan/test_a.py::test_a", ("nightly", "slow"), "slow"),
+        ("tests/system/slurm/test_a.py::test_a", ("image",), "rest"),
+        ("tests/system/slurm/test_a.py::test_a", ("image", "smoke"), "smoke"),
+    ],
+)
+def test_a_test_belongs_to_a_tier(name: str, marks: tuple[str, ...], expected: str) -> None:
+    assert tier(name, marks) == expected
+
+
+def test_a_target_runs_each_tier(checkout: Path) -> None:
+    makefile = (checkout / "Makefile").read_text()
+    recipes = re.findall(r'(?m)^([a-z-]+):.*\n\t.* -m pytest .*-m ("[^"]+"|[a-z]+) ', makefile)
+    run = {tier: f"make {name}" for name, word in recipes for tier in re.findall("[a-z]{3,}", word)}
+    assert run == TARGETS
