@@ -23,8 +23,12 @@ PYTEST ?=
 V ?=
 DATE ?=
 REQUIREMENTS ?=
+LOCK ?=
 NAME ?=
 ONLY ?=
+PREFIX ?=
+SUBMIT ?=
+SIGN ?=
 # What a user types is data. make would expand `$(shell …)` in it, and the shell `$(…)`: so each is
 # taken unexpanded, once, and reaches the recipes through the environment only.
 override SITE := $(value SITE)
@@ -40,27 +44,37 @@ override PYTEST := $(value PYTEST)
 override V := $(value V)
 override DATE := $(value DATE)
 override REQUIREMENTS := $(value REQUIREMENTS)
+override LOCK := $(value LOCK)
 override NAME := $(value NAME)
 override ONLY := $(value ONLY)
-export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIREMENTS NAME ONLY
+override PREFIX := $(value PREFIX)
+override SUBMIT := $(value SUBMIT)
+override SIGN := $(value SIGN)
+export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIREMENTS LOCK NAME ONLY PREFIX SUBMIT SIGN
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help sif docker extend plan def dockerfile list easyconfig easyconfigs jobscript check check-comm test test-rest test-all test-slow lint docs man bench clean clean-old venv venv-plot venv-dev apptainer cluster modules containers
+.PHONY: help sif native docker extend lock plan def dockerfile list easyconfig easyconfigs jobscript check check-comm test test-rest test-all test-slow lint docs man bench clean clean-old venv venv-plot venv-dev apptainer cluster modules containers
 
 help: ## Show this list
 	@printf 'usage: make TARGET [SITE=local] [IMAGE=…] [SET="layer.option=value …"] [V=1]\n\n'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do \
 	  printf '  %-11s %s\n' "$$target" "$$text"; done
 
-sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered, ENGINE=docker; V=1: all output)
+sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered, ENGINE=docker, SIGN=key.pem; SUBMIT=slurm: by jobs)
 	@tools/run-sifwright build
+
+native: venv ## Install the layers of IMAGE on the host of SITE, below PREFIX=DIR (SUBMIT=pbs: by a job)
+	@tools/run-sifwright install
 
 docker: venv ## Build and test the image sifwright/IMAGE:SITE with Docker Engine or podman
 	@ENGINE= tools/run-sifwright build --engine docker
 
-extend: venv apptainer ## Build the image with the packages of REQUIREMENTS=r.txt as its last layer (NAME=…)
+extend: venv apptainer ## Build the image with the packages of REQUIREMENTS=r.txt or LOCK=uv.lock as its last layer (NAME=…)
 	@tools/run-sifwright extend
+
+lock: venv apptainer ## Write locks/pylock.SITE-IMAGE.toml: every package of the image with its sha256
+	@tools/run-sifwright lock
 
 plan: venv ## Show the layers, and which of them a build here would run, and why (V=1: every option's value and origin)
 	@tools/run-sifwright plan

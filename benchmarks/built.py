@@ -17,6 +17,7 @@ from sifwright.catalog import load
 from sifwright.host.engines import apptainer
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import planned_definition
+from sifwright.system import processes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +80,7 @@ def _repack(ours: Container, sif: Path) -> None:
     command = [ours.program, "--silent", "build", "--force", str(part), str(ours.sif)]
     folder = str(host_checks.temporary_root())
     places = {"APPTAINER_TMPDIR": folder, "SINGULARITY_TMPDIR": folder}
-    env = {**os.environ, **places, "PATH": host_checks.search_path()}
+    env = {**os.environ, **places, "PATH": processes.search_path()}
     subprocess.run(command, check=True, env=env)
     part.replace(sif)
 

@@ -95,7 +95,7 @@ def plain_build(
         binds = [word for bind in sources.binds for word in ("--bind", bind)]
         options = [*SQUASHFS[compression], *binds]
         command = [engine, "build", "--fakeroot", *options, str(sif), str(definition)]
-        env = {**os.environ, **sources.env, "PATH": host_checks.search_path()}
+        env = {**os.environ, **sources.env, "PATH": processes.search_path()}
         log = settings.folder / "plain.log"
         steps, usage = measured(
             lambda: _run(command, log, env), folder, host_checks.temporary_root()

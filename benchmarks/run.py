@@ -33,6 +33,7 @@ from figures import Figure, Result, Settings, Skipped
 from growth import by_layers, by_size, tree
 from importing import import_torch
 from launching import eight_ranks, engine_lines, wrapper
+from matrix import six_images
 from planning import cli_start, plan_render, render_1000
 from plot import plot, plot_growth
 from rebuild import rebuild, second_site
@@ -52,6 +53,7 @@ BENCHMARKS = {
     "rebuild": rebuild,
     "second-site": second_site,
     "buildah": by_buildah,
+    "matrix": six_images,
     "import-torch": import_torch,
     "tree": tree,
     "growth-size": by_size,
@@ -63,7 +65,7 @@ BENCHMARKS = {
 }
 # They build images.
 SLOW = [
-    *("build", "rebuild", "second-site", "buildah", "import-torch"),
+    *("build", "rebuild", "second-site", "buildah", "matrix", "import-torch"),
     *("tree", "growth-size", "growth-layers"),
 ]
 GROUPS = {"launch": [name for name in BENCHMARKS if name.startswith("launch-")], "builds": SLOW}

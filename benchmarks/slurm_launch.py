@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from figures import Settings
     from tests.system.slurm.slurm import Cluster
 
-__all__ = ["first_all_reduce"]
+__all__ = ["first_all_reduce", "started_cluster"]
 
 BY_DIRECT, BY_TORCHRUN = 1.15, 1.0
 HOSTS, MASTER = "nid001,nid002", "nid001"
@@ -71,7 +71,7 @@ WAYS = {
 def first_all_reduce(settings: Settings) -> Result:
     """Start four ranks on two nodes in four ways, in turn; the first round warms caches."""
     box, rounds = container(settings), 1 + settings.runs(11)
-    with _cluster() as cluster:
+    with started_cluster() as cluster:
         rows = [
             {name: _launch(cluster, box, way) for name, way in WAYS.items()} for _ in range(rounds)
         ]
@@ -119,7 +119,8 @@ def _launch(cluster: Cluster, box: Container, way: _Way) -> _Times:
 
 
 @contextmanager
-def _cluster() -> Iterator[Cluster]:
+def started_cluster() -> Iterator[Cluster]:
+    """Run the cluster of the tests; raises `Skipped` where there can be none."""
     sys.path.append(str(PROJECT))
     from tests.system.slurm.conftest import PROGRAMS  # noqa: PLC0415  # the tests are not on sys.path
     from tests.system.slurm.slurm import Cluster, absent  # noqa: PLC0415

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from figures import Skipped
 from plain import SQUASHFS
 
-from sifwright.build.checks import host_checks
+from sifwright.system import processes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ class Storage:
         # Earlier images are in the folder, too; Apptainer 1.4.5 chooses by digest only.
         source = f"oci:{folder}@{digest.read_text()}"
         command = [engine, "--quiet", "build", "--force", *SQUASHFS["zstd"], str(sif), source]
-        env = {**os.environ, "PATH": host_checks.search_path()}
+        env = {**os.environ, "PATH": processes.search_path()}
         env["APPTAINER_CACHEDIR"] = str(self.folder / "apptainer")
         subprocess.run(command, check=True, env=env)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.tiers import TARGETS, tier
 
 if TYPE_CHECKING:
     import subprocess
-    from pathlib import Path
 
     import pytest
 
@@ -23,17 +23,21 @@ __all__ = ["LAYERS", "check", "note"]
 
 # The layers of the images that commands of this process have reported, by their records.
 LAYERS: set[str] = set()
+_NATIVE = re.compile(r"^[a-z ]+: (\S+/current) \(plan ", re.MULTILINE)
 _IMAGE = re.compile(r"^[a-z ]+: (\S+\.sif) \([0-9]+ MB, plan ", re.MULTILINE)
 
 
 def note(done: subprocess.CompletedProcess[str], folder: Path) -> None:
-    """Read the record of every image that the command says is there."""
+    """Read the record of every image, and the plan of every installation, that a command names."""
     if done.returncode != 0 or not isinstance(done.stdout, str):
         return
     for found in _IMAGE.finditer(done.stdout):
         record = (folder / found[1]).parent / "record.json"
         document = json.loads(record.read_text())
         LAYERS.update(step["layer"] for step in document["plan"]["steps"])
+    for found in _NATIVE.finditer(done.stdout):
+        plan = json.loads(Path(found[1], "sifwright/plan.json").read_text())
+        LAYERS.update(step["layer"] for step in plan["steps"])
 
 
 def check(item: pytest.Item) -> None:

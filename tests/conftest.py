@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import buildrecord, durations, forked, scheduling, tiers
 from tests.expectation import expectation_first
@@ -29,9 +29,15 @@ os.environ["SIFWRIGHT_CACHE"] = str(ROOT / "build" / "cache")
 # umasks set them.
 os.umask(0o022)
 
-# A machine may be busy: no test says how long it takes. As hypothesis has it where CI is set.
-settings.register_profile("unhurried", settings.default, deadline=None)
-settings.load_profile("unhurried")
+# As hypothesis has it where CI is set: a machine may be busy, and no change is refused by chance.
+settings.register_profile(
+    "sifwright",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("sifwright")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -79,14 +85,18 @@ def sifwright(*arguments: object, **options: object) -> subprocess.CompletedProc
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test that passed without the builds that it claims; put expectations first."""
-    try:
-        result = yield
-    except AssertionError as error:
-        error.args = (expectation_first(str(error)),)
-        raise
+    """Fail a test that passed without the builds that it claims."""
+    result = yield
     buildrecord.check(item)
     return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> None:
+    """Put expectations first, of tests, fixtures and helpers."""
+    if call.excinfo and isinstance(error := call.excinfo.value, AssertionError):
+        statement = str(call.excinfo.traceback[-1].statement).strip()
+        error.args = (expectation_first(str(error), statement),)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

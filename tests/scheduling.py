@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-# The cluster's tests, of which some hold launches to half a minute, beside those that take one
-# processor. Then what takes longest: at the end, the other processes would wait for it.
+# The cluster's tests begin with the build of the image, beside tests that need none. Then what
+# takes longest: at the end, the other processes would wait for it.
 _FIRST = (
     "tests/system/slurm/",
     "tests/unit/",
     "tests/runscripts/",
+    "tests/tooling/",
     "tests/system/apptainer/test_mpi_images.py",
     "tests/system/apptainer/test_by_hand.py",
     "tests/system/apptainer/",
+    "tests/system/native/",
+    "tests/system/packages/",
 )
 
 
@@ -30,5 +33,5 @@ def group(name: str) -> str:
 
 
 def turn(name: str) -> int:
-    found = (number for number, start in enumerate(_FIRST) if name.startswith(start))
-    return next(found, len(_FIRST))
+    turns = (number for number, start in enumerate(_FIRST) if name.startswith(start))
+    return next(turns, len(_FIRST))

@@ -6,12 +6,13 @@ import functools
 import hashlib
 import io
 import os
+import random
 import socket
 import struct
 import subprocess
 import tarfile
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,15 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that goes away is what some tests are about."""
+
+
+def free_port() -> int:
+    """Choose a port to be bound later: the kernel gives none of this range to other programs."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("", port))
+            return port
+    raise AssertionError("no free port")
 
 
 @contextmanager

@@ -119,7 +119,8 @@ def write(path: Path, document: object) -> None:
 @functools.cache
 def built(image: Path, name: str, layers: tuple[str, ...], *settings: str) -> Path:
     """The SIF of such an image, built if it is not there or not of this checkout."""
-    given = [word for setting in (*SETTINGS, *settings) for word in ("--set", setting)]
+    usual = [setting for setting in SETTINGS if setting.partition(".")[0] in layers]
+    given = [word for setting in (*usual, *settings) for word in ("--set", setting)]
     with tempfile.TemporaryDirectory() as folder:
         place = project(Path(folder) / "project", image.resolve(), name, layers)
         words = ["--project", place, "build", "local", name, "--output", BUILD, *LAYERED, *given]

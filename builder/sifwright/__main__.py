@@ -1,7 +1,5 @@
 """`python -m sifwright`, and what the console script calls."""
 
-from __future__ import annotations
-
 import sys
 
 from sifwright.cli.main import main as run

@@ -1,13 +1,11 @@
 """Every way sifwright can refuse or fail: one class, one exit code, and what to do next."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 
 def quoted(value: object, limit: int = 80) -> str:
-    """A value as a message shows it: on one line, and not a page of it."""
+    """Return a value as a message shows it: on one line of limited length."""
     text = repr(value)
     return text if len(text) <= limit else f"{text[:limit]}…"
 
@@ -35,8 +33,8 @@ class SifwrightError(Exception):
         self.problems = problems
 
     @classmethod
-    def of(cls, what: str, *, where: str = "", fix: str = "") -> Self:
-        return cls(Problem(what=what, where=where, fix=fix))
+    def of(cls, message: str, *, where: str = "", fix: str = "") -> Self:
+        return cls(Problem(what=message, where=where, fix=fix))
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.problems))

@@ -138,7 +138,9 @@ def refuse_lost_environment(env: "Env") -> None:
     """
     from .processes import above  # noqa: PLC0415  # single processes only
 
-    if any(name.startswith(("SLURM_", "PMI_", "PMIX_", "OMPI_", "FLUX_")) for name in env):
+    if any(
+        name.startswith(("SLURM_", "PMI_", "PMIX_", "OMPI_COMM_WORLD_", "FLUX_")) for name in env
+    ):
         return
     for process in above():
         if process.name in STARTERS or is_step_of_slurm(process.words()[0]):

@@ -25,7 +25,7 @@ class Runner:
     def run(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(RUNSCRIPTS / script), *arguments]
         return subprocess.run(
-            command, env=self.env, text=True, capture_output=True, timeout=600, check=False
+            command, env=self.env, text=True, capture_output=True, timeout=240, check=False
         )
 
     def start(self, script: str, *arguments: str) -> subprocess.Popen[str]:

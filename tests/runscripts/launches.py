@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.conftest import DEFAULT_SIGNALS
+from tests.waiting import LIMIT_SECONDS
 
 from .conftest import RUNSCRIPTS
 
@@ -40,7 +42,7 @@ if rank == 0:
             guest.sendall(",".join(sorted(met)).encode())
         print(",".join(sorted(met)))
 else:
-    for attempt in range(1000):
+    for attempt in range(20_000):
         try:
             guest = socket.create_connection(at)
             break
@@ -49,6 +51,10 @@ else:
     guest.sendall(f"MEET {name}".encode())
     print(guest.recv(1000).decode())
 """
+
+
+# A launch's ports follow from the number of its job: another run on this machine has others.
+FIRST_JOB = 1000 * os.getpid()
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class Launch:
             "WITH_CONDA": f"source {Path(sys.prefix)}/bin/activate",
             "LAUNCH": f"{self.job}.{self.step}",
             "SIFWRIGHT_SITE_ENVIRONMENT": "",
-            "SLURM_JOB_ID": str(self.job),
+            "SLURM_JOB_ID": str(FIRST_JOB + self.job),
             "SLURM_STEP_ID": str(self.step),
             "SLURM_PROCID": str(rank),
             "SLURM_LOCALID": str(rank),
@@ -102,7 +108,7 @@ class Launch:
             )
         return self
 
-    def end(self, seconds: float = 600) -> list[Ended]:
+    def end(self, seconds: float = LIMIT_SECONDS) -> list[Ended]:
         """Wait for all ranks that were started; one that hangs fails the test."""
         return sorted(self._ended(seconds), key=lambda ended: ended.rank)
 
@@ -113,7 +119,7 @@ class Launch:
         """End what a failing test left behind."""
         for process in self.processes.values():
             process.kill()
-            process.communicate(timeout=600)
+            process.communicate(timeout=LIMIT_SECONDS)
 
     def _ended(self, seconds: float) -> Iterator[Ended]:
         try:
@@ -123,4 +129,4 @@ class Launch:
         finally:
             for process in self.processes.values():
                 process.kill()
-                process.communicate(timeout=600)
+                process.communicate(timeout=LIMIT_SECONDS)

@@ -33,6 +33,6 @@ def test_two_signals_at_once_stop_the_ranks_once() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=600,
+        timeout=240,
     )
     assert (done.stdout, done.stderr) == ("stop 2\n", "")

@@ -52,7 +52,7 @@ def test_signals_reach_python(runner: Runner, script: str, number: signal.Signal
         assert int(process.stdout.readline()) == process.pid
         process.send_signal(number)
         assert process.stdout.readline() == f"caught {number.value}\n"
-        assert process.wait(timeout=600) == 5
+        assert process.wait(timeout=240) == 5
 
 
 def test_arguments_arrive_unchanged(runner: Runner, script: str) -> None:

@@ -28,7 +28,7 @@ def test_killed_rank_refuses_no_later_job(tmp_path: Path, rank: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=240,
     )
     assert done.stderr == ""
     assert len(list(tmp_path.iterdir())) == 1

@@ -115,7 +115,7 @@ def test_huge_hostlist_takes_no_memory(runner: Runner, hostlist: str) -> None:
             env=runner.env,
             text=True,
             capture_output=True,
-            timeout=600,
+            timeout=240,
             check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
         )
@@ -136,7 +136,7 @@ def test_reader_that_stops_early(runner: Runner) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "n0\n"
         process.stdout.close()
-        assert process.wait(timeout=600) == 0
+        assert process.wait(timeout=240) == 0
 
 
 # A range is (low, high, width), a part a text or ranges, an element alternates text and ranges.
@@ -186,7 +186,7 @@ def expanded(element: Element) -> list[str]:
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(ELEMENT.filter(lambda element: len(expanded(element)) < 5000), min_size=1, max_size=4),
     st.sampled_from([",", ",,", " ", "\n", ", "]),
@@ -198,7 +198,7 @@ def test_generated_hostlists(elements: list[Element], separator: str) -> None:
     assert hostlist.first_host(parsed) == hosts[0]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text("a1[]-, 0x", max_size=30) | st.text(max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:

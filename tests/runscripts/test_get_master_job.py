@@ -87,7 +87,7 @@ def test_published_by_several_at_once(runner: Runner, tmp_path: Path) -> None:
     shared = runner.having(**JOB, SIFWRIGHT_SHARED_DIR=str(tmp_path), SLURM_PROCID="0")
     for _ in range(3):  # the first finds none, the others one that is published already
         processes = [shared.start("get-master", "--port") for _ in range(8)]
-        assert len({process.communicate(timeout=600)[0] for process in processes}) == 1
+        assert len({process.communicate(timeout=240)[0] for process in processes}) == 1
 
 
 def test_published_port_that_another_of_this_launch_asks_for(
@@ -95,13 +95,13 @@ def test_published_port_that_another_of_this_launch_asks_for(
 ) -> None:
     """Asking takes the port for a moment, which is not the same as somebody having it."""
     shared = runner.having(**JOB, SIFWRIGHT_SHARED_DIR=str(tmp_path), SLURM_PROCID="0")
-    first = shared.start("get-master", "--port").communicate(timeout=600)[0]
+    first = shared.start("get-master", "--port").communicate(timeout=240)[0]
     other = reservation.reserve(int(first))
     assert other is not None
     second = shared.start("get-master", "--port")
     time.sleep(0.5)
     other.give_back()
-    assert second.communicate(timeout=600)[0] == first
+    assert second.communicate(timeout=240)[0] == first
 
 
 def test_folder_to_publish_in_that_cannot_be_written(runner: Runner) -> None:

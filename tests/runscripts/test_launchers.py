@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,12 +72,10 @@ def test_environment(runner: Runner, name: str) -> None:
     ],
 )
 def test_master_that_nothing_names_is_refused_at_once(runner: Runner, name: str) -> None:
-    began = time.monotonic()
     env = {"MASTER_PORT": "29999", "SIFWRIGHT_ROLL_CALL": "1"}
     result = runner.having(**recorded(name) | env).run(SCRIPT, "-c", SHOW)
     assert (result.returncode, result.stdout) == (78, "")
     assert "no node list says where rank 0 is: set MASTER_ADDR" in result.stderr
-    assert time.monotonic() - began < 60
 
 
 def test_size_that_nothing_says_is_refused(runner: Runner) -> None:

@@ -67,7 +67,7 @@ class Scontrol:
         raise AssertionError(text)
 
     def end(self) -> None:
-        self.process.communicate(timeout=600)
+        self.process.communicate(timeout=240)
 
 
 @pytest.fixture(scope="module")
@@ -82,12 +82,7 @@ def scontrol(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scontrol]:
     found.end()
 
 
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
-)
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 @given(elements=st.lists(ELEMENTS, min_size=1, max_size=3))
 def test_generated_lists(scontrol: Scontrol, elements: list[Element]) -> None:
     text = ",".join(map(written, elements))
@@ -97,7 +92,7 @@ def test_generated_lists(scontrol: Scontrol, elements: list[Element]) -> None:
     assert hostlist.first_host(parsed) == hosts[0]
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200)
 @given(element=ELEMENTS.filter(lambda parts: is_bracket(parts[-1])), suffix=TEXT)
 def test_text_after_the_last_bracket(scontrol: Scontrol, element: Element, suffix: str) -> None:
     """Newer Slurm takes it: the list without it, and the text at the end of every host."""

@@ -2,6 +2,8 @@
 
 import functools
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -64,7 +66,7 @@ def path_without(tmp_path: Path) -> "PathWithout":
 
 
 class PathWithout:
-    """A PATH that holds every command of this machine but some, in one folder of links."""
+    """A PATH that holds the commands of the set-up programs but some, in one folder of links."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,5 +81,6 @@ class PathWithout:
 
 @functools.cache
 def _programs() -> dict[str, str]:
-    folders = [folder for folder in reversed(os.get_exec_path()) if Path(folder).is_dir()]
-    return {entry.name: entry.path for folder in folders for entry in os.scandir(folder)}
+    text = "\n".join(file.read_text() for file in CHECKOUT.glob("tools/*"))
+    words = {"sh", *re.findall(r"[\w.+-]+", text)}
+    return {word: found for word in words if (found := shutil.which(word))}

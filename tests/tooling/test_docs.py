@@ -22,6 +22,7 @@ CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 # Words of our own for things that have a name, and clauses in the place of a subject.
 ODD = re.compile(
     r"\b(?:anew|whom|theirs|somebody|whatever|thereof|(?:is|are) told|stands? there|gone without)\b"
+    r"|\bsays so\b"
     r"|^(?:What|Whether|Of|Those) (?!.*\?$)"
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -93,9 +94,9 @@ def test_the_command_reference_is_that_of_the_parser() -> None:
 
 @every_page
 def test_pages_are_short(page: Path) -> None:
-    lines = FENCE.sub("", page.read_text()).splitlines()
-    assert [line for line in lines if len(line) >= 110] == []
-    assert page == COMMANDS or len(page.read_text().splitlines()) < 200
+    lines = page.read_text().splitlines()
+    assert [line for line in lines if len(line) > 110] == []
+    assert page == COMMANDS or len(lines) < 200
 
 
 def sentences(text: str) -> Iterator[str]:

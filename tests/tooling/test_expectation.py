@@ -1,13 +1,23 @@
-"""A test that fails says in its first line what was expected."""
+"""The first line of a failed test, as pytest makes the text of an assertion."""
 
 from __future__ import annotations
+
+import pytest
 
 from tests.expectation import expectation_first
 
 
-def test_the_assertion_is_before_the_output() -> None:
-    """As pytest writes the text of `assert status == 0, done.stderr`."""
-    text = "hundreds of lines\nof a program's output\nassert 1 == 0\n +  where 1 = x.returncode"
-    expected = "assert 1 == 0\n +  where 1 = x.returncode\nhundreds of lines\nof a program's output"
-    assert expectation_first(text) == expected
-    assert expectation_first("assert 1 == 0") == "assert 1 == 0"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("assert 1 == 0", "assert 1 == 0"),
+        (
+            "sifwright: failed\nassert 1 == 0\n +  where",
+            "assert 1 == 0\n +  where\nsifwright: failed",
+        ),
+        ("said\nassert False\n +  where", "THIS\nassert False\n +  where\nsaid"),
+        ("said", "THIS\nsaid"),
+    ],
+)
+def test_the_assertion_comes_before_what_a_program_said(text: str, expected: str) -> None:
+    assert expectation_first(text, "THIS") == expected

@@ -38,7 +38,7 @@ def as_ordinary_user(path: str, *arguments: str) -> subprocess.CompletedProcess[
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=240,
     )
 
 

@@ -17,7 +17,9 @@ NOBODY = 65534
 NEEDED = ("bash", "sort", "env", "mktemp", "rm", "dirname")
 PACKAGES = {
     "cluster": "hostname iproute2 mpich munge openmpi-bin slurm-client slurmctld slurmd util-linux",
-    "containers": "buildah docker-registry docker.io podman skopeo",
+    "containers": (
+        "buildah docker-registry docker.io podman qemu-user-static skopeo squashfs-tools-ng"
+    ),
 }
 LMOD = "/usr/share/lmod/lmod/libexec/lmod"
 LIBPMIX = f"/usr/lib/{os.uname().machine}-linux-gnu/pmix2/lib/libpmix.so"
@@ -43,7 +45,7 @@ def run(
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=240,
     )
 
 

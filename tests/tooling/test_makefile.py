@@ -44,7 +44,20 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
     assert shown.returncode == 0
     listed = {line.split()[0] for line in shown.stdout.splitlines() if line.startswith("  ")}
     assert listed == {
-        *("help", "sif", "plan", "def", "list", "check", "check-comm", "test", "lint", "bench"),
+        *(
+            "help",
+            "sif",
+            "native",
+            "plan",
+            "def",
+            "list",
+            "check",
+            "check-comm",
+            "lock",
+            "test",
+            "lint",
+            "bench",
+        ),
         *(
             "clean",
             "clean-old",
@@ -111,6 +124,12 @@ def test_choices_reach_the_command(run: Run, copy: Path) -> None:
     ]
     assert run("make", "plan", "V=1", cwd=copy).returncode == 0
     assert arguments(copy) == ["plan", "local", "", "--explain"]
+
+
+@pytest.mark.parametrize("option", ["requirements", "lock"])
+def test_what_extends_an_image(run: Run, copy: Path, option: str) -> None:
+    assert run("make", "extend", f"{option.upper()}=a b", cwd=copy).returncode == 0
+    assert arguments(copy) == ["extend", "local", "", f"--{option}=a b"]
 
 
 def test_nodes_are_for_check_comm(run: Run, copy: Path) -> None:

@@ -1,6 +1,8 @@
 """Which folder of the package may import which."""
 
 import ast
+import functools
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,9 @@ ALLOWED = {
     "host": {"system", "catalog", "plan"},
     "images": {"system", "catalog", "host"},
     "build": {"system", "catalog", "plan", "render", "host", "images"},
-    "report": {"system", "catalog", "plan", "images", "build"},
     "launch": {"system", "catalog", "plan", "render", "host", "images", "build"},
     "install": {"system", "catalog", "plan", "render", "images", "build", "launch"},
+    "report": {"system", "catalog", "plan", "host", "images", "build", "install"},
     "recipe_import": {"system", "catalog", "plan", "render", "host", "images"},
     "cli": {"system", "catalog", "plan", "render", "host", "images"}
     | {"build", "report", "launch", "install", "recipe_import"},
@@ -27,6 +29,7 @@ PURE = ("catalog", "plan", "render")
 EFFECTS = {"subprocess", "requests", "urllib3", "docker", "socket", "shutil", "tempfile", "time"}
 
 
+@functools.cache
 def imported(file: Path) -> set[str]:
     """The modules that a file imports anywhere, for type checkers included."""
     names: set[str] = set()
@@ -64,6 +67,25 @@ def test_the_order_has_no_circle() -> None:
     for room, allowed in ALLOWED.items():
         assert allowed <= below, f"{room} stands before {sorted(allowed - below)}"
         below.add(room)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports in functions and for type checkers count, too."""
+    names = {
+        ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file
+        for file in PACKAGE.rglob("*.py")
+    }
+    modules = {name.removesuffix(".__init__"): file for name, file in names.items()}
+    graph = {
+        name: {
+            target
+            for imported_name in imported(file)
+            for target in (imported_name, imported_name.rpartition(".")[0])
+            if target in modules and target != name and not modules[target].match("__init__.py")
+        }
+        for name, file in modules.items()
+    }
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules
 
 
 def test_every_folder_is_a_room_that_says_what_it_does() -> None:

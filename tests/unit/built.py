@@ -9,8 +9,8 @@ from sifwright.build.cache.store import Store
 from sifwright.build.layers.pack import LISTING, SQUASHFS
 from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.inputs import Inputs
-from sifwright.build.steps import cached_steps
-from sifwright.build.steps.cached_steps import CachedSteps
+from sifwright.build.steps import step_keys
+from sifwright.build.steps.step_keys import CachedSteps
 from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def build(
             "step": step.id,
             "site": plan.site.name,
             "image": plan.image.name,
-            "inputs": cached_steps.step_inputs(step, cached.surroundings),
+            "inputs": step_keys.step_inputs(step, cached.build_environment),
             "used": [asdict(one) for one in used] if number == len(plan.steps) else [],
             "unpacked": {"entries": ENTRIES * number, "bytes": UNPACKED * number},
             "capabilities": step.layer.name in capable,

@@ -38,6 +38,7 @@ class Step:
         rules: tuple[tuple[str, str], ...] = (),
         record: str = "",
         pip: Mapping[str, str] | None = None,
+        stall_seconds: int = 60,
     ) -> subprocess.CompletedProcess[str]:
         machine, home = self.folder / "build" / "machine", self.folder / "build" / "tmp"
         for folder in (machine, home, self.folder / "work"):
@@ -48,14 +49,14 @@ class Step:
         settings = {name: logins.without(value) for name, value in (pip or {}).items()}
         (machine / "netrc").write_text(logins.text())
         (machine / "pins").write_text(record)
-        (home / ".gitconfig").write_text(_git_settings() + _git_rules(found))
+        (home / ".gitconfig").write_text(_git_settings(stall_seconds) + _git_rules(found))
         env = {
             "PATH": f"{PROGRAMS}:/usr/bin:/bin",
             "HOME": str(home),
             "SIFWRIGHT_BUILD": str(self.folder / "build"),
             "SIFWRIGHT_LAYER": "toy",
             "SIFWRIGHT_RETRY_SECONDS": "0",
-            "SIFWRIGHT_STALL_SECONDS": "1",
+            "SIFWRIGHT_STALL_SECONDS": str(stall_seconds),
             "SOURCE_THE_TOY": source,
             "NETRC": str(machine / "netrc"),
         }
@@ -63,7 +64,7 @@ class Step:
         sdist = resources.files("sifwright").joinpath("host/network/sdist.py").read_text()
         (self.folder / "build" / "bin" / "find-sdist").write_text(sdist)
         command = ["fetch-source", "the-toy", "there"]
-        return run(command, cwd=self.folder / "work", env=env | settings, timeout=60)
+        return run(command, cwd=self.folder / "work", env=env | settings, timeout=240)
 
     @property
     def left(self) -> list[str]:
@@ -73,11 +74,11 @@ class Step:
         return (self.folder / "work" / "there" / name).read_text()
 
 
-def _git_settings() -> str:
+def _git_settings(stall_seconds: int) -> str:
     """What templates/step.sh gives git."""
     match = re.search(r"<<'GIT'.*?\n(.*?)^GIT$", STEP, re.DOTALL | re.MULTILINE)
     assert match
-    return match[1].replace("lowSpeedTime = 60", "lowSpeedTime = 1")
+    return match[1].replace("lowSpeedTime = 60", f"lowSpeedTime = {stall_seconds}")
 
 
 def _git_rules(rules: list[mirrors.MirrorRule]) -> str:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sifwright.build.cache import pruning
 from sifwright.errors import MachineError
 from tests.unit.stores import add, is_right, key_of, leftovers, new_store
 
@@ -58,7 +59,7 @@ def pages(store: Store, filler: Path, spare: int) -> bool:
     os.truncate(filler, filler.stat().st_size - spare * PAGE)
     result = try_to_add(store)
     check_kept(store)
-    store.prune(0)
+    pruning.prune([store], 0)
     assert store.entries() == []
     filler.unlink()
     return result
@@ -69,7 +70,7 @@ def inodes(store: Store, folder: Path, spare: int) -> bool:
     take_inodes(folder, spare)
     result = try_to_add(store)
     check_kept(store)
-    store.prune(0)
+    pruning.prune([store], 0)
     shutil.rmtree(folder)
     return result
 

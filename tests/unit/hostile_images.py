@@ -105,12 +105,12 @@ def _links_in_a_maze() -> Iterator[bytes]:
 
 def _whiteouts() -> Iterator[bytes]:
     rest = _member("x")
-    for number in range(150_000):
+    for number in range(80_000):
         yield _long(b"%d/.wh.%s" % (number, b"a" * _NAME_BYTES), rest)
 
 
 def _folders_that_go(sign: str) -> Iterator[bytes]:
-    for number in range(50_000):
+    for number in range(20_000):
         yield _member(f"{sign}{number}{'' if sign else '/x'}", link="" if sign else "y")
 
 

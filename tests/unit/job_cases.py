@@ -110,7 +110,8 @@ SITES = {
 _SPEAKS = "launch: {srun: {pmi: [cray_shasta, pmi2]}}\n"
 # An image whose MPI is Open MPI's, as its record says.
 _OPEN_MPI = (
-    '{"sif": "image.sif", "plan": {"site": "s", "image": "i", "id": "1", "steps": [], "facts": %s}}'
+    '{"sif": "image.sif", "sif_fingerprint": "", "plan":'
+    ' {"site": "s", "image": "i", "id": "1", "steps": [], "facts": %s}}'
 )
 _FACTS = '{"mpi": "openmpi", "openmpi": "5.0.10", "pmi": "pmix"}'
 

@@ -1,8 +1,5 @@
 """For every rule about an image at a site: what breaks it, and the same without the mistake."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from tests.unit.broken import SCRIPT, Change, append, layers, write
 from tests.unit.lint_cases import AMD, BARE, FACTS, Broken, site
 
@@ -35,12 +32,6 @@ def _stack(layer: str, **facts: str) -> tuple[Change, ...]:
     return (*_layer(layer, header), layers("base", layer))
 
 
-def _mpi(pmi: str, provides: str = "mpi") -> tuple[Change, ...]:
-    """An image with an MPI that speaks this."""
-    header = f"provides: [{provides}]\nfacts: {{mpi: {{text: mpich}}, pmi: {{text: {pmi}}}}}\n"
-    return (*_layer("our-mpi", header), layers("base", "our-mpi"))
-
-
 def _fabric(version: str, provides: str = "net-plugin") -> tuple[Change, ...]:
     """An image with a plugin over a libfabric of this version."""
     facts = f'facts: {{libfabric: {{text: "{version}"}}}}\n'
@@ -48,12 +39,6 @@ def _fabric(version: str, provides: str = "net-plugin") -> tuple[Change, ...]:
     plugin = _layer("plugin", f"provides: [{provides}]\n")
     image = layers("base", "libfabric", "plugin")
     return (*_layer("libfabric", facts), *plugin, append("versions.yaml", table), image)
-
-
-def _speaks(others: Sequence[str] = (), **launchers: list[str]) -> dict[str, Any]:
-    """Facts of a site whose launchers speak this."""
-    launch = {name: {"pmi": names} for name, names in launchers.items()}
-    return {"launch": launch, "other-launchers": list(others)}
 
 
 def _both(changes: tuple[Change, ...], bad: Change, good: Change, where: str = "") -> Broken:
@@ -68,7 +53,6 @@ _PLUGIN = _stack("aws-ofi-nccl", plugin="1.20.0")
 _LIBFABRIC = {"NCCL_NET": "AWS Libfabric"}
 _WHEEL = "pytorch-wheel.variant="
 _HOST = {"source": "us", "library-path": ["/opt/mpi"]}
-_CRAY = _speaks(srun=["cray_shasta"])
 
 
 def _hosted(version: str = "", **more: str) -> Change:
@@ -77,22 +61,6 @@ def _hosted(version: str = "", **more: str) -> Change:
 
 
 IMAGES = {
-    "mpi-launcher": _both(_mpi("pmi1"), site(**_CRAY), site(**_speaks(srun=["pmi2"]))),
-    "mpi-launcher with another": _both(
-        _mpi("pmi1"),
-        site(**_speaks(srun=["pmix"], others=["mpirun"])),
-        site(**_speaks(srun=["pmix"], others=["mpiexec"], mpiexec=["pmi1"])),
-    ),
-    "mpi-launcher that nothing is said of": _both(_mpi("pmi1"), site(**_CRAY), site()),
-    "mpi-launcher with the host's": _both(
-        _mpi("pmi1"), site(**_CRAY), site(**_CRAY, mpi={"name": "cray-mpich", "host": _HOST})
-    ),
-    "mpi-launcher of no container": _both(
-        _mpi("pmi1"), site(**_CRAY), site(**_CRAY, run_in=["host"])
-    ),
-    "mpi-launcher of a base image": Broken(
-        bad=(*_mpi("pmi1"), site(**_CRAY)), good=(*_mpi("pmi1", "base-mpi"), site(**_CRAY))
-    ),
     "host-libfabric": _both(
         _fabric("1.22.0"), _hosted("1.20.5"), _hosted("1.22.1"), where="image 'small'"
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.build.layers.pack import PackOptions
-from sifwright.build.steps.pack_metadata import pack_files
+from sifwright.build.steps.assemble import pack_files
 from sifwright.images.sif.write_sif import Composed, Contents, write
 
 if TYPE_CHECKING:
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["squashfs_of", "write_sif"]
 
 
-def write_sif(path: Path, data: bytes) -> str:
+def write_sif(path: Path, data: bytes, processor: str = "amd64") -> str:
     """Write one whose partition is these bytes, and return its fingerprint."""
     system = Composed(pieces=[data], name="system", is_system=True)
-    return write(path, Contents(partitions=[system], definition=b"", arch="amd64"))
+    contents = Contents(partitions=[system], definition=b"", arch=processor)
+    return write(path, contents).fingerprint
 
 
 @cache

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sifwright.build.cache import claims, leases
 from sifwright.build.cache.store import Store
 from sifwright.system import cache_folder, liveness
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,41 +115,25 @@ def start(target: Callable[..., None], *arguments: object) -> ForkServerProcess:
     return process
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.005)
-
-
-def on_another_machine(*, beat: float, lifetime: float) -> None:
-    """Let this process look to others as if it ran elsewhere."""
-    liveness._boot = lambda: "another boot"  # noqa: SLF001
-    hurry(beat=beat, lifetime=lifetime)
-
-
-def hurry(*, beat: float, lifetime: float) -> None:
-    liveness.BEAT_SECONDS = beat
-    claims.LIFETIME = leases.LIFETIME = lifetime
-
-
-def build(root: Path, key: str, seconds: float, log: Path) -> None:
-    """Obtain an entry; say in the log when its making began and ended."""
+def build(root: Path, key: str, others: tuple[str, int], log: Path) -> None:
+    """Obtain an entry; making it takes until the log has a word of so many builds."""
+    word, count = others
 
     def make(folder: Path) -> None:
-        _append(log, f"begin {time.monotonic()} {os.getpid()}")
-        time.sleep(seconds)
+        _append(log, "begin")
+        assert wait_for(lambda: log.read_text().count(word) >= count)
         fill(folder, key)
-        _append(log, f"end {time.monotonic()} {os.getpid()}")
+
+    _append(log, "start")
 
     entry = obtain(new_store(root), key, make)
     _append(log, f"got {entry.digest(PACKED)} {is_right(entry)}")
 
 
-def hold(root: Path, key: str, ready: Path, beat: float = 5, lifetime: float = 60) -> None:
-    """Hold a claim, a lease and a folder on another machine, or here if no beat is given."""
-    if beat != 5:
-        on_another_machine(beat=beat, lifetime=lifetime)
+def hold(root: Path, key: str, ready: Path, boot: str = "") -> None:
+    """Hold a claim, a lease and a folder; on another machine, if a boot of it is given."""
+    if boot:
+        liveness._boot = lambda: boot  # noqa: SLF001
     store = new_store(root)
     with (
         leases.lease(store, [key]),

@@ -4,29 +4,24 @@ The plan has been resolved. Each line of `build_image` is one of these acts, in 
 name; the engine that runs the steps is Apptainer, Docker Engine or podman.
 """
 
-from __future__ import annotations
+from contextlib import AbstractContextManager
+from typing import Any
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
-
+from sifwright.build.check_processor import refuse_other_processor
 from sifwright.build.checks import preflight
 from sifwright.build.docker import docker_steps, to_sif
-from sifwright.build.engine import assemble_image
+from sifwright.build.engine import StepEngine, run_steps
+from sifwright.build.lock.installed import refuse_difference
 from sifwright.build.prepare import prepare_build
 from sifwright.build.publish import publish
-from sifwright.build.steps import apptainer_steps
+from sifwright.build.request.build_context import BuildContext
+from sifwright.build.request.build_request import BuildRequest
+from sifwright.build.steps import apptainer_engine
 from sifwright.build.steps.sif_engine import open_whole_definition
 from sifwright.build.test import run_tests
 from sifwright.errors import Interrupted
-from sifwright.system.progress import Timer
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from sifwright.build.engine import StepEngine
-    from sifwright.build.request.build_context import BuildContext
-    from sifwright.build.request.build_request import BuildRequest
-    from sifwright.system.progress import Progress
+from sifwright.host.emulation import emulate
+from sifwright.system.progress import Progress, Timer
 
 
 def build_image(request: BuildRequest, progress: Progress) -> None:
@@ -35,21 +30,32 @@ def build_image(request: BuildRequest, progress: Progress) -> None:
     Raises `MachineError` before anything is written, `BuildError` or `TestError` later. Whatever
     is raised, the image that was published before stays.
     """
-    with (
-        _ReportIfStopped() as report,
-        Timer(progress) as timer,
-        prepare_build(request, timer) as context,
-        open_engine(context) as engine,
-    ):
-        artifact = assemble_image(engine, len(request.plan.steps))
-        passed = run_tests(context, engine, artifact)
-        publish(context, artifact, passed)
-        engine.name(artifact)
-        report.is_new = True
+    is_new = False
+    try:
+        with (
+            Timer(progress) as timer,
+            prepare_build(request, timer) as context,
+            open_engine(context) as engine,
+        ):
+            artifact = run_steps(engine, len(context.plan.steps), engine.finish)
+            if lock := context.options.lock:
+                name = context.output.tag or str(context.output.link)
+                refuse_difference(lock, engine.installed(artifact), name)
+            if emulate.is_started():
+                sif, processor = context.staging / "image.sif", context.plan.site.processor
+                refuse_other_processor(sif, processor)
+            passed = run_tests(context, engine, artifact)
+            publish(context, artifact, passed)
+            engine.name(artifact)
+            is_new = True
+    except KeyboardInterrupt:
+        # It may also come while folders are removed.
+        if is_new:
+            raise Interrupted.of("stopped; the new image is in place") from None
+        raise
 
 
 def open_engine(context: BuildContext) -> AbstractContextManager[StepEngine[Any]]:
-    """Return the engine that runs the steps of this build."""
     if context.docker:
         if context.apptainer:
             return to_sif.open_engine(context, context.docker, context.apptainer)
@@ -57,18 +63,4 @@ def open_engine(context: BuildContext) -> AbstractContextManager[StepEngine[Any]
     apptainer = context.apptainer or preflight.engine()
     if why_not := preflight.why_not_stepwise(apptainer, context.plan):
         return open_whole_definition(context, apptainer, why_not)
-    return apptainer_steps.open_engine(context, apptainer)
-
-
-@dataclass
-class _ReportIfStopped:
-    """Reports the new image if a build is stopped while it removes its folders."""
-
-    is_new: bool = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self.is_new and kind is KeyboardInterrupt:
-            raise Interrupted.of("stopped; the new image is in place")
+    return apptainer_engine.open_engine(context, apptainer)

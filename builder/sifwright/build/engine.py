@@ -1,17 +1,15 @@
 """The interface of the engines that run steps, and what they make."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sifwright.build.request.first_use import SourceDigest
+from sifwright.build.request.first_use import SourceDigest
+from sifwright.images.contents.inventory import Inventory
 
 Result = TypeVar("Result")
+Finished = TypeVar("Finished")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +45,9 @@ class StepEngine(Protocol[Result]):
     def finish(self, results: Sequence[Result]) -> Artifact:
         """Assemble the results of all steps to an image."""
 
+    def installed(self, artifact: Artifact) -> Inventory:
+        """Return what is installed in the image; raises `BuildError` if that cannot be read."""
+
     def test(self, artifact: Artifact, layers: Sequence[str] | None) -> int:
         """Run the tests of these layers, or of all; return the exit status."""
 
@@ -54,16 +55,13 @@ class StepEngine(Protocol[Result]):
         """Give the published image its name."""
 
 
-def run_steps(engine: StepEngine[Result], count: int) -> list[Result]:
-    """Return the results of the first steps."""
-    results: list[Result] = []
-    for number in range(count):
-        results.append(engine.run(number, results))
-    return results
-
-
-def assemble_image(engine: StepEngine[Any], count: int) -> Artifact:
-    """Run all steps and assemble their results; begin again if a cached result was damaged."""
+def run_steps(
+    engine: StepEngine[Result], count: int, finish: Callable[[Sequence[Result]], Finished]
+) -> Finished:
+    """Run the first steps, and finish with their results; begin again if one was damaged."""
     while True:
+        results: list[Result] = []
         with suppress(DamagedResultError):
-            return engine.finish(run_steps(engine, count))
+            for number in range(count):
+                results.append(engine.run(number, results))
+            return finish(results)

@@ -1,41 +1,35 @@
 """The forecast of a build: cache hits and misses with reasons, time, and disk space."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from sifwright.build.cache.store import Store
-from sifwright.build.checks import disk_space
+from sifwright.build.cache.store import CacheEntry, Store
+from sifwright.build.checks.disk_space import DiskNeeds, Way
 from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.first_use import ARCHIVE
 from sifwright.build.request.inputs import Inputs
-from sifwright.build.steps import cached_steps
-from sifwright.build.steps.cached_steps import CachedSteps
-from sifwright.system import cache_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from sifwright.build.cache.store import CacheEntry
-    from sifwright.build.checks.disk_space import DiskNeeds, Way
-    from sifwright.plan.model import Plan, Step
+from sifwright.build.steps import step_keys
+from sifwright.build.steps.step_keys import CachedSteps
+from sifwright.plan.model import Plan, Step
+from sifwright.system import cache_folder, ids
 
 # After so many, Debian's security archive has something new for nearly every image.
 _DAYS = 7
 _DIGEST = 64
 _SHOWN = 12
+# What a build keeps of its own below the temporary folder while steps run: settings, programs.
+OWN = 10**6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CacheMissReason:
-    """Why a step will run, in a person's words, and by name where one thing is the reason.
+    """The reason why a step will run, as text, and by name if it is one thing.
 
-    That is an `input` (see `step_inputs`) that was `old` and is `new`, None where there is none;
-    or `after`, the layer before it that will run.
+    This is an `input` (see `step_inputs`) that was `old` and is `new` (None if missing), or
+    `after`, an earlier layer that will run.
     """
 
     text: str
@@ -51,7 +45,7 @@ class StepForecast:
 
     `seconds` and `bytes` (of the packed layer) are those of the same layer's last result; None if
     there is none. `capabilities`: that has files with some, so later steps run in a tree (see
-    step_results.py). `unpacked`, `packed` and `downloads` are the bytes that it should take while
+    step_lookup.py). `unpacked`, `packed` and `downloads` are the bytes that it should take while
     it runs, as a result in the cache and as wheels there: by that result, else by what the layer
     says of itself. `archives` is the time of the newest archive that a cached result's packages
     of Debian or Ubuntu came from, or empty.
@@ -77,7 +71,7 @@ def forecast(plan: Plan, inputs: Inputs) -> Iterator[StepForecast]:
         entry, why = next(iter(entries[number:]), None), None
         if entry is None:
             entry = _last(plan, step, earlier)
-            why = _why(step, cached.surroundings, entry) or _after(plan, number, len(entries))
+            why = _why(step, cached.build_environment, entry) or _after(plan, number, len(entries))
         yield _outlook(plan, step, entry, why)
 
 
@@ -94,25 +88,26 @@ def document(forecast_of_steps: Sequence[StepForecast]) -> dict[str, object]:
         }
         for step in forecast_of_steps
     ]
-    seconds, size = (sum(values) for values in _known(ahead))
+    seconds, size = sum(step.seconds or 0 for step in ahead), sum(step.bytes or 0 for step in ahead)
     return {"steps": steps, "will_run": len(ahead), "seconds": round(seconds, 3), "bytes": size}
-
-
-def _known(ahead: Sequence[StepForecast]) -> tuple[list[float], list[int]]:
-    seconds = [step.seconds for step in ahead if step.seconds is not None]
-    return seconds, [step.bytes for step in ahead if step.bytes is not None]
 
 
 def _outlook(
     plan: Plan, step: Step, entry: CacheEntry | None, why: CacheMissReason | None
 ) -> StepForecast:
-    declared = _declared(plan, step)
-    unpacked, packed = declared, declared // 2
+    # What the layer and its facts name; see schemas/layer.json.
+    facts = (plan.facts.get(name, "") for name in step.layer.facts if name.endswith("-mb"))
+    declared = (step.layer.disk_mb + sum(int(text) for text in facts if text.isdecimal())) * 10**6
+    unpacked, packed, archives = declared, declared // 2, []
     if entry:
-        packed = entry.bytes
-        unpacked = entry.unpacked
+        packed, unpacked = entry.bytes, entry.unpacked
+        archives = [source.digest for source in entry.sources if source.source == ARCHIVE]
+        inputs = entry.manifest["inputs"].items()
+        options = {name: value for name, value in inputs if name.startswith(step_keys.OPTION)}
         # Other options may take many times as much: wheels for CUDA instead of those for CPUs.
-        is_another = _options(entry) != _chosen(step)
+        is_another = options != {
+            f"{step_keys.OPTION}{name}": value.text for name, value in step.options.items()
+        }
         packed = max(packed, declared // 2) if is_another else packed
         # What is compiled takes more while it is than it leaves.
         unpacked = max(unpacked, declared) if step.sources or is_another else unpacked
@@ -127,17 +122,11 @@ def _outlook(
         downloads=packed if any(download.pip for download in step.layer.downloads) else 0,
         # A result of an earlier version may not say.
         capabilities=bool(entry and entry.manifest.get("capabilities")),
-        archives=_archives(entry) if entry and not why else "",
+        archives="" if why else max(archives, default=""),
     )
 
 
-def _archives(entry: CacheEntry) -> str:
-    dates = (source.digest for source in entry.sources if source.source == ARCHIVE)
-    return max(dates, default="")
-
-
 def aged(steps: Sequence[StepForecast], now: datetime) -> str:
-    """Say of cached packages that they are old, if they are; else nothing."""
     dates = [(step.archives, step.layer) for step in steps if step.archives]
     if not dates:
         return ""
@@ -151,41 +140,20 @@ def aged(steps: Sequence[StepForecast], now: datetime) -> str:
     )
 
 
-def _options(entry: CacheEntry) -> dict[str, str]:
-    """Return the options of a result, as `step_inputs` names them."""
-    inputs = entry.manifest["inputs"]
-    return {name: value for name, value in inputs.items() if name.startswith(cached_steps.OPTION)}
-
-
-def _chosen(step: Step) -> dict[str, str]:
-    return {f"{cached_steps.OPTION}{name}": value.text for name, value in step.options.items()}
-
-
-def _declared(plan: Plan, step: Step) -> int:
-    """Return the unpacked bytes that the layer and its facts name; see schemas/layer.json."""
-    facts = (plan.facts.get(name, "") for name in step.layer.facts if name.endswith("-mb"))
-    return (step.layer.disk_mb + sum(int(text) for text in facts if text.isdecimal())) * 10**6
-
-
 def _last(plan: Plan, step: Step, entries: Sequence[CacheEntry]) -> CacheEntry | None:
     """Return the layer's result that was used last, of this image or else of another."""
+    own = {"site": plan.site.name, "image": plan.image.name}
     same = [entry for entry in entries if entry.manifest["layer"] == step.layer.name]
-    site_and_image = (plan.site.name, plan.image.name)
-    own = [
-        entry
-        for entry in same
-        if (entry.manifest["site"], entry.manifest["image"]) == site_and_image
-    ]
-    return next(iter(own or same), None)
+    ours = [entry for entry in same if all(entry.manifest[key] == own[key] for key in own)]
+    return next(iter(ours or same), None)
 
 
 def _why(
-    step: Step, surroundings: Mapping[str, str], last: CacheEntry | None
+    step: Step, build_environment: Mapping[str, str], last: CacheEntry | None
 ) -> CacheMissReason | None:
-    """Return the first input that has changed; None if none has."""
     if last is None:
         return CacheMissReason(text="it was never built here")
-    old, new = last.manifest["inputs"], cached_steps.step_inputs(step, surroundings)
+    old, new = last.manifest["inputs"], step_keys.step_inputs(step, build_environment)
     for name in (*new, *old):
         before, now = old.get(name), new.get(name)
         if before != now:
@@ -195,7 +163,7 @@ def _why(
 
 
 def _after(plan: Plan, number: int, cached: int) -> CacheMissReason:
-    """Why a step will run of which nothing has changed."""
+    """Return the reason for a step without a changed input."""
     if number == 0:
         return CacheMissReason(text="its sources are others than those of its first use here")
     below = plan.steps[number - 1].layer.name
@@ -224,6 +192,33 @@ class BuildEstimate:
     aged: str = ""
 
 
+def estimate_disk_needs(
+    steps: Sequence[StepForecast], first: int, way: Way = "cached", *, entered: bool = False
+) -> DiskNeeds:
+    """Return the space that the steps from number `first` on take, and the image of all steps.
+
+    With nothing cached all steps run in one tree below the temporary folder; on cached steps each
+    leaves its changes there only until they are packed, unless it has to run in a tree, which all
+    those below are unpacked to. SIFs are put together where they will be. `entered`: a shell
+    is opened on all of them.
+    """
+    ahead = steps[first:]
+    # The last step runs on all others at the latest. With one id it always does so in a tree.
+    below = steps if entered else steps[:-1] if first < len(steps) else ()
+    in_tree = bool(below) if ids.are_one() else any(step.capabilities for step in below)
+    sizes = [step.unpacked for step in steps]
+    temporary = sum(sizes) if first == 0 or in_tree else max(sizes[first:], default=0)
+    temporary += OWN if ahead or entered else 0
+    packed = sum(step.packed for step in ahead)
+    if way == "uncached":
+        temporary += packed
+    return DiskNeeds(
+        temporary=temporary,
+        cache=packed + sum(step.downloads for step in ahead) if way == "cached" else 0,
+        output=sum(step.packed for step in steps),
+    )
+
+
 def forecast_steps(plan: Plan, output: Path) -> list[StepForecast]:
     """Return the forecast of a build into this folder, without asking, running or changing."""
     return list(forecast(plan, Inputs.recorded(base_image_of(plan), output)))
@@ -233,7 +228,7 @@ def estimate_build(plan: Plan, inputs: Inputs, way: Way, before: str) -> BuildEs
     """Estimate a build in this way, or of the steps before a layer for a shell."""
     steps = list(takewhile(lambda step: step.layer != before, forecast(plan, inputs)))
     first = sum(step.why is None for step in steps) if way == "cached" else 0
-    needs = disk_space.estimate_disk_needs(steps, first, way, entered=bool(before))
+    needs = estimate_disk_needs(steps, first, way, entered=bool(before))
     return BuildEstimate(
         first=first,
         needs=replace(needs, output=0) if before else needs,
@@ -243,9 +238,5 @@ def estimate_build(plan: Plan, inputs: Inputs, way: Way, before: str) -> BuildEs
 
 
 def estimate_cold_build(plan: Plan, output: Path) -> BuildEstimate:
-    """Estimate a build that finds no step in the cache."""
-    return BuildEstimate(
-        first=0,
-        needs=disk_space.estimate_disk_needs(forecast_steps(plan, output), 0),
-        output=output,
-    )
+    needs = estimate_disk_needs(forecast_steps(plan, output), 0)
+    return BuildEstimate(first=0, needs=needs, output=output)

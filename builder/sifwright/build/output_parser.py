@@ -1,20 +1,15 @@
 """Follow the engine's output: which layer is at work, and what was said when it failed."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from sifwright.build.checks.site_policy import ELSEWHERE
 from sifwright.build.request import first_use
 from sifwright.build.request.first_use import SourceDigest
 from sifwright.errors import Problem
-
-if TYPE_CHECKING:
-    from sifwright.system.progress import Progress, Timer
+from sifwright.system.progress import Progress, Timer
 
 # Printed by render/templates/step.sh, render/templates/trap.sh and by %test of the definition file.
 _BEGIN = re.compile(r"sifwright: (begin|test) ([a-z0-9.-]+)")
@@ -43,7 +38,7 @@ class OutputParser:
     timer: Timer
     fix: str
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
-    place: str = ""
+    location: str = ""
     used: list[SourceDigest] = field(default_factory=list)
     own_seconds: dict[str, float] = field(default_factory=dict)
     _since: float = 0.0
@@ -67,7 +62,7 @@ class OutputParser:
             self._status, self._command = match[1], f", {match[3]}"
         elif match := _FAILED.fullmatch(line):
             command = self._command if self._status == match[2] else ""
-            self.place = f"layer '{match[1]}'{command} (exit status {match[2]})"
+            self.location = f"layer '{match[1]}'{command} (exit status {match[2]})"
         elif line.strip() and not line.startswith(("+ ", "sifwright: ")):
             # The trace of %post itself says nothing about the layer that failed.
             self.tail.append(line)
@@ -75,8 +70,14 @@ class OutputParser:
             self._begin("pack", "the SIF")
 
     def _note(self, line: str) -> None:
-        if used := _used(line):
-            self.used.append(used)
+        """Note what a program of a step says that it used, or did not get."""
+        if match := _PIN.fullmatch(line):
+            layer, source, ref, digest = match.groups()
+            self.used.append(SourceDigest(layer=layer, source=source, ref=ref, digest=digest))
+        elif match := _ARCHIVE.fullmatch(line):
+            layer, ref, digest = match.groups()
+            source = first_use.ARCHIVE
+            self.used.append(SourceDigest(layer=layer, source=source, ref=ref, digest=digest))
         elif match := _REFUSED.fullmatch(line):
             self._refused.append(f"'{match[1]}' wanted id {match[2]}")
 
@@ -89,7 +90,7 @@ class OutputParser:
     def problem(self, message: str) -> Problem:
         """Return what failed and where, with the last lines of the engine."""
         lines = "\n".join(f"    | {line}" for line in self.tail)
-        where = self.place or f"step '{self.timer.step}'"
+        where = self.location or f"step '{self.timer.step}'"
         fix = f"{self._take_refused()} {self.fix}".lstrip()
         return Problem(where=where, what=f"{message}\n{lines}" if lines else message, fix=fix)
 
@@ -101,15 +102,5 @@ class OutputParser:
     def _take_refused(self) -> str:
         refused = ", ".join(self._refused)
         self._refused.clear()
-        return refused and f"{refused}, which this build with one uid and gid has not. {_ELSEWHERE}"
-
-
-def _used(line: str) -> SourceDigest | None:
-    """Read what a program of a step says that it used."""
-    if match := _PIN.fullmatch(line):
-        layer, source, ref, digest = match.groups()
-        return SourceDigest(layer=layer, source=source, ref=ref, digest=digest)
-    if match := _ARCHIVE.fullmatch(line):
-        layer, suite, date = match.groups()
-        return SourceDigest(layer=layer, source=first_use.ARCHIVE, ref=suite, digest=date)
-    return None
+        text = f"{refused}, which this build with one uid and gid does not have. {_ELSEWHERE}"
+        return refused and text

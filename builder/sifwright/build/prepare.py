@@ -1,29 +1,27 @@
 """Check the machine before a build, and prepare the folders and settings that it uses."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
 
 from sifwright.build.checks import host_checks, preflight
-from sifwright.build.docker.choose_engine import choose_engine
+from sifwright.build.docker.docker_build import remove_stale_containers
 from sifwright.build.output_parser import OutputParser
-from sifwright.build.request import first_use, host_settings
+from sifwright.build.request import host_settings
 from sifwright.build.request.build_context import BuildContext
+from sifwright.build.request.build_request import BuildRequest
+from sifwright.build.request.host_settings import Settings
 from sifwright.build.request.inputs import Inputs
-from sifwright.host.network import pip_settings
-from sifwright.render.definition import definition, require_header
+from sifwright.catalog.model import Site
+from sifwright.errors import MachineError, UsageError
+from sifwright.host.engines import docker
+from sifwright.host.engines.docker import Docker
+from sifwright.render import oci_config
+from sifwright.render.definition import require_header
 from sifwright.system import cache_folder, files
+from sifwright.system.progress import Progress, Timer
 from sifwright.system.tempdirs import name_folder_in_errors, remove_stale, workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from sifwright.build.request.build_request import BuildRequest
-    from sifwright.build.request.host_settings import Settings
-    from sifwright.host.engines.docker import Docker
-    from sifwright.system.progress import Timer
 
 
 @contextmanager
@@ -32,51 +30,70 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
 
     Raises `MachineError` before anything is written.
     """
-    plan, output, base = request.plan, request.output, request.base
-    facts = host_settings.values(base)
-    require_header(base.step, facts)
+    base, options, output = request.base, request.options, request.output
+    _require_secrets(request)
+    header = host_settings.values(base)
+    require_header(base.step, header)
     timer.start("check this machine")
-    pip_settings.ask_ahead()
-    docker = choose_engine(plan, timer.progress) if request.options.engine == "docker" else None
+    engine = None
+    if options.engine == "docker":
+        oci_config.start(request.plan)  # raises `PlanError` for a plan that no such engine builds
+        engine = _docker(request.plan.site, timer.progress)
     # Before free space is measured.
     remove_stale(output.folder, host_checks.temporary_root(), cache_folder.root())
-    inputs = Inputs.recorded(base, output.pins_folder)
-    engine = preflight.check_build(request, inputs, facts, timer.progress.note)
-    inputs = inputs.asked(timer.progress.note)
+    apptainer = preflight.check_build(request, header, timer.progress.note)
+    inputs = request.recorded_inputs.asked(timer.progress.note)
     # The first folder is on the file system of the output, so that publishing is a rename.
     with workspace(output.folder) as staging, workspace(host_checks.temporary_root()) as work_dir:
-        header = {**facts, **inputs.header}
         context = BuildContext(
-            plan=plan,
+            plan=request.plan,
             base=base,
             output=output,
-            options=request.options,
+            options=options,
             expected=request.expected,
-            definition=definition(plan, header),
-            header=header,
+            header={**header, **inputs.header},
+            published=inputs.published({**header, **inputs.header}),
             inputs=inputs,
-            settings=_settings(work_dir, inputs, docker),
+            settings=replace(_settings(work_dir, inputs, engine), secrets=options.secrets),
             staging=staging,
             work_dir=work_dir,
             watcher=OutputParser(timer=timer, fix=f"Whole log: {output.log}"),
-            apptainer=engine,
-            docker=docker,
+            apptainer=apptainer,
+            docker=engine,
         )
-        with _publish_log(context):
+        try:
             yield context
+        finally:
+            if context.log.exists():
+                files.publish(context.log, output.log)
 
 
-def _settings(work_dir: Path, inputs: Inputs, docker: Docker | None) -> Settings:
+def _require_secrets(request: BuildRequest) -> None:
+    """Raise `UsageError` for a secret that a layer needs and that was not given."""
+    for step in request.plan.steps:
+        for name in step.layer.secrets:
+            if name not in request.options.secrets:
+                message = f"layer '{step.layer.name}' needs the secret '{name}'"
+                fix = f"Give it: --secret id={name},src=FILE"
+                raise UsageError.of(message, where="--secret", fix=fix)
+
+
+def _docker(site: Site, progress: Progress) -> Docker:
+    engine = docker.find()
+    if engine.processor != site.processor:
+        # Emulated programs would take days to build PyTorch.
+        raise MachineError.of(
+            f"site '{site.name}' has {site.processor} processors,"
+            f" {engine} runs on {engine.processor}",
+            where=engine.address,
+            fix=f"Build on a machine with {site.processor} processors.",
+        )
+    progress.note(f"with {engine} at {engine.address}")
+    remove_stale_containers(engine)
+    return engine
+
+
+def _settings(work_dir: Path, inputs: Inputs, engine: Docker | None) -> Settings:
     with name_folder_in_errors(work_dir, host_checks.TEMPORARY_FIX):
-        proxies = docker.proxies() if docker else {}
-        return host_settings.prepare(work_dir, first_use.lines(inputs.record), proxies)
-
-
-@contextmanager
-def _publish_log(context: BuildContext) -> Iterator[None]:
-    """Publish the log at the end of the build, also of one that failed."""
-    try:
-        yield
-    finally:
-        if context.log.exists():
-            files.publish(context.log, context.output.log)
+        proxies = engine.proxies() if engine else {}
+        return host_settings.prepare(work_dir, inputs.record, proxies, locked=bool(inputs.lock))

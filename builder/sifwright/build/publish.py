@@ -1,31 +1,28 @@
 """Put a tested image in place, with its record and the texts that it was made from."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
 import tempfile
 import time
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import cast
 
 from sifwright import __version__
 from sifwright.build import recipe_folder
+from sifwright.build.attest import attach
+from sifwright.build.engine import Artifact
 from sifwright.build.request import first_use
+from sifwright.build.request.build_context import BuildContext
+from sifwright.build.request.image_folder import ImageFolder
+from sifwright.images.sif.fingerprint import Part
+from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import plan_document, plan_json
 from sifwright.render import recipe
 from sifwright.system import digest_cache, files
 from sifwright.system.tempdirs import name_folder_in_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sifwright.build.engine import Artifact
-    from sifwright.build.request.build_context import BuildContext
-    from sifwright.build.request.image_folder import ImageFolder
-    from sifwright.plan.model import Plan
 
 PLAN = "plan.json"
 OUTPUT_FIX = "Free space there, or choose another folder with --output."
@@ -39,16 +36,18 @@ def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]
     """Publish the image of a build; `passed` are the digests of its tests."""
     context.watcher.timer.start("publish")
     output, staging = context.output, context.staging
-    record = _record(context, artifact, passed)
+    record = {**_record(context, artifact, passed), **_signed(context, artifact)}
     with name_folder_in_errors(output.folder, OUTPUT_FIX):
         for name, text in {PLAN: plan_json(context.plan), **artifact.files}.items():
             (staging / name).write_text(text)
         # First: without the image it does no harm, an image without it would not be checked.
-        _publish_first_use(context, artifact)
+        pins = first_use.text(context.inputs.record, [*context.inputs.used, *artifact.used])
+        (staging / first_use.FILE).write_text(pins)
+        files.publish(staging / first_use.FILE, output.pins_folder / first_use.FILE)
         if output.tag:
             publish_texts(output, staging, record)
         else:
-            contents = recipe.definition_files(context.plan, context.header)
+            contents = recipe.definition_files(context.plan, context.published)
             recipe_folder.fill(staging / recipe_folder.FOLDER, contents)
             publish_sif(output, context.plan, staging, record)
 
@@ -71,11 +70,17 @@ def _record(
     }
 
 
-def _publish_first_use(context: BuildContext, artifact: Artifact) -> None:
-    """Publish the digests of unpinned sources."""
-    text = first_use.text(context.inputs.record, [*context.inputs.used, *artifact.used])
-    (context.staging / first_use.FILE).write_text(text)
-    files.publish(context.staging / first_use.FILE, context.output.pins_folder / first_use.FILE)
+def _signed(context: BuildContext, artifact: Artifact) -> dict[str, object]:
+    """Sign the SIF if that was asked for, and return what changes in its record."""
+    if not context.options.sign:
+        return {}
+    # Seldom needed, and takes time to load.
+    from sifwright.build.signing.keys import find_key  # noqa: PLC0415
+    from sifwright.build.signing.sign import sign_file  # noqa: PLC0415
+
+    key = find_key(context.options.sign)
+    parts = cast("Iterable[Part]", artifact.facts["sif_parts"])
+    return sign_file(context.staging / context.output.link.name, key, parts)
 
 
 def publish_texts(output: ImageFolder, staging: Path, record: Mapping[str, object]) -> None:
@@ -84,7 +89,7 @@ def publish_texts(output: ImageFolder, staging: Path, record: Mapping[str, objec
     The record belongs to no image until the engine gives its name to this one.
     """
     _write_record(output, staging, record)
-    for name in (*output.texts, output.record.name):
+    for name in (*output.texts, *_statements(staging), output.record.name):
         files.publish(staging / name, output.folder / name)
 
 
@@ -112,6 +117,11 @@ def publish_sif(
         digest_cache.remember(status, str(record["sif_fingerprint"]), digest_cache.SIF)
 
 
+def _statements(staging: Path) -> list[str]:
+    """Return the files of the SBOM and the provenance, as far as there are any."""
+    return [name for name in attach.FILES if (staging / name).exists()]
+
+
 def _write_record(output: ImageFolder, staging: Path, record: Mapping[str, object]) -> str:
     digests = {name: files.sha256(staging / name) for name in output.texts}
     text = json.dumps({**record, "files": digests}, indent=1) + "\n"
@@ -137,9 +147,13 @@ def _rename_until_whole(
 
 
 def _rename(output: ImageFolder, staging: Path, sif: str) -> None:
-    """Rename each file once, the link last."""
     files.publish_folder(staging / recipe_folder.FOLDER, output.folder / recipe_folder.FOLDER)
-    texts = {name: name for name in (PLAN, output.record.name)}
+    signed = output.signature.name
+    texts = {name: name for name in (PLAN, *_statements(staging), output.record.name)}
+    if (staging / signed).exists():
+        texts[signed] = signed
+    else:
+        output.signature.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=staging) as folder:
         for name, target in {output.link.name: sif, **texts}.items():
             # A rename does nothing where both are names of one file, as at a second try.

@@ -1,30 +1,24 @@
 """Write the recipe folder of a plan: a definition file, a Dockerfile, and the files they copy."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.build.request import base_image, host_settings
 from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.inputs import Inputs
 from sifwright.catalog import image_name
+from sifwright.catalog.model import LayerFile
 from sifwright.errors import MachineError, PlanError, UsageError
+from sifwright.host.network.registry import Reference
+from sifwright.plan.model import Plan
 from sifwright.render import build_files, dockerfile, oci_config, recipe
 from sifwright.render.definition import folder_definition
 from sifwright.system import files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from sifwright.catalog.model import LayerFile
-    from sifwright.host.network.registry import Reference
-    from sifwright.plan.model import Plan
 
 # Below build/SITE/IMAGE.
 FOLDER = "recipe"
@@ -52,37 +46,35 @@ def write(
 
     It has the `definition` or the `dockerfile` that `form` names, and the other one if the plan and
     this machine allow it. `record` is the folder of the image, which names the base of earlier
-    builds; `note` is told if the registry does not answer. Raises `UsageError` for a folder with
+    builds; `note` reports a registry that does not answer. Raises `UsageError` for a folder with
     other files, and the errors of `Inputs.asked`.
     """
     _refuse_foreign(folder)
-    if form == "definition":
-        contents = _either(_dockerfile(plan, _planned_base), _definition(plan))
-    else:
-        pinned = _dockerfile(plan, lambda plan: str(_pinned(plan, record, note)))
-        contents = _either(_definition(plan), pinned)
+
+    def definition() -> Iterator[LayerFile]:
+        yield from recipe.definition_files(plan, _header(plan, record))
+
+    def dockerfile() -> Iterator[LayerFile]:
+        if not (base := _local(plan)):
+            base = str(_pinned(plan, record, note) if form == "dockerfile" else _located(plan))
+        yield from recipe.dockerfile_files(plan, base)
+
+    contents: dict[str, LayerFile] = {}
+    wanted, other = (definition, dockerfile) if form == "definition" else (dockerfile, definition)
+    with suppress(MachineError, PlanError):
+        contents |= {file.path: file for file in other()}
+    contents |= {file.path: file for file in wanted()}
     replace(folder, contents.values())
     return WrittenFolder(
         files=len(contents), bytes=sum(len(file.data) for file in contents.values())
     )
 
 
-def _either(
-    other: Callable[[], Iterable[LayerFile]], wanted: Callable[[], Iterable[LayerFile]]
-) -> Mapping[str, LayerFile]:
-    """Return the wanted files, and the other ones if they can be rendered, by path."""
-    contents: dict[str, LayerFile] = {}
-    with suppress(MachineError, PlanError):
-        contents |= {file.path: file for file in other()}
-    return contents | {file.path: file for file in wanted()}
-
-
-def _definition(plan: Plan) -> Callable[[], Iterable[LayerFile]]:
-    return lambda: recipe.definition_files(plan, host_settings.values(base_image_of(plan)))
-
-
-def _dockerfile(plan: Plan, base: Callable[[Plan], str]) -> Callable[[], Iterable[LayerFile]]:
-    return lambda: recipe.dockerfile_files(plan, _local(plan) or base(plan))
+def _header(plan: Plan, record: Path) -> dict[str, str]:
+    """Return the machine's values, and the base image by its digest if builds have recorded it."""
+    inputs = Inputs.recorded(base_image_of(plan), record)
+    known = inputs.header if inputs.base.reference and inputs.digest else {}
+    return {**host_settings.values(inputs.base), **known}
 
 
 def _planned_base(plan: Plan) -> str:
@@ -131,7 +123,7 @@ def _of_engine() -> str:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """What is replaced must be an earlier render, or nothing."""
+    """Raise `UsageError` for anything but an earlier render."""
     if not os.path.lexists(folder):
         return
     is_folder = folder.is_dir() and not folder.is_symlink()
@@ -144,20 +136,14 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    recipes = [folder / "Dockerfile", *folder.glob("*.def")]
-    return any(_first_line(file).startswith(build_files.MARK) for file in recipes)
-
-
-def _first_line(file: Path) -> str:
-    try:
-        with file.open(errors="replace") as lines:
-            return lines.readline().rstrip("\n")
-    except OSError:
-        return ""
+    for recipe_file in (folder / "Dockerfile", *folder.glob("*.def")):
+        with suppress(OSError), recipe_file.open(errors="replace") as lines:
+            if lines.readline().startswith(build_files.MARK):
+                return True
+    return False
 
 
 def replace(folder: Path, contents: Iterable[LayerFile]) -> None:
-    """Put a folder with these files where the other one is, or where nothing is."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".recipe-", dir=folder.parent) as name:
         fill(Path(name, "new"), contents)
@@ -171,6 +157,6 @@ def fill(folder: Path, contents: Iterable[LayerFile]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
         path.chmod(0o755 if file.executable else 0o644)
-    for place in (folder, *folder.rglob("*")):
-        if place.is_dir():
-            place.chmod(0o755)
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir():
+            path.chmod(0o755)

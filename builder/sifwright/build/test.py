@@ -1,29 +1,21 @@
 """Tests of the layers in the finished image, before it is published or at any later time."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from sifwright.build.checks import host_checks, preflight
+from sifwright.build.engine import Artifact, StepEngine
 from sifwright.build.output_parser import OutputParser
-from sifwright.build.request.build_context import LOG
+from sifwright.build.request.build_context import LOG, BuildContext
+from sifwright.build.request.image_folder import ImageFolder
 from sifwright.errors import TestError
 from sifwright.host.engines import apptainer
+from sifwright.host.engines.apptainer import Apptainer
 from sifwright.system import processes
-from sifwright.system.progress import Timer
+from sifwright.system.progress import Progress, Timer
 from sifwright.system.tempdirs import workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from sifwright.build.engine import Artifact, StepEngine
-    from sifwright.build.request.build_context import BuildContext
-    from sifwright.build.request.image_folder import ImageFolder
-    from sifwright.host.engines.apptainer import Apptainer
-    from sifwright.plan.model import Plan
-    from sifwright.system.progress import Progress
 
 
 def run_tests(context: BuildContext, engine: StepEngine[Any], artifact: Artifact) -> dict[str, str]:
@@ -31,10 +23,14 @@ def run_tests(context: BuildContext, engine: StepEngine[Any], artifact: Artifact
 
     Raises `TestError` if one fails.
     """
-    digests = _test_digests(context.plan, artifact)
+    # Of each layer's test and of the result that it runs on.
+    tests = {step.layer.name: step.layer.test for step in context.plan.steps if step.layer.test}
+    texts = {name: f"{artifact.keys[name]} {test}" for name, test in tests.items()}
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
     layers = None
     if context.options.tests == "untested":
-        layers = _tests_to_run(digests, context.output.passed_tests())
+        passed = context.output.passed_tests()
+        layers = [name for name, digest in digests.items() if passed.get(name) != digest]
     context.watcher.timer.start("test")
     _refuse_failure(engine.test(artifact, layers), context.watcher)
     return digests
@@ -65,15 +61,3 @@ def run_in_sif(
 def _refuse_failure(status: int, watcher: OutputParser) -> None:
     if status != 0:
         raise TestError(watcher.problem("the test failed in the finished image"))
-
-
-def _test_digests(plan: Plan, artifact: Artifact) -> dict[str, str]:
-    """Return a digest of each layer's test and of the result that it runs on."""
-    layers = (step.layer for step in plan.steps if step.layer.test)
-    texts = {layer.name: f"{artifact.keys[layer.name]} {layer.test}" for layer in layers}
-    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
-
-
-def _tests_to_run(digests: Mapping[str, str], passed: Mapping[str, str]) -> list[str]:
-    """Return the layers whose tests have not passed, as they are now, in the published image."""
-    return [name for name, digest in digests.items() if passed.get(name) != digest]

@@ -148,13 +148,23 @@ class Requirement:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Resources:
+    """The share of a node that a step takes in a job: cores, memory in GB, and hours."""
+
+    cores: int = 4
+    memory_gb: int = 8
+    hours: float = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Layer:
     """A reusable piece of an image: a header (layer.yaml), a script, a test, files and sources.
 
     `built` says which tests build it for real, and with what: empty if none does. `suits` names
     facts of a site and the values that the layer is for. `patches` is the option whose value names
     the folder below patches/ that a step carries. `site_environment`: its steps carry one more
-    file, made from the site.
+    file, made from the site. `native`: it can be installed below a folder of a host.
+    `secrets` are the names of files that its step reads and that stay out of the image.
     """
 
     name: str
@@ -173,11 +183,14 @@ class Layer:
     programs: tuple[str, ...] = ()
     downloads: tuple[Download, ...] = ()
     disk_mb: int = 0
+    resources: Resources = Resources()
     env: tuple[EnvRule, ...] = ()
     files: tuple[LayerFile, ...] = ()
     patches: str = ""
     sources: tuple[Source, ...] = ()
     site_environment: bool = False
+    native: bool = False
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,10 +20,8 @@ def variable(option: str) -> str:
 def find_option(layer: Layer, name: str) -> Option | Problem:
     if name in layer.options:
         return layer.options[name]
-    return Problem(
-        what=f"layer '{layer.name}' has no option '{name}'",
-        fix=did_you_mean(name, layer.options),
-    )
+    message = f"layer '{layer.name}' has no option '{name}'"
+    return Problem(what=message, fix=did_you_mean(name, layer.options))
 
 
 def parse_text(option: Option, text: str) -> OptionValue | Problem:
@@ -64,7 +62,6 @@ def _refuse_text(option: Option, value: str) -> Problem | None:
     if problem := refuse_text(value):
         return problem
     if option.pattern and not re.fullmatch(option.pattern, value):
-        return Problem(
-            what=f"{quoted(value)} does not match {option.pattern}", fix=option.description
-        )
+        message = f"{quoted(value)} does not match {option.pattern}"
+        return Problem(what=message, fix=option.description)
     return None

@@ -6,39 +6,13 @@ Most keys have the name of a field, but for dashes, and need no line here: see `
 from collections.abc import Mapping
 from typing import Any
 
-from sifwright.catalog import site_environment
-from sifwright.catalog.model import (
-    BaseInspection,
-    Bootstrap,
-    ComputeNode,
-    Download,
-    Driver,
-    Environment,
-    EnvRule,
-    Image,
-    ImageSlot,
-    ImageStart,
-    JobFacts,
-    LauncherOptions,
-    Layer,
-    LayerFile,
-    Modules,
-    Option,
-    Origin,
-    Pin,
-    Reason,
-    Requirement,
-    Site,
-    Source,
-    TableCell,
-    VersionRule,
-)
-from sifwright.catalog.site import Builds, HostMpi
+from sifwright.catalog import model, site_environment
+from sifwright.catalog.site import Builds, HostMpi, HostSoftware, LocalDisk
 
 # Keys of a site that are mappings of several fields.
 _GROUPS = (
     *("sif", "network", "container", "mpi", "node", "driver", "modules", "job", "launch"),
-    *("environment", "builds"),
+    *("environment", "builds", "native", "local-disk"),
 )
 
 
@@ -51,17 +25,17 @@ def _fields(data: Mapping[str, Any], *others: str) -> dict[str, Any]:
     }
 
 
-def image(name: str, data: dict[str, Any]) -> Image:
+def image(name: str, data: dict[str, Any]) -> model.Image:
     layers = tuple(
-        ImageSlot(
+        model.ImageSlot(
             choices=tuple(entry.get("one-of", ())) or (entry["layer"],),
             suits=_suits(entry),
             **_fields(entry, "layer", "one-of", "for"),
         )
         for entry in data["layers"]
     )
-    start = ImageStart(**_fields(data["start"])) if "start" in data else None
-    return Image(name=name, layers=layers, start=start, **_fields(data, "layers", "start"))
+    start = model.ImageStart(**_fields(data["start"])) if "start" in data else None
+    return model.Image(name=name, layers=layers, start=start, **_fields(data, "layers", "start"))
 
 
 def layer(
@@ -69,11 +43,11 @@ def layer(
     data: dict[str, Any],
     *,
     scripts: tuple[str, str],
-    files: tuple[LayerFile, ...],
-    sources: tuple[Source, ...] = (),
-) -> Layer:
+    files: tuple[model.LayerFile, ...],
+    sources: tuple[model.Source, ...] = (),
+) -> model.Layer:
     """Build a layer from its header, its (install, test) scripts, its files and its sources."""
-    return Layer(
+    return model.Layer(
         name=name,
         summary=data["summary"],
         built={} if isinstance(data.get("built"), str) else data.get("built"),
@@ -87,18 +61,21 @@ def layer(
         facts={key: _origin(value) for key, value in data.get("facts", {}).items()},
         compatible=tuple(_rule(rule) for rule in data.get("compatible", ())),
         bootstrap=tuple(_bootstrap(*item) for item in data.get("bootstrap", {}).items()),
-        inspects=BaseInspection(**_fields(data["inspects"])) if "inspects" in data else None,
-        downloads=tuple(Download(**item) for item in data.get("downloads", ())),
+        inspects=model.BaseInspection(**_fields(data["inspects"])) if "inspects" in data else None,
+        downloads=tuple(model.Download(**item) for item in data.get("downloads", ())),
         env=tuple(_env_rule(*item) for item in data.get("env", {}).items()),
         site_environment=site_environment.FILE in data.get("include", ()),
         provides=tuple(data.get("provides", ())),
         programs=tuple(data.get("programs", ())),
+        secrets=tuple(data.get("secrets", ())),
         disk_mb=data.get("disk_mb", 0),
+        resources=model.Resources(**data.get("resources", {})),
         patches=data.get("patches", ""),
+        native=data.get("native", False),
     )
 
 
-def sources(data: dict[str, Any]) -> tuple[Source, ...]:
+def sources(data: dict[str, Any]) -> tuple[model.Source, ...]:
     """Build the sources of a layer from its pins.yaml."""
     return tuple(_source(name, value) for name, value in data.items())
 
@@ -121,9 +98,9 @@ def _suits(data: dict[str, Any], key: str = "for") -> dict[str, tuple[str, ...]]
     return {name: tuple(values) for name, values in data.get(key, {}).items()}
 
 
-def _option(name: str, data: dict[str, Any]) -> Option:
+def _option(name: str, data: dict[str, Any]) -> model.Option:
     derived = _origin(data["default"]) if isinstance(data["default"], dict) else None
-    return Option(
+    return model.Option(
         name=name,
         default="" if derived is not None else data["default"],
         derived=derived,
@@ -132,22 +109,22 @@ def _option(name: str, data: dict[str, Any]) -> Option:
     )
 
 
-def _need(data: str | dict[str, Any]) -> Requirement:
+def _need(data: str | dict[str, Any]) -> model.Requirement:
     if isinstance(data, str):
-        return Requirement(name=data)
-    return Requirement(name=data["name"], suits=_suits(data))
+        return model.Requirement(name=data)
+    return model.Requirement(name=data["name"], suits=_suits(data))
 
 
-def _origin(data: dict[str, str]) -> Origin:
+def _origin(data: dict[str, str]) -> model.Origin:
     if "table" in data:
-        return TableCell(**data)
+        return model.TableCell(**data)
     ((kind, name),) = data.items()
     return f"{kind}.{name}"
 
 
-def _source(name: str, data: dict[str, Any]) -> Source:
+def _source(name: str, data: dict[str, Any]) -> model.Source:
     kind: Any = next(key for key in ("git", "pip", "archive") if key in data)
-    return Source(
+    return model.Source(
         name=name,
         kind=kind,
         url=data[kind],
@@ -158,44 +135,50 @@ def _source(name: str, data: dict[str, Any]) -> Source:
     )
 
 
-def _pin(data: dict[str, str]) -> Pin:
+def _pin(data: dict[str, str]) -> model.Pin:
     digest = data.get("commit", data.get("sha256", ""))
-    return Pin(digest=digest, unchecked=data.get("unchecked", ""))
+    return model.Pin(digest=digest, unchecked=data.get("unchecked", ""))
 
 
-def _rule(data: dict[str, str]) -> VersionRule:
-    lookup = TableCell(table=data["table"], row=data["row"], column=data["column"])
-    return VersionRule(lookup=lookup, value=data["value"], why=data.get("why", ""))
+def _rule(data: dict[str, str]) -> model.VersionRule:
+    lookup = model.TableCell(table=data["table"], row=data["row"], column=data["column"])
+    return model.VersionRule(lookup=lookup, value=data["value"], why=data.get("why", ""))
 
 
-def _bootstrap(keyword: str, value: str | dict[str, str]) -> Bootstrap:
+def _bootstrap(keyword: str, value: str | dict[str, str]) -> model.Bootstrap:
     if isinstance(value, str):
-        return Bootstrap(keyword=keyword, literal=value)
-    return Bootstrap(keyword=keyword, **_fields(value))
+        return model.Bootstrap(keyword=keyword, literal=value)
+    return model.Bootstrap(keyword=keyword, **_fields(value))
 
 
-def _env_rule(name: str, data: dict[str, Any]) -> EnvRule:
+def _env_rule(name: str, data: dict[str, Any]) -> model.EnvRule:
     action: Any  # the schema allows no others
     ((action, value),) = data.items()
-    return EnvRule(name=name, action=action, value=value)
+    return model.EnvRule(name=name, action=action, value=value)
 
 
-def site(name: str, data: dict[str, Any]) -> Site:
+def site(name: str, data: dict[str, Any]) -> model.Site:
     groups = {key: data.get(key, {}) for key in _GROUPS}
-    return Site(
+    return model.Site(
         name=name,
         **_fields(data, *_GROUPS),
         **_fields(groups["sif"]),
         **_network(groups["network"]),
         **_container(groups["container"]),
         **_mpi(groups["mpi"]),
-        node=ComputeNode(**_fields(groups["node"])),
-        driver=Driver(**_fields(groups["driver"])),
-        modules=Modules(**_fields(groups["modules"])),
-        job=JobFacts(needs_account="account" in groups["job"], **_fields(groups["job"], "account")),
-        launch={key: LauncherOptions(**_fields(value)) for key, value in groups["launch"].items()},
+        node=model.ComputeNode(**_fields(groups["node"])),
+        driver=model.Driver(**_fields(groups["driver"])),
+        modules=model.Modules(**_fields(groups["modules"])),
+        job=model.JobFacts(
+            needs_account="account" in groups["job"], **_fields(groups["job"], "account")
+        ),
+        launch={
+            key: model.LauncherOptions(**_fields(value)) for key, value in groups["launch"].items()
+        },
         environment=_environment(groups["environment"]),
         builds=Builds(**_fields(groups["builds"])) if groups["builds"] else None,
+        native=HostSoftware(**_fields(groups["native"])) if groups["native"] else None,
+        local_disk=LocalDisk(**_fields(groups["local-disk"])) if groups["local-disk"] else None,
     )
 
 
@@ -229,9 +212,9 @@ def _host_mpi(data: dict[str, Any]) -> HostMpi:
     )
 
 
-def _environment(data: dict[str, Any]) -> Environment:
+def _environment(data: dict[str, Any]) -> model.Environment:
     groups = {key: data.get(key, {}) for key in ("always", "one-node", "several-nodes")}
-    return Environment(
+    return model.Environment(
         **_fields({key: _values(group) for key, group in groups.items()}),
         reasons={key: _reasons(group, "value") for key, group in groups.items()},
         not_set=_reasons(data.get("not-set", {}), "why"),
@@ -244,13 +227,13 @@ def _values(group: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _reasons(group: dict[str, Any], short: str) -> dict[str, Reason]:
+def _reasons(group: dict[str, Any], short: str) -> dict[str, model.Reason]:
     """Return the reasons that are given; a text without mapping is the value of the key `short`."""
     mappings = {
         name: given if isinstance(given, dict) else {short: given} for name, given in group.items()
     }
     return {
-        name: Reason(**_fields(given, "value"))
+        name: model.Reason(**_fields(given, "value"))
         for name, given in mappings.items()
         if {"why", "source", "despite"} & given.keys()
     }

@@ -8,7 +8,7 @@ Table = Mapping[str, Mapping[str, tuple[str, ...]]]
 # As people call the MPIs of the table 'mpi' of versions.yaml.
 NAMES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 UNKNOWN = "unknown"
-# What a launcher is, where the site does not say more: job scripts take mpirun for Open MPI's, and
+# A launcher's PMI, where the site does not say more: job scripts take mpirun for Open MPI's, and
 # Flux speaks PMI-1 (flux-shell(1): its plugin 'simple').
 USUAL = {"mpirun": ("pmix",), "flux": ("pmi1",)}
 # Slurm's plugins whose names are not the protocols that they speak: pmi2 takes PMI-1, too (tried on
@@ -21,12 +21,14 @@ class ImageMpi:
     """The MPI of an image, the PMIs that it speaks, and where that is known from.
 
     `name` is that of a row of the table 'mpi', empty for an image without MPI, or `UNKNOWN`.
+    `of_base`: it came with an image of somebody else, whose programs may not use it.
     """
 
     name: str
     pmi: tuple[str, ...] = ()
     version: str = ""
     source: str = ""
+    of_base: bool = False
 
     def __str__(self) -> str:
         title = f"{NAMES.get(self.name, self.name)} {self.version}".rstrip()
@@ -34,13 +36,15 @@ class ImageMpi:
 
 
 def mpi_of_facts(facts: Mapping[str, str], source: str) -> ImageMpi:
-    """Return the MPI that the facts of a plan name."""
+    """Return the MPI that the facts of a plan name; a layer that installs it gives a version."""
     name = facts.get("mpi", "")
+    version = facts.get(name, "")
     return ImageMpi(
         name=name,
         pmi=tuple(facts.get("pmi", "").split()),
-        version=facts.get(name, ""),
+        version=version,
         source=source,
+        of_base=not version,
     )
 
 
@@ -55,7 +59,7 @@ def inspected_mpi(texts: tuple[str, ...], table: Table, source: str) -> ImageMpi
     name = family(texts)
     version = texts[0].removeprefix(NAMES.get(name, "")).strip() if len(texts) == 1 else ""
     pmi = " ".join(table.get(name, {}).get("pmi", ())).split()
-    return ImageMpi(name=name, pmi=tuple(pmi), version=version, source=source)
+    return ImageMpi(name=name, pmi=tuple(pmi), version=version, source=source, of_base=True)
 
 
 def common(names: tuple[str, ...], mpi: ImageMpi) -> Iterator[str]:

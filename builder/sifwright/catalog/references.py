@@ -4,12 +4,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from sifwright.catalog import site_consistency
+from sifwright.catalog import site_contradictions
 from sifwright.catalog.model import (
     Catalog,
     Download,
     Layer,
-    Option,
     OptionValue,
     Origin,
     Site,
@@ -58,7 +57,7 @@ def _site_problems(site: Site, catalog: Catalog, locate: Locate) -> Iterator[Pro
         yield Problem(where=locate(("image",)), what=message, fix=fix)
     for name, values in site.options.items():
         yield from _value_problems(name, values, catalog, locate, ("options", name))
-    yield from site_consistency.site_contradictions(site, locate)
+    yield from site_contradictions.site_contradictions(site, locate)
 
 
 def _value_problems(
@@ -80,21 +79,15 @@ def _value_problems(
 
 def _default_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:
     for option in layer.options.values():
+        where = locate(("options", option.name, "default"))
         if option.derived is not None:
-            yield from _derived_problems(option, locate)
+            if option.type != "string":
+                message = f"options.{option.name}: a default that is looked up is text"
+                fix = "Make it 'type: string', with an enum if it has few values."
+                yield Problem(where=where, what=message, fix=fix)
         elif problem := refuse_value(option, option.default):
-            where = locate(("options", option.name, "default"))
             message = f"options.{option.name}.default: {problem.what}"
             yield Problem(where=where, what=message, fix=problem.fix)
-
-
-def _derived_problems(option: Option, locate: Locate) -> Iterator[Problem]:
-    if option.type != "string":
-        yield Problem(
-            where=locate(("options", option.name, "default")),
-            what=f"options.{option.name}: a default that is looked up is text",
-            fix="Make it 'type: string', with an enum if it has few values.",
-        )
 
 
 def _table_problems(layer: Layer, catalog: Catalog, locate: Locate) -> Iterator[Problem]:
@@ -147,7 +140,8 @@ def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:
         if line.option:
             yield ("bootstrap", line.keyword, "option"), line.option
     for path, origin in _origins(layer):
-        yield from ((_precise(path, origin), name) for name in _names(origin))
+        key = "row" if isinstance(origin, TableCell) else "option"
+        yield from (((*path, key), name) for name in _names(origin))
     for number, rule in enumerate(layer.compatible):
         yield from ((("compatible", number, "row"), name) for name in _names(rule.lookup.row))
         yield from ((("compatible", number, "value"), name) for name in _names(rule.value))
@@ -155,10 +149,6 @@ def _option_references(layer: Layer) -> Iterator[tuple[Path, str]]:
         yield from _download_references(("downloads", number), download)
     if layer.patches:
         yield ("patches",), layer.patches
-
-
-def _precise(path: Path, origin: Origin) -> Path:
-    return (*path, "row" if isinstance(origin, TableCell) else "option")
 
 
 def _source_problems(layer: Layer, locate: Locate) -> Iterator[Problem]:

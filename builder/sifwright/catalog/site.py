@@ -132,6 +132,34 @@ class Builds:
     ids: Literal["", "many", "one", "none"] = ""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalDisk:
+    """The disk of each node for the copies of a job; `constraint` names the nodes that have it."""
+
+    path: str
+    source: str
+    constraint: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostSoftware:
+    """The host's own software for native installations; `provides` are words of layers."""
+
+    provides: tuple[str, ...]
+    source: str
+    env_manager: str = "venv"
+    modules: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+# The form of an image that each engine runs; Apptainer and SingularityCE run SIFs.
+_DELIVERIES: Mapping[str, Literal["squashfs", "oci"]] = {
+    "pyxis": "squashfs",
+    "container-engine": "squashfs",
+    "podman": "oci",
+    "podman-hpc": "oci",
+    "shifter": "oci",
+}
 _GPU_FLAGS = {"amd": ("--rocm",), "nvidia": ("--nv",), "cpu": ()}
 
 
@@ -174,7 +202,7 @@ class Site:
     network_expect: tuple[str, ...] = ()
     rdzv_get_disabled: bool = False
     container_program: str = "apptainer"
-    container_product: Literal["", "apptainer", "singularity-ce"] = ""
+    container_product: str = ""
     container_version: str = ""
     binds: tuple[str, ...] = ()
     central: str = ""
@@ -187,6 +215,8 @@ class Site:
     environment: Environment = field(default_factory=Environment)
     partitions: Mapping[str, str] = field(default_factory=dict)
     builds: Builds | None = None
+    native: HostSoftware | None = None
+    local_disk: LocalDisk | None = None
     qos: Mapping[str, str] = field(default_factory=dict)
     registry_mirror: str = ""
     sources: tuple[str, ...] = ()
@@ -215,6 +245,11 @@ class Site:
     def gpu_flags(self) -> tuple[str, ...]:
         """Return the engine's flags that bring GPUs and their driver into the container."""
         return _GPU_FLAGS[self.vendor]
+
+    @property
+    def delivery(self) -> Literal["sif", "squashfs", "oci"]:
+        """Return the form of an image that the site's engine runs."""
+        return _DELIVERIES.get(self.container_product, "sif")
 
     @property
     def exec_words(self) -> tuple[str, ...]:

@@ -9,9 +9,8 @@ def add_site(parser: argparse.ArgumentParser) -> None:
 
 def add_site_and_image(parser: argparse.ArgumentParser) -> None:
     add_site(parser)
-    parser.add_argument(
-        "image", metavar="IMAGE", nargs="?", default="", help="an image; default: the site's"
-    )
+    text = "an image; default: the site's"
+    parser.add_argument("image", metavar="IMAGE", nargs="?", default="", help=text)
 
 
 def add_set(parser: argparse.ArgumentParser) -> None:
@@ -30,18 +29,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output_folder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--output",
-        default="build",
-        metavar="DIR",
-        help="folder of images: DIR/SITE/IMAGE (build)",
-    )
+    text = "folder of images: DIR/SITE/IMAGE (build)"
+    parser.add_argument("--output", default="build", metavar="DIR", help=text)
 
 
 def add_output_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--output", default="", metavar="FILE", help="file to write; default: standard output"
-    )
+    text = "file to write; default: standard output"
+    parser.add_argument("--output", default="", metavar="FILE", help=text)
 
 
 def add_progress(parser: argparse.ArgumentParser) -> None:
@@ -55,18 +49,13 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that build an image."""
     add = parser.add_argument
     add("--force", action="store_true", help="build even if it is up to date")
-    add(
-        "--tests",
-        choices=("all", "untested"),
-        default="all",
-        help="run the tests of all layers, or of layers that have not passed as they are now",
-    )
+    text = "run the tests of all layers, or of layers that have not passed as they are now"
+    add("--tests", choices=("all", "untested"), default="all", help=text)
     add("--no-cache", action="store_true", help="run every step, and keep none of the results")
-    add(
-        "--layout",
-        choices=("layered", "flat"),
-        help="a partition for each layer, or one for all; default: the site's",
-    )
+    text = "compile layers even if the site's processor is emulated, which takes hours"
+    add("--emulate-compilers", action="store_true", help=text)
+    text = "a partition for each layer, or one for all; default: the site's"
+    add("--layout", choices=("layered", "flat"), help=text)
 
 
 def add_installation(parser: argparse.ArgumentParser) -> None:
@@ -75,32 +64,39 @@ def add_installation(parser: argparse.ArgumentParser) -> None:
     add_set(parser)
     add_output_folder(parser)
     add = parser.add_argument
-    add(
-        "--from",
-        dest="sif",
-        default="",
-        metavar="SIF",
-        help="an image that sifwright has not built",
-    )
-    add(
-        "--central",
-        nargs="?",
-        const="",
-        metavar="PATH",
-        help="install no image: it is in this folder of the site; default: the site's",
-    )
-    add(
-        "--date",
-        default="",
-        metavar="YYYYMMDD",
-        help="build date of an image that does not exist yet",
-    )
+    text = "an image that sifwright has not built"
+    add("--from", dest="sif", default="", metavar="SIF", help=text)
+    text = "install no image: it is in this folder of the site; default: the site's"
+    add("--central", nargs="?", const="", metavar="PATH", help=text)
+    text = "build date of an image that does not exist yet"
+    add("--date", default="", metavar="YYYYMMDD", help=text)
 
 
 def add_native_module(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name the module of an installation without a container."""
     add_site(parser)
-    parser.add_argument(
-        "--module", required=True, metavar="NAME/VERSION", help="the module, with its version"
-    )
+    text = "the module, with its version"
+    parser.add_argument("--module", required=True, metavar="NAME/VERSION", help=text)
     add_output_file(parser)
+
+
+def add_secret(parser: argparse.ArgumentParser) -> None:
+    """Add the option --secret of the commands that run steps."""
+    text = "a file for the steps of layers that name it, in no image and no log"
+    parser.add_argument(
+        "--secret", action="append", default=[], metavar="id=NAME[,src=FILE|env=VAR]", help=text
+    )
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a public key; without one, Apptainer's own keyring counts."""
+    add = parser.add_argument
+    add("--key", default="", metavar="FILE", help="public key in PEM; default: Apptainer's keyring")
+    add("--certificate", default="", metavar="FILE", help="X.509 certificate of the signer")
+    add("--certificate-roots", dest="roots", default="", metavar="FILE", help="who may issue it")
+    text = "certificates between the two"
+    add("--certificate-intermediates", dest="intermediates", default="", metavar="FILE", help=text)
+
+
+def add_no_https(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-https", action="store_true", help="the registry has no TLS")

@@ -1,14 +1,15 @@
 """Objects that a command line names: the catalog, a plan, and the folder of its image."""
 
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
 from sifwright.build.request.image_folder import ImageFolder
-from sifwright.build.request.inspect_base import inspect_base
+from sifwright.build.request.inspect_base import KnownBase, inspect_base
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import deprecated
+from sifwright.cli import deprecated, locks
 from sifwright.errors import UsageError
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
@@ -41,8 +42,12 @@ def with_image(catalog: Catalog, arguments: Namespace, *names: str) -> Catalog:
     site, image = names or (getattr(arguments, "site", ""), getattr(arguments, "image", ""))
     if settings is None or not site:
         return catalog
-    folder = Path(getattr(arguments, "output", "") or _BUILD)
-    return inspect_base(catalog, (site, image), settings, folder, _progress(arguments))
+    known = KnownBase(
+        out=Path(getattr(arguments, "output", "") or _BUILD),
+        facts=partial(locks.base_facts, arguments),
+        follow_tag=locks.follows_tag(arguments),
+    )
+    return inspect_base(catalog, (site, image), settings, known, _progress(arguments))
 
 
 def _progress(arguments: Namespace) -> Progress:
@@ -79,11 +84,8 @@ def built(arguments: Namespace, plan: Plan) -> ImageFolder:
     """Return the folder of a built image; raises `UsageError` if there is no image."""
     output = output_of(arguments, plan)
     if not output.link.exists():
-        raise UsageError.of(
-            "there is no image yet",
-            where=str(output.link),
-            fix=f"sifwright build {plan.site.name} {plan.image.name}",
-        )
+        fix = f"Build it: sifwright build {plan.site.name} {plan.image.name}"
+        raise UsageError.of("there is no image yet", where=str(output.link), fix=fix)
     return output
 
 

@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SifwrightError as error:
         return _report(error)
     except KeyboardInterrupt:
-        return _report(Interrupted.of(_stopped(name)))
+        unchanged = "; the image that stood there before is unchanged" if name in _BUILDS else ""
+        return _report(Interrupted.of(f"stopped{unchanged}"))
     except BrokenPipeError:
         # The reader (head, less) has gone; Python would complain once more at exit.
         with contextlib.suppress(OSError):
@@ -55,20 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _stopped(command: str) -> str:
-    """Return the message of a stopped command; only some make images."""
-    unchanged = "; the image that stood there before is unchanged"
-    return f"stopped{unchanged}" if command in _BUILDS else "stopped"
-
-
 def _machine_error(error: OSError, *, has_output: bool) -> SifwrightError:
     """Turn a full disk or a missing permission into an error of the machine."""
     elsewhere = "choose another folder with --output" if has_output else "name another place"
-    return MachineError.of(
-        error.strerror or str(error),
-        where=str(error.filename or ""),
-        fix=f"Free space, mend the permission, or {elsewhere}.",
-    )
+    fix = f"Free space, mend the permission, or {elsewhere}."
+    return MachineError.of(error.strerror or str(error), where=str(error.filename or ""), fix=fix)
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -118,9 +110,8 @@ def parser(only: str = "") -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"sifwright {__version__}")
-    top.add_argument(
-        "--project", default="", metavar="DIR", help="folder with defs/ and runscripts/ to use"
-    )
+    text = "folder with defs/ and runscripts/ to use"
+    top.add_argument("--project", default="", metavar="DIR", help=text)
     top.add_argument(
         "--print-completion",
         action=_PrintCompletion,

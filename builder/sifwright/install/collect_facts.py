@@ -11,10 +11,10 @@ from sifwright.errors import UsageError
 from sifwright.images.contents import packages
 from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.images.sif import sif_file as sif_image
-from sifwright.images.sif.fingerprint import known_fingerprint
+from sifwright.images.sif.fingerprint import measure
 from sifwright.images.sif.format import DataType
 from sifwright.install import inspect_foreign_image, installed_image
-from sifwright.install.bundle import as_json
+from sifwright.install.easybuild_folder import as_json
 from sifwright.install.installed_image import InstalledImage
 from sifwright.plan import plan_file
 from sifwright.plan.model import Plan, never_built
@@ -66,7 +66,7 @@ def from_foreign(site: Site, sif: Path) -> tuple[InstalledImage, dict[str, bytes
         )
     record = {
         "from": sif.name,
-        "sif_fingerprint": known_fingerprint(sif),
+        **measure(sif).document,
         **asdict(inspected),
     }
     notes = {"record.json": as_json(record), "licences.txt": _licences(sif)}

@@ -43,7 +43,7 @@ def help_lines(site: Site, facts: InstalledImage, central: str) -> Iterator[str]
         central=central,
         description=description(site, facts),
         nodes=_NODES,
-        launched=list(_launched(site)),
+        launched=list(_launched(site, facts)),
         has_accelerate=any(layer.split()[0] == _ACCELERATE for layer in facts.layers),
     )
 
@@ -71,15 +71,13 @@ def _stack(facts: InstalledImage) -> str:
     return {"rocm": f"ROCm {version}", "cuda": f"CUDA {version}"}.get(name, "CPU")
 
 
-def _launched(site: Site) -> Iterator[str]:
+def _launched(site: Site, facts: InstalledImage) -> Iterator[str]:
     """Yield the command as `sifwright jobscript` writes it; with Slurm if the site has no launcher.
 
     The module sets the flag for GPUs.
     """
-    words = (
-        launch_command.words(arrange_job(site, JobRequest(nodes=_NODES, arguments=(_SCRIPT,))))
-        or _SLURM
-    )
+    request = JobRequest(nodes=_NODES, arguments=(_SCRIPT,), mpi=facts.mpi)
+    words = launch_command.words(arrange_job(site, request)) or _SLURM
     start = " ".join(map(shlex.quote, words))
     masks = next((word.removeprefix(_MASKS) for word in words if word.startswith(_MASKS)), "")
     if masks:

@@ -37,14 +37,17 @@ def inspect(sif: Path) -> InstalledImage:
     patterns = (_TORCH, _ENVIRONMENT, _ROCM)
     wanted = {path for path in stack.tree if any(pattern.fullmatch(path) for pattern in patterns)}
     texts = stack.texts(wanted | {plan_file.IN_IMAGE, _LABELS})
-    date = _date(sif, texts.get(_LABELS, b""))
+    # The label of an image of ours has the same time at each build.
+    is_ours = plan_file.IN_IMAGE in texts
+    date = _date(sif, b"" if is_ours else texts.get(_LABELS, b""))
     facts = _of_torch(stack, texts, date)
     try:
         ours = installed_image.of_plan(plan_file.parse_plan(texts[plan_file.IN_IMAGE]), date)
     except (KeyError, ValueError):
         return facts
     # What was read counts; of its layers, only the plan knows.
-    return replace(facts, image=ours.image, plan=ours.plan, layers=ours.layers, plugin=ours.plugin)
+    names = ("image", "plan", "layers", "plugin", "mpi")
+    return replace(facts, **{name: getattr(ours, name) for name in names})
 
 
 def _of_torch(stack: LayerStack, texts: Mapping[bytes, bytes], date: str) -> InstalledImage:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sifwright.catalog.pmi import ImageMpi, mpi_of_facts
 from sifwright.plan.plan_file import PlanFacts
 
 NAME = "PyTorch"
@@ -14,7 +15,8 @@ class InstalledImage:
     """`stack` is what torch computes with: cpu, cuda-12.8 or rocm-7.0.2. `date` is YYYYMMDD.
 
     `image` is the name among ours, if it is ours, and `plan` the id of its plan; `never_built` are
-    its layers that no test of ours builds. `plugin` is the release of NCCL's network plugin.
+    its layers that no test of ours builds. `plugin` is the release of NCCL's network plugin. `mpi`
+    is known of ours only.
     `with_conda` activates the Python environment of an image that does not say so itself, and
     `needs_site` means that it lacks the site's environment.
     """
@@ -28,6 +30,7 @@ class InstalledImage:
     layers: tuple[str, ...] = ()
     never_built: tuple[str, ...] = ()
     plugin: str = ""
+    mpi: ImageMpi | None = None
     with_conda: str = ""
     needs_site: bool = False
 
@@ -60,6 +63,7 @@ def of_plan(plan: PlanFacts, date: str) -> InstalledImage:
         plan=plan.id,
         layers=tuple(_layers(plan)),
         plugin=plan.facts.get("plugin", ""),
+        mpi=mpi_of_facts(plan.facts, f"image {plan.image}"),
         needs_site=not any(step.layer == "run-scripts" for step in plan.steps),
     )
 

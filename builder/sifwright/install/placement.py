@@ -4,12 +4,12 @@ import os
 import tempfile
 from pathlib import Path
 
-from sifwright.install.bundle import DIRECTORY, SHARE, Bundle, give_sif
+from sifwright.install.easybuild_folder import DIRECTORY, SHARE, EasyBuildFolder, give_sif
 from sifwright.install.module import CURRENT, PACKAGES
 from sifwright.system import files
 
 
-def install(bundle: Bundle, root: Path) -> None:
+def install(bundle: EasyBuildFolder, root: Path) -> None:
     """Put an installation into the folder; what users have installed on top of one there stays.
 
     Jobs that run from what was there go on: folders and the image are replaced, not changed.
@@ -31,7 +31,7 @@ def install(bundle: Bundle, root: Path) -> None:
     files.sync_folder(root)
 
 
-def _fill(bundle: Bundle, folder: Path) -> None:
+def _fill(bundle: EasyBuildFolder, folder: Path) -> None:
     for file in (*bundle.programs, *bundle.notes):
         path = folder / file.path
         _make_folders(path.parent, folder)

@@ -91,9 +91,8 @@ def _options(site: Site, request: JobRequest) -> Iterator[Problem]:
             fix = "Leave it out, or write the site's own: --directive NAME=VALUE."
             yield Problem(where=_where(field, value), what=message, fix=fix)
         elif not _VALUE.fullmatch(value):
-            yield Problem(
-                where=_where(field, value), what="cannot stand in a job script", fix=_PLAIN
-            )
+            message = "cannot stand in a job script"
+            yield Problem(where=_where(field, value), what=message, fix=_PLAIN)
 
 
 def _forms(site: Site, request: JobRequest) -> Iterator[Problem]:

@@ -92,8 +92,11 @@ def further(site: Site, request: JobRequest) -> list[Directive]:
 def _options(site: Site, request: JobRequest) -> Iterator[Directive]:
     for field, name in OPTIONS[site.scheduler].items():
         value = getattr(request, field)
-        if value and field == "constraint":
-            value = _joined(str(site.job.directives.get(name, "")), value)
+        if field == "constraint":
+            if request.stage and site.local_disk and site.local_disk.constraint:
+                value = _joined(site.local_disk.constraint, value)
+            if value:
+                value = _joined(str(site.job.directives.get(name, "")), value)
         if value:
             yield Directive(name, value)
     if request.job_output and site.scheduler == "pbs":
@@ -102,7 +105,7 @@ def _options(site: Site, request: JobRequest) -> Iterator[Directive]:
 
 def _joined(of_site: str, value: str) -> str:
     """Return a constraint that keeps the site's own, so that jobs get the same nodes."""
-    return value if not of_site or of_site in value else f"{of_site}&{value}"
+    return value if not of_site or of_site in value else f"{of_site}{value and '&'}{value}"
 
 
 def _slurm(job: Job) -> Iterator[Directive]:

@@ -5,24 +5,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sifwright.errors import Problem, UsageError, quoted
+from sifwright.launch import staging
 from sifwright.launch.model import JobRequest
 
 _ELSEWHERE = "give --elsewhere if the job runs on another machine"
 
 
-def require(request: JobRequest) -> None:
+def require(request: JobRequest, delivery: str) -> None:
     """Raise `UsageError` with every file that is missing, and every folder that is no environment.
+
+    An OCI image is no file: `delivery` is the form of the image.
 
     Relative paths start where the job is submitted, which is taken to be here.
     """
-    checks = (_environment, _sif, _job_output, _module_paths)
+    image = (_sif,) if delivery != "oci" else ()
+    checks = (_environment, _stage, *image, _job_output, _module_paths)
     try:
         problems = [problem for check in checks for problem in check(request)]
     except OSError as error:  # a folder that may not be searched, a name that is too long
         message = f"cannot be looked at: {error.strerror}"
-        raise UsageError.of(
-            message, where=quoted(error.filename), fix=f"Mend it, or {_ELSEWHERE}."
-        ) from None
+        fix = f"Mend it, or {_ELSEWHERE}."
+        raise UsageError.of(message, where=quoted(error.filename), fix=fix) from None
     if problems:
         raise UsageError(*problems)
 
@@ -34,14 +37,25 @@ def _environment(request: JobRequest) -> Iterator[Problem]:
     if not folder.is_dir():
         fix = f"Make it ('python -m venv DIR', 'conda create -p DIR python'), or {_ELSEWHERE}."
         yield Problem(where=where, what="there is no such folder", fix=fix)
-    elif not (folder / "bin/activate").is_file() and not _is_conda(folder):
+    elif not (folder / "bin/activate").is_file() and not (
+        (folder / "conda-meta").is_dir() and os.access(folder / "bin/python", os.X_OK)
+    ):
         message = "has neither bin/activate nor, as conda environments, conda-meta/ and bin/python"
         fix = "Name the folder of a virtual environment, or of a conda environment with Python."
         yield Problem(where=where, what=message, fix=fix)
 
 
-def _is_conda(folder: Path) -> bool:
-    return (folder / "conda-meta").is_dir() and os.access(folder / "bin/python", os.X_OK)
+def _stage(request: JobRequest) -> Iterator[Problem]:
+    """Yield an archive that is missing, or older than its environment."""
+    folder = Path(request.environment)
+    if not request.stage or not request.environment or not folder.is_dir():
+        return
+    archive, fix = folder / staging.ARCHIVE, f"Write it: sifwright stage {folder}"
+    if not archive.exists():
+        yield Problem(where=f"--stage {archive}", what="there is no such file", fix=fix)
+    elif staging.is_stale(folder):
+        message = "the environment has changed since its archive was written"
+        yield Problem(where=f"--stage {archive}", what=message, fix=fix)
 
 
 def _sif(request: JobRequest) -> Iterator[Problem]:

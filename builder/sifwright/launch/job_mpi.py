@@ -11,6 +11,25 @@ from sifwright.launch.model import Job
 NO_MPI = "none"  # as srun calls it
 _PLUGIN = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _WITHOUT = f"For a program without MPI: --pmi {NO_MPI}."
+# Programs that come with an MPI.
+_OF_MPI = ("mpirun", "mpiexec")
+
+
+def environment_mpi(job: Job) -> str:
+    """Return the MPI that a layer has installed in the job's environment; empty without one."""
+    mpi = job.request.mpi
+    return mpi.name if mpi and job.run_in == "host" and not mpi.of_base else ""
+
+
+def is_open_mpi(job: Job) -> bool:
+    """Return whether the launcher is of Open MPI, whose options differ from those of MPICH."""
+    spoken = _spoken(job, job.launcher)
+    return job.launcher in _OF_MPI and any(name.startswith("pmix") for name in spoken)
+
+
+def exports_by_name(job: Job) -> bool:
+    """Return whether only those variables reach other nodes that the command names."""
+    return is_open_mpi(job) and job.request.nodes > 1
 
 
 def plugin(job: Job) -> str:
@@ -26,16 +45,20 @@ def mpi_problems(job: Job) -> Iterator[Problem]:
 
     The MPI of the site itself goes with the site's launchers.
     """
-    request, names = job.request, job.site.offered_pmi(job.launcher)
+    request, names = job.request, _spoken(job, job.launcher)
     if request.pmi and (refused := list(_asked(job, names))):
         yield from refused
         return
-    mpi, nobody = request.mpi, job.torchrun or job.launcher == "local"
-    of_site = request.host_mpi or job.run_in == "host"
-    if nobody or of_site or mpi is None or not mpi.pmi or request.pmi == NO_MPI:
+    mpi = request.mpi
+    of_site = request.host_mpi or (job.run_in == "host" and not environment_mpi(job))
+    if of_site or mpi is None or not mpi.pmi or request.pmi == NO_MPI:
         return
     asked = (request.pmi,) if request.pmi else names
-    if not asked:
+    if job.torchrun and not mpi.of_base:
+        yield _by_torchrun(job, mpi)
+    elif job.torchrun or job.launcher == "local":
+        return
+    elif not asked:
         yield _not_said(job, mpi)
     elif not any(pmi.common(asked, mpi)):
         yield _nothing_common(job, mpi, asked)
@@ -54,6 +77,13 @@ def mpi_notes(job: Job) -> Iterator[str]:
         yield f"{message}: if it shares no PMI with {job.launcher}, {programs}"
 
 
+def _spoken(job: Job, launcher: str) -> tuple[str, ...]:
+    """Return the PMIs of a launcher; that of the environment's MPI speaks what this MPI does."""
+    if launcher in _OF_MPI and environment_mpi(job) and job.request.mpi:
+        return job.request.mpi.pmi
+    return job.site.offered_pmi(launcher)
+
+
 def _asked(job: Job, names: tuple[str, ...]) -> Iterator[Problem]:
     asked, launcher = job.request.pmi, "torchrun" if job.torchrun else job.launcher
     where = f"--pmi {quoted(asked)}"
@@ -68,6 +98,12 @@ def _asked(job: Job, names: tuple[str, ...]) -> Iterator[Problem]:
     elif names and asked not in names:
         message = f"srun speaks {_listed(names)} ({_fact(job)})"
         yield Problem(where=where, what=message, fix=f"Use one of: {', '.join((*names, NO_MPI))}.")
+
+
+def _by_torchrun(job: Job, mpi: ImageMpi) -> Problem:
+    message = f"torchrun starts no MPI ranks, and the image has {mpi}: each rank would be alone"
+    fix = " ".join((*_ways(job, mpi), _WITHOUT))
+    return Problem(where="launcher torchrun", what=message, fix=fix)
 
 
 def _not_said(job: Job, mpi: ImageMpi) -> Problem:
@@ -99,12 +135,13 @@ def _ways(job: Job, mpi: ImageMpi) -> Iterator[str]:
     """Yield options that would start these ranks together."""
     site = job.site
     for launcher in site.launchers:
-        if fitting := list(pmi.common(site.offered_pmi(launcher), mpi)):
+        if fitting := list(pmi.common(_spoken(job, launcher), mpi)):
             option = f" --pmi {fitting[0]}" if launcher == "srun" and job.request.pmi else ""
             yield f"Use --launcher {launcher}{option}."
     if site.host_mpi:
         yield "Use --host-mpi, which brings the MPI of the site."
-    if open_names := [name for name in site.offered_pmi(job.launcher) if name.startswith("pmi")]:
+    open_names = [name for name in site.offered_pmi(job.launcher) if name.startswith("pmi")]
+    if open_names and not job.torchrun:
         yield f"Use an image whose MPI is started by {_listed(tuple(open_names))}."
 
 

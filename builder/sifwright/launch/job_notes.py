@@ -18,6 +18,7 @@ def notes_about_job(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
         yield from part(job)
     yield from job_mpi.mpi_notes(job)
     yield from _loaded_image(job, environ)
+    yield from _unchecked_image(job)
     yield from _submission(job, environ)
 
 
@@ -50,6 +51,14 @@ def _loaded_image(job: Job, environ: Mapping[str, str]) -> Iterator[str]:
     if sif and not named and sif != request.built_sif:
         text = f"the job takes SIF={quoted(sif)} of this shell if it is submitted here"
         yield f"{text}, and its MPI was not looked at: name it with --sif"
+
+
+def _unchecked_image(job: Job) -> Iterator[str]:
+    """Yield a note if the script cannot say which bytes the image has."""
+    request = job.request
+    if request.check_program and not (request.image_digests or request.modules):
+        text = f"no image is at {quoted(request.sif or request.built_sif, 200)}: the job compares"
+        yield f"{text} its image with a record.json beside it only; write the script after a build"
 
 
 def _submission(job: Job, environ: Mapping[str, str]) -> Iterator[str]:

@@ -100,6 +100,13 @@ def _run_in(site: Site, request: JobRequest) -> Iterator[Problem]:
         where = f"--environment {quoted(request.environment)}"
         message = "a job in a container does not use an environment of the host"
         yield Problem(where=where, what=message, fix="Leave it out, or use --run-in host.")
+    if request.stage and chosen == "host" and not request.environment:
+        message = "only an image or an environment can be copied to the nodes"
+        yield Problem(where="--stage", what=message, fix="Give --environment DIR.")
+    if chosen == "container" and site.delivery != "sif" and (request.stage or request.modules):
+        message = f"{site.container_product} takes no image of a module, and none from the nodes"
+        option = "--stage" if request.stage else "--module"
+        yield Problem(where=option, what=message, fix="Leave it out.")
     if chosen == "host" and request.sif:
         message = "a job on the host runs in no image"
         fix = "Leave it out, or use --run-in container."
@@ -119,9 +126,8 @@ def _host_mpi(site: Site, request: JobRequest) -> Iterator[Problem]:
         yield Problem(where=where, what=message, fix="Leave it out, or add mpi.host to its file.")
     if request.launcher == TORCHRUN:
         message = "torchrun does not start MPI ranks"
-        yield Problem(
-            where=where, what=message, fix=f"Leave it out, or use {launcher(site, request)}."
-        )
+        fix = f"Leave it out, or use {launcher(site, request)}."
+        yield Problem(where=where, what=message, fix=fix)
 
 
 def _directives(site: Site, request: JobRequest) -> Iterator[Problem]:
@@ -180,9 +186,8 @@ def _modules(_site: Site, request: JobRequest) -> Iterator[Problem]:
 def _arguments(_site: Site, request: JobRequest) -> Iterator[Problem]:
     if not request.arguments or not request.arguments[0]:
         message = "no Python script is named"
-        yield Problem(
-            where="SCRIPT", what=message, fix="Put it behind '--': … -- train.py --epochs 3"
-        )
+        fix = "Put it behind '--': … -- train.py --epochs 3"
+        yield Problem(where="SCRIPT", what=message, fix=fix)
     if request.sif.startswith("-"):
         message = "would be taken for an option of the container program"
         where = f"--sif {quoted(request.sif)}"

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from sifwright.catalog import site_environment
 from sifwright.errors import PlanError, quoted
-from sifwright.launch import directives, launch_command
+from sifwright.launch import directives, job_mpi, launch_command
 from sifwright.launch.model import Job
 from sifwright.render import shell
 from sifwright.render.templating import template
@@ -13,10 +14,13 @@ from sifwright.render.templating import template
 # Text that every scheduler takes from a directive unchanged.
 _WORD = re.compile(r"[A-Za-z0-9_.,:=+@%/&|*!()\[\]{} -]+")
 
+# Where a site names no disk of its nodes.
+_TEMPORARY = "/tmp"  # noqa: S108
+
 
 def render_jobscript(job: Job) -> str:
     """Return the text of the batch script, ready to be submitted."""
-    filters = (("word", _word), ("words", _words))
+    filters = (("word", word), ("words", words))
     return template(f"launch/templates/{job.site.scheduler}.sh.j2", *filters).render(
         job=job,
         shape=_shape(job),
@@ -26,10 +30,20 @@ def render_jobscript(job: Job) -> str:
         families=[name.rpartition("/")[0] or name for name in reversed(job.request.modules)],
         variables=_variables(job),
         launch=launch_command.command(job),
+        exports_by_name=job_mpi.exports_by_name(job),
+        environment_mpi=job_mpi.environment_mpi(job),
+        stage_path=job.site.local_disk.path if job.site.local_disk else _TEMPORARY,
+        per_node=_per_node(job),
     )
 
 
-def _word(value: str) -> str:
+def _per_node(job: Job) -> list[str]:
+    """Return the launcher of a task on each node; srun waits for the step before, quietly."""
+    words = launch_command.words(replace(job, tasks=1))
+    return [*words, "--quiet"] if words[:1] == ["srun"] else words
+
+
+def word(value: str) -> str:
     """Return a value for a directive; schemas and rules refuse other values before."""
     if _WORD.fullmatch(value):
         return value
@@ -37,7 +51,7 @@ def _word(value: str) -> str:
     raise PlanError.of(f"{quoted(value)} cannot stand in a directive", where="job script", fix=fix)
 
 
-def _words(values: Iterable[str]) -> str:
+def words(values: Iterable[str]) -> str:
     return " ".join(map(shell.quote, values))
 
 

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 from sifwright.catalog.model import LauncherOptions
-from sifwright.launch import job_mpi
+from sifwright.launch import container_engines, job_mpi
 from sifwright.launch.model import Job
 from sifwright.render import shell
 
@@ -27,8 +27,10 @@ def words(job: Job) -> list[str]:
 
 def _start(job: Job) -> Iterator[str]:
     yield from map(shell.quote, words(job))
-    if job.launcher == "mpirun" and job.request.nodes > 1:
+    if job_mpi.exports_by_name(job):
         yield '"${exported[@]}"'
+    if job.run_in == "container":
+        yield from container_engines.launcher_options(job)
 
 
 def _wrapped(text: str) -> list[str]:
@@ -38,7 +40,12 @@ def _wrapped(text: str) -> list[str]:
 def _run(job: Job) -> str:
     if job.run_in == "host":
         return ""
-    return " ".join([*job.site.exec_words, '"$SIF"'])
+    if job.site.delivery != "sif":
+        return container_engines.command(job)
+    words = [*job.site.exec_words, '"$SIF"']
+    if job.request.check_program:
+        words = ['bash -c "$check_image" check-image "$SIF" "$image_digests"', *words]
+    return " ".join(words)
 
 
 def _script(job: Job) -> Iterator[str]:
@@ -70,15 +77,20 @@ def _srun(job: Job) -> Iterator[str]:
     yield "--kill-on-bad-exit=1"
 
 
-def _mpiexec(job: Job) -> Iterator[str]:
-    yield from ("mpiexec", "-n", str(job.total_tasks), "-ppn", str(job.tasks))
+def _of_mpi(job: Job) -> Iterator[str]:
+    return _open_mpi(job) if job_mpi.is_open_mpi(job) else _mpich(job)
+
+
+def _mpich(job: Job) -> Iterator[str]:
+    """Yield words that both MPICH and PALS take; either passes the whole environment."""
+    yield from (job.launcher, "-n", str(job.total_tasks), "-ppn", str(job.tasks))
     yield from _options(job)
     if job.site.rdzv_get_disabled:
         yield "--disable_rdzv_get"
 
 
-def _mpirun(job: Job) -> Iterator[str]:
-    yield from ("mpirun", "-np", str(job.total_tasks), "--bind-to", "none")
+def _open_mpi(job: Job) -> Iterator[str]:
+    yield from (job.launcher, "-np", str(job.total_tasks), "--bind-to", "none")
     yield from ("--map-by", f"ppr:{job.tasks}:node")  # an allocation may have more slots on a node
     if job.site.scheduler == "local":
         yield "--oversubscribe"  # nobody counts slots here, and there are as many as cores
@@ -96,10 +108,6 @@ def _flux(job: Job) -> Iterator[str]:
         yield "--setattr=rdzv_get_en=0"
 
 
-def _local(_job: Job) -> Iterator[str]:
-    yield from ()
-
-
 def _options(job: Job) -> tuple[str, ...]:
     options = job.site.launch.get(job.launcher, LauncherOptions())
     return options.task_per_node if job.whole_node else options.task_per_gpu
@@ -107,8 +115,8 @@ def _options(job: Job) -> tuple[str, ...]:
 
 _LAUNCHERS: dict[str, Callable[[Job], Iterator[str]]] = {
     "srun": _srun,
-    "mpiexec": _mpiexec,
-    "mpirun": _mpirun,
+    "mpiexec": _of_mpi,
+    "mpirun": _of_mpi,
     "flux": _flux,
-    "local": _local,
+    "local": lambda _: iter(()),
 }

@@ -19,6 +19,8 @@ class JobRequest:
     `sif` names one, or the Python of a job on the host, unless `environment` names one.
     `host_mpi` puts the site's own MPI in place of the image's. `mpi` is that of the ranks.
     `pmi` is the plugin of srun that starts the ranks, 'none' for programs without MPI.
+    `check_program` compares the image on each node, with `image_digests` where it has no record.
+    `stage` copies the image or the environment to the nodes' disks first.
     `built_sif` and `run_scripts` are taken where the job's environment names no others.
     """
 
@@ -45,8 +47,11 @@ class JobRequest:
     host_mpi: bool = False
     mpi: ImageMpi | None = None
     pmi: str = ""
+    stage: bool = False
     built_sif: str = ""
     run_scripts: str = ""
+    check_program: str = ""
+    image_digests: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

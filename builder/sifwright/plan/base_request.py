@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from sifwright.catalog import image_name
 from sifwright.catalog.model import BaseInspection, Catalog, Image, Layer, Site, TableCell
+from sifwright.plan.model import Plan
 
 Rows = dict[str, dict[str, Mapping[str, tuple[str, ...]]]]
 
@@ -98,6 +99,24 @@ def add_table_row(
         layers={**catalog.layers, layer.name: layer},
         inspected={**catalog.inspected, base.name: origin},
     )
+
+
+def inspected_facts(catalog: Catalog, plan: Plan) -> dict[str, str]:
+    """Return the facts of an inspected image for a lock: its row, and where they come from."""
+    layer, options = plan.steps[0].layer, plan.steps[0].options
+    name = options[layer.inspects.option].text if layer.inspects else ""
+    if layer.inspects is None or name not in catalog.inspected:
+        return {}
+    row = catalog.versions[layer.inspects.table][name]
+    cells = {key: next(iter(cell), "") for key, cell in row.items()}
+    origin = {"origin": catalog.inspected[name], "disk-mb": str(layer.disk_mb)}
+    return {**origin, **cells}
+
+
+def with_facts(catalog: Catalog, base: BaseRequest, facts: Mapping[str, str]) -> Catalog:
+    """Return the catalog with the facts that a lock has of the image."""
+    cells = {key: text for key, text in facts.items() if key not in {"origin", "disk-mb"}}
+    return add_table_row(catalog, base, cells, facts["origin"], int(facts["disk-mb"]))
 
 
 def with_base_provides(

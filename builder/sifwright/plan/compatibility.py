@@ -19,7 +19,7 @@ from sifwright.catalog.model import (
 from sifwright.catalog.options import refuse_value
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import Problem
-from sifwright.plan.selection import why_not_suitable
+from sifwright.plan.select_layers import why_not_suitable
 
 
 @dataclass

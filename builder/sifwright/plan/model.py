@@ -8,7 +8,7 @@ from typing import Literal
 from sifwright.catalog import image_name
 from sifwright.catalog.model import Bootstrap, Image, Layer, LayerFile, Site, Value
 
-_NAME = re.compile(r"\{([a-z0-9-]+)\}")
+NAME = re.compile(r"\{([a-z0-9-]+)\}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +41,7 @@ class Step:
 
     def filled(self, text: str) -> str:
         """Return the text with the values of options in place of their names in braces."""
-        return _NAME.sub(lambda match: self.options[match[1]].text, text)
+        return NAME.sub(lambda match: self.options[match[1]].text, text)
 
     def packages(self) -> Iterator[tuple[str, str]]:
         """Yield what pip installs: requirements with their versions, and the layer's extra index.
@@ -49,9 +49,7 @@ class Step:
         A package is left out if an option in its requirement is empty.
         """
         for download in self.layer.downloads:
-            if download.pip and all(
-                self.options[name].text for name in _NAME.findall(download.pip)
-            ):
+            if download.pip and all(self.options[name].text for name in NAME.findall(download.pip)):
                 yield self.filled(download.pip), self.filled(download.index)
 
     def _value(self, line: Bootstrap) -> str:

@@ -58,20 +58,16 @@ def parse_plan(text: bytes | str) -> PlanFacts:
     try:
         document = json.loads(text)
         plan = document.get("plan", document)
-        return _plan(plan)
+        return PlanFacts(
+            site=str(plan["site"]),
+            image=str(plan["image"]),
+            id=str(plan["id"]),
+            facts=_texts(plan.get("facts", {})),
+            steps=tuple(map(_step, plan["steps"])),
+            left_out=_texts(plan.get("left_out", {})),
+        )
     except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ValueError("holds no plan") from error
-
-
-def _plan(document: Mapping[str, Any]) -> PlanFacts:
-    return PlanFacts(
-        site=str(document["site"]),
-        image=str(document["image"]),
-        id=str(document["id"]),
-        facts=_texts(document.get("facts", {})),
-        steps=tuple(map(_step, document["steps"])),
-        left_out=_texts(document.get("left_out", {})),
-    )
 
 
 def _step(document: Mapping[str, Any]) -> StepFacts:

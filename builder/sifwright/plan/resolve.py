@@ -7,22 +7,36 @@ from dataclasses import asdict, replace
 from typing import TypeVar
 
 from sifwright.catalog import site_environment
-from sifwright.catalog.model import Catalog, Image, Layer, LayerFile, OptionValue, Site, Value
+from sifwright.catalog.model import (
+    Catalog,
+    EnvRule,
+    Image,
+    Layer,
+    LayerFile,
+    OptionValue,
+    Site,
+    Value,
+)
 from sifwright.catalog.options import find_option, parse_text, refuse_value
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import PlanError, Problem, UsageError, quoted
 from sifwright.plan import base_request, sources
 from sifwright.plan.compatibility import Resolver
-from sifwright.plan.model import Plan, Step
-from sifwright.plan.selection import Selected, Selection, select
+from sifwright.plan.model import NAME, Plan, Step
+from sifwright.plan.native import native_catalog
+from sifwright.plan.select_layers import Selected, Selection, mpi_problems, select
 
 MAX_SHOWN = 100
+# The folder of packages in an image.
+IMAGE_PREFIX = "/opt"
 T = TypeVar("T")
 Settings = dict[tuple[str, str], "OptionValue"]
 
 
-def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequence[str]) -> Plan:
-    """Resolve an image for a site.
+def resolve(
+    catalog: Catalog, site_name: str, image_name: str, settings: Sequence[str], prefix: str = ""
+) -> Plan:
+    """Resolve an image for a site, or an installation of it on the host, below `prefix`.
 
     `settings` are `layer.option=value` texts. An option's value is the layer's default, unless the
     site gives one, unless the image gives one, unless `settings` do. Raises `UsageError` for names
@@ -30,6 +44,9 @@ def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequenc
     """
     site = get_or_suggest(catalog.sites, site_name, "site")
     image = get_or_suggest(catalog.images, image_name or site.image, "image")
+    if prefix:
+        catalog = native_catalog(catalog, site, image)
+        image = catalog.images[image.name]
     catalog = base_request.with_base_provides(catalog, site, image, settings)
     selection = select(catalog, site, image)
     overrides = _parse_settings(selection, image, settings)
@@ -39,12 +56,14 @@ def resolve(catalog: Catalog, site_name: str, image_name: str, settings: Sequenc
         options = resolver.add(slot.layer, _given(slot, site, image, overrides))
         resolver.problems += sources.source_problems(slot.layer, options)
         decided.append((slot.layer, options))
+    if not prefix:
+        resolver.problems += mpi_problems(site, selection.layers, resolver.facts)
     if resolver.problems:
         raise PlanError(*resolver.problems)
     return Plan(
         site=site,
         image=image,
-        steps=tuple(_steps(site, decided)),
+        steps=tuple(_steps(site, decided, prefix)),
         facts=resolver.facts,
         left_out=tuple(selection.left_out),
         versions=catalog.versions,
@@ -116,13 +135,17 @@ def _given(slot: Selected, site: Site, image: Image, overrides: Settings) -> Map
     return values
 
 
-def _steps(site: Site, decided: Iterable[tuple[Layer, Mapping[str, Value]]]) -> Iterator[Step]:
+def _steps(
+    site: Site, decided: Iterable[tuple[Layer, Mapping[str, Value]]], prefix: str
+) -> Iterator[Step]:
     previous = ""
     for layer, options in decided:
+        text = site_environment.render(site)
+        own = [LayerFile.of_text(site_environment.FILE, text)] if layer.site_environment else []
         step = Step(
-            layer=layer,
+            layer=replace(layer, env=tuple(_filled_rules(layer, options, prefix))),
             options=options,
-            files=(*sources.carried_files(layer, options), *_site_files(site, layer)),
+            files=(*sources.carried_files(layer, options), *own),
             sources=tuple(sources.step_sources(layer, options)),
             id="",
         )
@@ -130,9 +153,13 @@ def _steps(site: Site, decided: Iterable[tuple[Layer, Mapping[str, Value]]]) -> 
         yield replace(step, id=previous)
 
 
-def _site_files(site: Site, layer: Layer) -> Iterator[LayerFile]:
-    if layer.site_environment:
-        yield LayerFile.of_text(site_environment.FILE, site_environment.render(site))
+def _filled_rules(layer: Layer, options: Mapping[str, Value], prefix: str) -> Iterator[EnvRule]:
+    """Yield the environment rules with the folders and options that they name in braces."""
+    values = {name: value.text for name, value in options.items()}
+    values |= {"prefix": prefix or IMAGE_PREFIX, "root": prefix}
+    for rule in layer.env:
+        value = NAME.sub(lambda match: values.get(match[1], match[0]), rule.value)
+        yield replace(rule, value=value)
 
 
 def _step_id(previous: str, step: Step) -> str:

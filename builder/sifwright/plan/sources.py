@@ -32,7 +32,11 @@ def carried_files(layer: Layer, options: Mapping[str, Value]) -> tuple[LayerFile
     if not layer.patches:
         return layer.files
     folder = f"{_PATCHES}{options[layer.patches].text}/"
-    return tuple(file for file in layer.files if not _is_other_patch(file.path, folder))
+    return tuple(
+        file
+        for file in layer.files
+        if file.path.startswith(folder) or not file.path.startswith(_PATCHES)
+    )
 
 
 def source_problems(layer: Layer, options: Mapping[str, Value]) -> Iterator[Problem]:
@@ -66,10 +70,6 @@ def _needed(layer: Layer, options: Mapping[str, Value]) -> Iterator[Source]:
         switched_off = source.when and options[source.when].text in _OFF
         if not switched_off and options[source.option].text not in _OFF:
             yield source
-
-
-def _is_other_patch(path: str, folder: str) -> bool:
-    return path.startswith(_PATCHES) and not path.startswith(folder)
 
 
 def fill(text: str, version: str) -> str:

@@ -15,7 +15,6 @@ from sifwright.catalog.script_rules import refuse_text
 MAX_FILE_BYTES = 4 << 20
 MAX_TOTAL_BYTES = 16 << 20
 _LARGE = "Have it downloaded, with a pin (docs/reference/layers.md, Sources)."
-_GLOB = re.compile(r"\[(\^?)((?:\\.|[^\]\\])+)\]|\\(.)|(\*+)|(\?)|(.)", re.DOTALL)
 
 
 class ContextError(ValueError):
@@ -63,9 +62,14 @@ class Context:
         parts = [part for part in source.split("/") if part not in {"", "."}]
         if ".." in parts:
             raise ContextError(f"'{source}' leads out of the folder", "Copy it into the folder.")
-        paths = [Path()]
-        for part in parts:
-            paths = [path for folder in paths for path in self._matching(folder, part)]
+        # In Go's patterns [^a] is Python's [!a], and ** is no more than *.
+        pattern = re.sub(r"\*+", "*", "/".join(parts).replace("[^", "[!"))
+        if re.search(r"[*?\[]", pattern):
+            paths = [path.relative_to(self.root) for path in self.root.glob(pattern)]
+            for folder in {path.parent for path in paths}:
+                self._inside(folder)
+        else:
+            paths = [Path(pattern)] if os.path.lexists(self.root / pattern) else []
         paths = [path for path in paths if self._is_there(path)]
         if not paths:
             fix = "Check the name, .dockerignore, and --context."
@@ -128,16 +132,6 @@ class Context:
             message = f"'{shown}' cannot be read: {error.strerror}"
             raise ContextError(message, "Mend its mode.") from None
 
-    def _matching(self, folder: Path, part: str) -> Iterator[Path]:
-        if not re.search(r"[*?\[\\]", part):
-            if os.path.lexists(self.root / folder / part):
-                yield folder / part
-            return
-        pattern = re.compile("".join(map(_regex, _GLOB.finditer(part))), re.DOTALL)
-        if self._inside(folder).is_dir():
-            names = sorted(path.name for path in (self.root / folder).iterdir())
-            yield from (folder / name for name in names if pattern.fullmatch(name))
-
     def _inside(self, path: Path) -> Path:
         """Return the target of a path; a link that leads outside is refused."""
         real, top = Path(os.path.realpath(self.root / path)), Path(os.path.realpath(self.root))
@@ -167,13 +161,3 @@ def _unescaped(line: str) -> str:
     return start + re.sub(
         r"\\(.)", lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], line
     )
-
-
-def _regex(match: re.Match[str]) -> str:
-    """Return a part of a pattern as a regular expression with Go's filepath.Match rules."""
-    negated, inside, escaped, stars, question, plain = match.groups()
-    if inside:
-        return f"[{negated}{inside}]"
-    if stars or question:
-        return "[^/]*" if stars else "[^/]"
-    return re.escape(escaped or plain)

@@ -11,6 +11,17 @@ MAX_PROBLEMS = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """The user's wishes for a recipe: the stage to build, and values of its arguments."""
+
+    target: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+AS_IT_IS = Wanted()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Argument:
     """An ARG that RUN sees: an option of the layers that come after it."""
 

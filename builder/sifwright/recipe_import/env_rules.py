@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sifwright.catalog.model import EnvRule
 from sifwright.catalog.script_rules import refuse_text
@@ -42,9 +42,11 @@ def argument_words(text: str) -> tuple[list[str], str]:
     return shell_words.split(comment) + [word for word in remark.split() if "=" in word], remark
 
 
-def assignments(line: str, env: dict[str, str | None], exported: set[str]) -> list[EnvRule]:
+def assignments(
+    line: str, env: dict[str, str | None], exported: set[str], base: Lookup
+) -> list[EnvRule]:
     """Return the rules of a line of %environment; `env` and `exported` come from earlier lines."""
-    bare = re.sub(r"'[^']*'", "", line).rstrip(";")
+    bare = re.sub(r"""'[^']*'|"(?:[^"`$\\]|\$(?!\())*\"""", "", line).rstrip(";")
     if _SHELL.search(re.sub(r"\$\{[^}]*\}", "", bare)):
         raise shell_words.WordError(f"'{line}' is more than an assignment")
     words = shell_words.split(re.sub(r"\s#.*$", "", line).rstrip("; "))
@@ -54,7 +56,7 @@ def assignments(line: str, env: dict[str, str | None], exported: set[str]) -> li
         name, given, raw = word.partition("=")
         if given:
             _refuse_raw(raw)
-            result += rules(name, raw, env.get)
+            result += rules(name, raw, env.get, base)
         elif not _NAME.fullmatch(name) or name not in env:
             raise shell_words.WordError(f"'{line}' is more than an assignment")
         exported |= {name} if exports else set()
@@ -79,15 +81,28 @@ def code(rule: EnvRule) -> str:
     return f"variable {rule.name} {rule.action} {shlex.quote(rule.value)}"
 
 
-def rules(name: str, raw: str, lookup: Lookup) -> list[EnvRule]:
-    """Return the rules of a value; one with its own variable is prepended or appended."""
+def base_code(taken: Mapping[str, str]) -> list[str]:
+    """Return the lines of install.sh that compare the base image with what was taken from it."""
+    return [f"base_variable {name} {shlex.quote(value)}" for name, value in taken.items()]
+
+
+def rules(name: str, raw: str, known: Lookup, base: Lookup) -> list[EnvRule]:
+    """Return the rules of a value; one with its own variable is prepended or appended.
+
+    `known` gives the values of the recipe, `base` those of the base image.
+    """
+
+    def lookup(other: str) -> str | None:
+        value = known(other)
+        return base(other) if value is None else value
+
     if not _NAME.fullmatch(name):
         raise shell_words.WordError(f"'{name}' is not the name of a variable")
     if name in _SHELLS_OWN:
         raise shell_words.WordError(
             f"'{name}' is a name that bash, which runs the steps, keeps for itself"
         )
-    before, after = _around_itself(name, raw, lookup)
+    before, after = _around_itself(name, raw, known)
     if before is None and after is None:
         return [_rule(name, "set", shell_words.expand(raw, lookup))]
     result = []
@@ -106,9 +121,9 @@ def _rule(name: str, action: str, value: str) -> EnvRule:
     return EnvRule(name=name, action="append" if action == "append" else "set", value=value)
 
 
-def _around_itself(name: str, raw: str, lookup: Lookup) -> tuple[str | None, str | None]:
+def _around_itself(name: str, raw: str, known: Lookup) -> tuple[str | None, str | None]:
     """Return the text before and after the variable's own value, if that is not known."""
-    if name not in shell_words.named(raw) or lookup(name) is not None:
+    if name not in shell_words.named(raw) or known(name) is not None:
         return None, None
     text = raw[1:-1] if re.fullmatch(r'"[^"]*"', raw) else raw
     own = rf"\$(?:{name}|\{{{name}\}})(?![A-Za-z0-9_])"
@@ -116,7 +131,7 @@ def _around_itself(name: str, raw: str, lookup: Lookup) -> tuple[str | None, str
     match = match or re.fullmatch(rf"(?P<a>.+?)\$\{{{name}:\+:{own}\}}(?P<b>)", text)
     match = match or re.fullmatch(rf"(?P<a>)\$\{{{name}:\+{own}:\}}(?P<b>.+)", text)
     if match is None or name in shell_words.named(f"{match['a']} {match['b']}"):
-        raise shell_words.UnknownVariableError(name)
+        return None, None
     return match["a"] or "", match["b"] or ""
 
 

@@ -30,7 +30,9 @@ def place(defs: Path, new_files: Mapping[str, LayerFile]) -> None:
         _check(defs, new)
         with _all_or_none() as moved:
             for top in _tops(new_files):
-                _move(new / top, defs / top)
+                if os.path.lexists(defs / top):
+                    raise FileExistsError(f"{defs / top} has come in between")
+                (new / top).rename(defs / top)
                 moved.append(defs / top)
     for folder in ("layers", "images"):
         files.sync_folder(defs / folder)
@@ -57,12 +59,6 @@ def _check(defs: Path, new: Path) -> None:
     """
     shutil.copy(defs / "versions.yaml", new)
     load.load_catalog(new, defs.parent)
-
-
-def _move(source: Path, target: Path) -> None:
-    if os.path.lexists(target):
-        raise FileExistsError(f"{target} has come in between")
-    source.rename(target)
 
 
 @contextlib.contextmanager

@@ -16,9 +16,8 @@ def read_recipe_text(path: Path) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError.of(
-            "not UTF-8 text", where=f"{path}:{line}", fix="Save it as UTF-8."
-        ) from None
+        message = "not UTF-8 text"
+        raise UsageError.of(message, where=f"{path}:{line}", fix="Save it as UTF-8.") from None
     if not text.strip():
         raise UsageError.of("an empty file", where=str(path), fix=_FIX)
     for number, content in enumerate(text.split("\n"), start=1):
@@ -51,6 +50,5 @@ def _refuse_control(where: str, line: str) -> None:
         message = (
             f"a character that cannot be printed: {(character or 'a line end of another kind')!a}"
         )
-        raise UsageError.of(
-            message, where=where, fix="Take it out: what a reader does not see may be run."
-        )
+        fix = "Take it out: what a reader does not see may be run."
+        raise UsageError.of(message, where=where, fix=fix)

@@ -10,7 +10,7 @@ from sifwright.catalog.model import ImageStart, LayerFile
 from sifwright.recipe_import.dockerfile import hints
 from sifwright.recipe_import.draft import Argument, Draft, DraftDownload, Piece
 from sifwright.recipe_import.env_rules import code
-from sifwright.recipe_import.grouping import groups, headers, pending_env_rules
+from sifwright.recipe_import.group_into_layers import groups, headers, pending_env_rules
 from sifwright.render.build_files import package_text
 
 _LINE = 100
@@ -21,6 +21,7 @@ _UNCHECKED = "the recipe names no sum; the first build keeps what it got, and la
 # not be was found out where it stands.
 _AGAIN = {
     "variable ": "earlier ",
+    "user ": "user ",
     "argument ": "argument ",
     "fixed_argument ": "argument ",
     "[[ -z $OPT_": "[[ -z $OPT_",
@@ -238,16 +239,10 @@ def _yaml(data: dict[str, Any], comments: Sequence[str] = ()) -> str:
 
 def installs_torch(draft: Draft) -> list[int]:
     """Return the lines that install torch."""
-    return [
-        piece.line
+    scripts = (
+        (piece.line, file.data.decode(errors="replace"))
         for piece in draft.pieces
-        if any(hints.torch(_read(file)) for file in piece.files if _is_script(piece, file))
-    ]
-
-
-def _is_script(piece: Piece, file: LayerFile) -> bool:
-    return piece.is_run or file.path.endswith((".txt", ".yml", ".yaml"))
-
-
-def _read(file: LayerFile) -> str:
-    return file.data.decode(errors="replace")
+        for file in piece.files
+        if piece.is_run or file.path.endswith((".txt", ".yml", ".yaml"))
+    )
+    return list(dict.fromkeys(line for line, text in scripts if hints.torch(text)))

@@ -26,7 +26,10 @@ RUNSCRIPT = "/opt/sifwright/runscript"
 _PROGRAMS = {
     **{
         name: f"render/templates/bin/{name}"
-        for name in ("apt-install", "build-jobs", "cuda-archs", "fetch-source", "mirrored")
+        for name in (
+            *("apt-install", "build-jobs", "cuda-archs"),
+            *("download-build", "fetch-source", "mirrored", "rpm-upgrade"),
+        )
     },
     "find-sdist": "host/network/sdist.py",
 }
@@ -35,7 +38,6 @@ _WORD = re.compile(r"[\w-]+")
 
 @cache
 def package_text(name: str) -> str:
-    """A file of the package."""
     return resources.files("sifwright").joinpath(name).read_text()
 
 
@@ -51,20 +53,14 @@ def needed_programs(plan: Plan, *others: str) -> list[str]:
     """Return the programs that the layers of a plan call, with the programs that those call."""
     names: set[str] = set()
     scripts = [file.data.decode(errors="replace") for step in plan.steps for file in of_step(step)]
-    while new := {*others, *_called(scripts)} - names:
+    while new := {*others, *_PROGRAMS.keys() & set(_WORD.findall("\n".join(scripts)))} - names:
         names |= new
         scripts = [package_text(_PROGRAMS[name]) for name in new]
     return sorted(names)
 
 
-def _called(scripts: Iterable[str]) -> Iterator[str]:
-    for script in scripts:
-        words = set(_WORD.findall(script))
-        yield from (name for name in _PROGRAMS if name in words)
-
-
 def of_step(step: Step) -> Iterator[LayerFile]:
-    """What a step's layer brings, and its install.sh."""
+    """Yield the files of a step's layer, and its install.sh."""
     folder = f"{BUILD}/layers/{step.layer.name}"
     for file in step.files:
         path = f"{folder}/{file.path}"
@@ -84,17 +80,17 @@ def command_words(step: Step) -> list[str]:
 
 
 def exports(step: Step) -> tuple[str, ...]:
-    """The lines of sh that bring a step's environment to later steps, and to the image."""
+    """Return the lines of sh that set a step's environment for later steps and the image."""
     return tuple(shell.export(rule) for rule in step.layer.env)
 
 
 def script(plan: Plan, number: int) -> str:
-    """The script of sh that runs one step after the others, as %post of the whole would."""
+    """Return the script of sh that runs one step after the others, as %post would."""
     return _after_others(plan, number, "set -ex", command(plan.steps[number]))
 
 
 def shell_script(plan: Plan, number: int) -> str:
-    """The script of sh that opens a shell where the step would begin."""
+    """Return the script of sh that opens a shell where the step would begin."""
     return _after_others(plan, number, "set -e", f"exec {command(plan.steps[number])} shell")
 
 
@@ -104,7 +100,7 @@ def _after_others(plan: Plan, number: int, *lines: str) -> str:
 
 
 def kept(plan: Plan) -> Iterator[LayerFile]:
-    """What the image keeps of its plan: the layers' tests, what names a line in them, the plan."""
+    """Yield the files that the image keeps: the layers' tests, their ERR trap, the plan."""
     yield _file("/opt/sifwright/trap", "render/templates/trap.sh")
     for step in plan.steps:
         if step.layer.test:

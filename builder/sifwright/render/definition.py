@@ -1,6 +1,5 @@
 """Render a plan as an Apptainer definition file: one with a folder, or one that needs none."""
 
-import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
@@ -26,20 +25,7 @@ _LAUNCH = {
     "mpirun": "mpirun -np N ",
     "flux": "flux run -n N ",
 }
-_AS_PLANNED = {name: f"({text})" for name, text in _MACHINE_VALUES.items()}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class _StepText:
-    """The parts of one step, as the template places them."""
-
-    name: str
-    summary: str
-    id: str
-    files: str
-    assignments: str
-    command: str
-    exports: tuple[str, ...]
+AS_PLANNED = {name: f"({text})" for name, text in _MACHINE_VALUES.items()}
 
 
 def definition(plan: Plan, machine: Mapping[str, str]) -> str:
@@ -99,7 +85,7 @@ def planned_definition(plan: Plan) -> str:
 
     Where something comes from is not what it is: another mirror makes no other image.
     """
-    return definition(plan, _AS_PLANNED)
+    return definition(plan, AS_PLANNED)
 
 
 def base_definition(plan: Plan, machine: Mapping[str, str]) -> str:
@@ -136,33 +122,29 @@ def _header(base: Step, machine: Mapping[str, str]) -> Iterator[tuple[str, str]]
         given = machine.get(line.keyword) or header[line.keyword]
         value = given or machine.get(line.machine or "") or _refuse(base, line)
         if "#" in value:
-            raise PlanError.of(
-                f"{line.keyword} {value!r}: '#' starts a comment there",
-                where=f"header of layer '{base.layer.name}'",
-                fix="Give a value without it.",
-            )
+            message = f"{line.keyword} {value!r}: '#' starts a comment there"
+            fix = "Give a value without it."
+            raise PlanError.of(message, where=f"header of layer '{base.layer.name}'", fix=fix)
         yield line.keyword, value
 
 
 def _refuse(base: Step, line: Bootstrap) -> NoReturn:
     option = f"{base.layer.name}.{line.option or ''}"
-    raise MachineError.of(
-        f"this machine does not give {_MACHINE_VALUES.get(line.machine or '', 'a value')}",
-        where=option,
-        fix=f"Name one: --set {option}=…",
-    )
+    message = f"this machine does not give {_MACHINE_VALUES.get(line.machine or '', 'a value')}"
+    raise MachineError.of(message, where=option, fix=f"Name one: --set {option}=…")
 
 
-def _step_text(step: Step) -> _StepText:
-    return _StepText(
-        name=step.layer.name,
-        summary=step.layer.summary,
-        id=step.id,
-        files=_carried(build_files.of_step(step)),
-        assignments="".join(f" {word}" for word in shell.assignments(step.options)),
-        command=" \\\n        ".join(_lines(build_files.command_words(step))),
-        exports=build_files.exports(step),
-    )
+def _step_text(step: Step) -> dict[str, object]:
+    """Return the parts of one step, as the template places them."""
+    return {
+        "name": step.layer.name,
+        "summary": step.layer.summary,
+        "id": step.id,
+        "files": _carried(build_files.of_step(step)),
+        "assignments": "".join(f" {word}" for word in shell.assignments(step.options)),
+        "command": " \\\n        ".join(_lines(build_files.command_words(step))),
+        "exports": build_files.exports(step),
+    }
 
 
 def _lines(words: Iterable[str]) -> Iterator[str]:
@@ -177,7 +159,7 @@ def _lines(words: Iterable[str]) -> Iterator[str]:
 
 
 def _carried(files: Iterable[LayerFile]) -> str:
-    """Commands that write these files, in as many sections as they need."""
+    """Return commands that write these files, in as many sections as they need."""
     return "\n".join(_in_sections(_pieces(list(files))))
 
 
@@ -188,7 +170,7 @@ def _pieces(files: Sequence[LayerFile]) -> Iterator[str]:
 
 
 def _file_pieces(path: str, data: bytes, *, executable: bool = False) -> Iterator[str]:
-    """Commands that write a file, in pieces that each fit into a section."""
+    """Yield commands that write a file, in pieces that each fit into a section."""
     first, *others = _cut(data)
     yield shell.write_file(path, first, executable=executable)
     for piece in others:
@@ -196,7 +178,7 @@ def _file_pieces(path: str, data: bytes, *, executable: bool = False) -> Iterato
 
 
 def _cut(data: bytes) -> Iterator[bytes]:
-    """At line ends where there are some, so that text stays readable."""
+    """Cut at line ends if there are some, so that text stays readable."""
     while len(data) > _PIECE_BYTES:
         end = data.rfind(b"\n", 0, _PIECE_BYTES) + 1 or _PIECE_BYTES
         yield data[:end]
@@ -219,11 +201,9 @@ def _refuse_long_section(text: str) -> None:
     for section in re.split(r"^(?=%)", text, flags=re.MULTILINE):
         if len(section.encode()) >= _SECTION_BYTES:
             name, size = section.split("\n", 1)[0] or "the header", len(section.encode())
-            raise PlanError.of(
-                f"{name} is {size} bytes; Apptainer reads less than {_SECTION_BYTES}",
-                where="the definition file",
-                fix="Give the layers fewer and shorter option values.",
-            )
+            message = f"{name} is {size} bytes; Apptainer reads less than {_SECTION_BYTES}"
+            fix = "Give the layers fewer and shorter option values."
+            raise PlanError.of(message, where="the definition file", fix=fix)
 
 
 def labels(plan: Plan) -> Iterator[tuple[str, str]]:

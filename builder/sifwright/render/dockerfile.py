@@ -6,7 +6,7 @@ written as JSON, which no shell reads; `ENV` and `LABEL` have quoting rules of t
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from sifwright.catalog.model import EnvRule, LayerFile
 from sifwright.catalog.options import variable
@@ -31,7 +31,7 @@ def dockerfile(plan: Plan, base: str) -> str:
     """
     start = oci_config.start(plan)
     _refuse_many_layers(plan)
-    filters = (("word", _word), ("words", _words), ("quoted", _quoted))
+    filters = (("word", _word), ("words", _word), ("quoted", _quoted))
     return template("render/templates/dockerfile.j2", *filters).render(
         mark=build_files.MARK,
         plan=plan,
@@ -46,11 +46,9 @@ def dockerfile(plan: Plan, base: str) -> str:
 
 def _refuse_many_layers(plan: Plan) -> None:
     if 2 * len(plan.steps) > _MAX_LAYERS:
-        raise PlanError.of(
-            f"its {len(plan.steps)} layers, two of Docker's each, are more than it stacks",
-            where=f"image '{plan.image.name}'",
-            fix="Make one layer of several, or build with Apptainer: sifwright build.",
-        )
+        message = f"its {len(plan.steps)} layers, two of Docker's each, are more than it stacks"
+        fix = "Make one layer of several, or build with Apptainer: sifwright build."
+        raise PlanError.of(message, where=f"image '{plan.image.name}'", fix=fix)
 
 
 def _step(step: Step) -> dict[str, object]:
@@ -69,16 +67,12 @@ def _given(step: Step) -> Iterator[str]:
         yield shell.source(item)
 
 
-def _word(text: str) -> str:
+def _word(text: object) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _words(command: Sequence[str]) -> str:
-    return f"[{', '.join(map(_word, command))}]"
-
-
 def _env(rule: EnvRule) -> str:
-    """The text after ENV; what a base image sets is kept by `default`, as by `docker run -e`."""
+    """Return the text after ENV; `default` keeps the value of a base image."""
     if rule.action == "prepend":
         return f'{rule.name}="{_escaped(rule.value)}${{{rule.name}:+:${rule.name}}}"'
     if rule.action == "append":
@@ -104,12 +98,11 @@ def files(plan: Plan, base: str, copied: Iterable[LayerFile]) -> Iterator[LayerF
 
 
 def _ignore(paths: Iterable[str]) -> str:
-    """Nothing travels but what was written here."""
     lines = (f"!{_pattern(path)}" for path in sorted(paths))
     return "".join(f"{line}\n" for line in ("*", *lines))
 
 
 def _pattern(path: str) -> str:
-    """What fits this path only. Engines trim lines, but nothing that stands between brackets."""
+    """Return a pattern for this path only; brackets keep its last spaces, which engines trim."""
     text = _MATCHED.sub(r"\\\g<0>", path)
-    return _LAST_SPACES.sub(lambda found: "".join(f"[{one}]" for one in found[0]), text)
+    return _LAST_SPACES.sub(lambda match: "".join(f"[{space}]" for space in match[0]), text)

@@ -1,6 +1,6 @@
-"""What an OCI image of a plan is, whoever builds it: where it starts, and its configuration.
+"""The start and the configuration of a plan's OCI image.
 
-Dockerfiles are rendered from this, and what builds through an engine's interface obeys it as well.
+The Dockerfile and the builds by an engine share them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -67,7 +67,7 @@ class Debootstrap:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What makes the system in `ROOT`, with what `programs` gives."""
+        """Return the command that makes the system in `ROOT`, by the files of `programs`."""
         program = f"{build_files.BUILD}/make-root"
         return ("bash", program, self.suite, self.include, self.mirror)
 
@@ -84,18 +84,16 @@ Start = Registry | Debootstrap | Local
 
 
 def start(plan: Plan) -> Start:
-    """What the first step starts from; raises `PlanError` for what only a SIF can start from."""
+    """Return the start of the first step; raise `PlanError` if only a SIF can start there."""
     base = plan.steps[0]
     lines = base.header
     kind = lines.get("Bootstrap", "")
     others = lines.keys() - _KEYWORDS.get(kind, set())
     if kind not in _KEYWORDS or others:
         line = f"Bootstrap: {kind}" if kind not in _KEYWORDS else f"{min(others)} of its header"
-        raise PlanError.of(
-            f"a Dockerfile cannot say '{line}'",
-            where=f"header of layer '{base.layer.name}'",
-            fix="Start from an image of a registry, or build with Apptainer: sifwright build.",
-        )
+        message = f"a Dockerfile cannot say '{line}'"
+        fix = "Start from an image of a registry, or build with Apptainer: sifwright build."
+        raise PlanError.of(message, where=f"header of layer '{base.layer.name}'", fix=fix)
     if kind == "docker":
         return Registry(name=lines["From"])
     if kind != "debootstrap":
@@ -116,13 +114,13 @@ def programs(plan: Plan) -> Iterator[LayerFile]:
 
 
 def surround() -> LayerFile:
-    """What makes the environment that steps run in."""
+    """Return the program that makes the environment of steps."""
     text = build_files.package_text("render/templates/surround.sh")
     return LayerFile.of_text(f"{build_files.BUILD}/surround", text)
 
 
 def image_config(plan: Plan, base_env: Mapping[str, str]) -> OciConfig:
-    """The configuration on top of a base image's own environment."""
+    """Return the configuration on top of a base image's environment."""
     env = {"PATH": DEFAULT_PATH, **base_env}
     for step in plan.steps:
         env = environment(env, step.layer.env)
@@ -138,7 +136,7 @@ def _starting(config: OciConfig, start: ImageStart) -> OciConfig:
 
 
 def environment(before: Mapping[str, str], rules: tuple[EnvRule, ...]) -> dict[str, str]:
-    """What a layer makes of the environment before it."""
+    """Return the environment after the rules of a layer."""
     env = dict(before)
     for rule in rules:
         old = env.get(rule.name, "")

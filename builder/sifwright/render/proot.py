@@ -59,7 +59,7 @@ def proot_definition(plan: Plan, machine: Mapping[str, str]) -> str:
 def _header(
     plan: Plan, start: oci_config.Start, machine: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """A Debian system is the one that Debian's own image has."""
+    """Yield the header; Debian's own image replaces debootstrap."""
     if isinstance(start, oci_config.Debootstrap):
         yield from (("Bootstrap", "docker"), ("From", start.name.removeprefix("docker.io/")))
         return

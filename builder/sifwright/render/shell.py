@@ -27,12 +27,8 @@ def sources(items: Iterable[StepSource]) -> Iterator[str]:
 
 
 def source(item: StepSource) -> str:
-    """One of them, without quotes."""
-    return f"{_source_name(item)}={_source_text(item)}"
-
-
-def _source_name(item: StepSource) -> str:
-    return "SOURCE_" + item.name.upper().replace("-", "_")
+    """Return the word of one source, without quotes."""
+    return f"SOURCE_{item.name.upper().replace('-', '_')}={_source_text(item)}"
 
 
 def _source_text(item: StepSource) -> str:
@@ -44,7 +40,7 @@ def _source_text(item: StepSource) -> str:
 
 
 def export(rule: EnvRule) -> str:
-    """The line that applies a layer's environment rule."""
+    """Return the line that applies a layer's environment rule."""
     value = shlex.quote(rule.value)
     if rule.action == "prepend":
         return f'export {rule.name}={value}"${{{rule.name}:+:${rule.name}}}"'
@@ -56,7 +52,7 @@ def export(rule: EnvRule) -> str:
 
 
 def quote(value: str) -> str:
-    """A value as one word of bash, on one line whatever it holds."""
+    """Return any value as one word of bash on one line."""
     if value.isprintable():
         return shlex.quote(value)
     return f"$'{''.join(map(_escaped, value))}'"
@@ -70,7 +66,7 @@ def _escaped(character: str) -> str:
 
 
 def path(value: str) -> str:
-    """A path of a site's facts; `$NAME` is the job's, and unset or empty ends the job."""
+    """Quote a path of a site's facts; an unset or empty `$NAME` ends the job."""
     checked = _VARIABLE.sub(r"${\1:?}", value)
     return f'"{checked}"'
 
@@ -80,7 +76,7 @@ def make_folders(paths: Iterable[str]) -> str:
 
 
 def write_file(path: str, data: bytes, *, executable: bool = False, append: bool = False) -> str:
-    """Commands that write a file; readable where the definition file can carry it as it is."""
+    """Return commands that write a file; as plain text if the definition file can carry it."""
     target = shlex.quote(path)
     text = _plain_text(data)
     program = "cat" if text is not None else "base64 -d"
@@ -91,7 +87,7 @@ def write_file(path: str, data: bytes, *, executable: bool = False, append: bool
 
 
 def _plain_text(data: bytes) -> str | None:
-    """The text, unless a here-document in a definition file would change it."""
+    """Return the text, unless a here-document in a definition file would change it."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

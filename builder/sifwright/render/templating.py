@@ -1,31 +1,25 @@
 """Templates of the package that write shell, Lua, Tcl or Python: nothing is escaped by itself."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+
+import jinja2
 
 from sifwright.errors import UsageError, quoted
 from sifwright.render import shell
-
-if TYPE_CHECKING:
-    import jinja2
 
 _TCL = re.compile(r'([\\"$\[\]{}])')
 
 
 @cache
 def template(name: str, *filters: tuple[str, Callable[..., object]]) -> jinja2.Template:
-    """A template by its path in this package, in which a name that is not given is an error.
+    """Return a template by its path in this package; an undefined name in it is an error.
 
     It can quote a value as a word of shell (`sh`), as a path in which variables are replaced
     (`path`), and as a string of Lua and Tcl (`lua`, `tcl`); `filters` are further ones.
     """
-    import jinja2  # noqa: PLC0415  # 25 ms that 'list' and 'plan' need not pay
-
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sifwright", ""),
         undefined=jinja2.StrictUndefined,
@@ -40,13 +34,12 @@ def template(name: str, *filters: tuple[str, Callable[..., object]]) -> jinja2.T
 
 
 def _lua(value: str) -> str:
-    """A string of Lua, which has JSON's escapes for line breaks and what is printable."""
+    """Quote for Lua, which has JSON's escapes for line breaks and printable characters."""
     refuse_controls(value.replace("\n", ""))
     return json.dumps(value, ensure_ascii=False)
 
 
 def _tcl(value: str) -> str:
-    """A word of Tcl in which nothing is replaced."""
     refuse_controls(value)
     escaped = _TCL.sub(r"\\\1", value)
     return f'"{escaped}"'
@@ -60,7 +53,5 @@ def long_text(line: str) -> str:
 def refuse_controls(value: str) -> None:
     """Raise `UsageError` for what would break a line, or cannot be seen in it."""
     if not value.isprintable():
-        raise UsageError.of(
-            f"{quoted(value)} cannot stand in a module",
-            fix="Choose a path of printable characters.",
-        )
+        message = f"{quoted(value)} cannot stand in a module"
+        raise UsageError.of(message, fix="Choose a path of printable characters.")

@@ -75,7 +75,7 @@ def layer_lines(layer: Layer) -> Iterator[str]:
     yield f"{layer.name}: {layer.summary}"
     facts = {
         "built by": "; ".join(f"{how}: {message}" for how, message in (layer.built or {}).items())
-        or ("no test, never" if layer.built is not None else ""),
+        or ("no test" if layer.built is not None else ""),
         "for sites with": _suits(layer.suits),
         "requires": ", ".join(_need(need) for need in layer.requires),
         "provides": ", ".join(layer.provides),

@@ -1,16 +1,13 @@
 """One site in plain words, with the reason and source of what it sets; all sites as a table."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Iterator, Mapping
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from rich.table import Table
+from rich.text import Text
 
 from sifwright.build.checks import site_policy
 from sifwright.catalog.model import JobFacts, Reason, Site
-from sifwright.catalog.site_consistency import default_partition
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from sifwright.catalog.site_contradictions import default_partition
 
 _VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "cpu": "no GPUs"}
 _GROUPS = {
@@ -24,9 +21,6 @@ _HEAD = ("site", "GPUs", "per node", "scheduler", "fabric", "image", "what it is
 
 def site_table(sites: Iterable[Site]) -> Table:
     """Return the sites, one in each row; only the last column is ever wrapped."""
-    from rich.table import Table  # noqa: PLC0415  # not needed for --json
-    from rich.text import Text  # noqa: PLC0415
-
     table = Table(box=None, pad_edge=False)
     for name in _HEAD:
         table.add_column(name, no_wrap=name != _HEAD[-1])
@@ -182,6 +176,7 @@ def _host(site: Site) -> Iterator[tuple[str, str]]:
         purged = f" {_PURGE[modules.purge]}" if modules.purge else ""
         yield f"modules, {name}", f"{' '.join(loaded)}{purged}" if loaded else ""
     yield "caches", site.cache
+    yield "disk of the nodes", site.local_disk.path if site.local_disk else ""
     yield from site.proxies.items()
 
 
@@ -191,36 +186,27 @@ def _listed(name: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _environment(site: Site) -> Iterator[str]:
-    environment = site.environment
-    for group, values in environment.groups.items():
-        if values:
-            yield f"\nenvironment {_GROUPS[group]}, where it is not set already"
-        for name, value in values.items():
-            yield f"  {name}={value}"
-            yield from _because(environment.reasons.get(group, {}).get(name))
-    yield from _mpi_environment(site)
-    if environment.not_set:
-        yield "\nenvironment that is left unset"
-    for name, reason in environment.not_set.items():
-        yield f"  {name}"
-        yield from _because(reason)
+    """Yield the variables of the site's file by their groups, each with its reason and source."""
+    given, host = site.environment, site.host_mpi
+    own = "environment with the host's MPI (jobscript"
+    groups: list[tuple[str, Mapping[str, str], Mapping[str, Reason]]] = [
+        (f"environment {_GROUPS[name]}, where it is not set already", values, reasons)
+        for name, values in given.groups.items()
+        for reasons in [given.reasons.get(name, {})]
+    ]
+    groups += [(f"{own} --run-in host, --host-mpi)", site.mpi_environment, site.mpi_reasons)]
+    groups += [(f"{own} --host-mpi)", host.environment, host.reasons)] if host else []
+    for title, values, reasons in groups:
+        lines = [(f"  {name}={values[name]}", reasons.get(name)) for name in values]
+        yield from _titled(title, _because(lines))
+    unset = [(f"  {name}", reason) for name, reason in given.not_set.items()]
+    yield from _titled("environment that is left unset", _because(unset))
 
 
-def _mpi_environment(site: Site) -> Iterator[str]:
-    """Yield the variables that are set for ranks with the host's MPI."""
-    groups = [("jobscript --run-in host, --host-mpi", site.mpi_environment, site.mpi_reasons)]
-    if host := site.host_mpi:
-        groups.append(("jobscript --host-mpi", host.environment, host.reasons))
-    for where, values, reasons in groups:
-        if values:
-            yield f"\nenvironment with the host's MPI ({where})"
-        for name, value in values.items():
-            yield f"  {name}={value}"
-            yield from _because(reasons.get(name))
-
-
-def _because(reason: Reason | None) -> Iterator[str]:
-    if reason and reason.why:
-        yield f"      {reason.why}"
-    if reason and reason.source:
-        yield f"      read in {reason.source}"
+def _because(lines: Iterable[tuple[str, Reason | None]]) -> Iterator[str]:
+    for line, reason in lines:
+        yield line
+        if reason and reason.why:
+            yield f"      {reason.why}"
+        if reason and reason.source:
+            yield f"      read in {reason.source}"

@@ -1,17 +1,13 @@
 """The cache's folders, and whether they can be used."""
 
-from __future__ import annotations
-
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.errors import MachineError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from sifwright.system import liveness
 
 # The number is the format's: another format has a folder of its own, so that versions of sifwright
 # can share a cache and never meet what they do not understand.
@@ -39,8 +35,6 @@ def downloads() -> Path:
 
 def make(folder: Path) -> None:
     """Make the cache's folders, for us alone; raises `MachineError` if they cannot be used."""
-    from sifwright.system import liveness  # noqa: PLC0415  # most ask only where it is
-
     with translate_errors(folder):
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in _folders(folder):

@@ -4,18 +4,13 @@ Whatever writes to a file changes the time of its change, which no program can s
 inode(7)). What a disk loses by itself changes none of that: so a digest is believed for a day.
 """
 
-from __future__ import annotations
-
+import os
 import time
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.system import fact_cache, files
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
-    from pathlib import Path
 
 # In front of the identities of SIFs whose fingerprint is remembered.
 SIF = "sif "

@@ -1,7 +1,5 @@
 """Facts that are slow to find, cached beside the steps; losing them costs only time."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import suppress
@@ -9,6 +7,7 @@ from typing import Any
 
 from sifwright.errors import MachineError
 from sifwright.system import cache_folder
+from sifwright.system.tempdirs import workspace
 
 
 def read(name: str) -> dict[str, Any]:
@@ -23,8 +22,6 @@ def read(name: str) -> dict[str, Any]:
 
 def write(name: str, data: dict[str, Any]) -> None:
     """Store the facts, if there is a cache that can be written."""
-    from sifwright.system.tempdirs import workspace  # noqa: PLC0415  # of no use to what only reads
-
     with suppress(OSError, MachineError):
         folder = cache_folder.root()
         if not folder.is_dir():

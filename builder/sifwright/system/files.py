@@ -3,19 +3,14 @@
 Everything is made in a temporary folder on the same file system and moved from there.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # What file systems answer that have no hard links.
 NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
@@ -51,7 +46,10 @@ def publish_new(finished: Path, path: Path) -> None:
     except OSError as error:
         # NFS may repeat a request that was carried out, and report that it failed.
         if error.errno in NO_LINKS:
-            _move_new(finished, path)
+            # For a moment, a file made meanwhile could be replaced.
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+            finished.replace(path)
         elif finished.stat().st_nlink == 1:
             raise
     finished.unlink(missing_ok=True)
@@ -62,13 +60,6 @@ def _sync(finished: Path, path: Path) -> None:
     """Have its bytes on the disk; an error is that of the file it will be."""
     with name_file_in_errors(path), finished.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def _move_new(finished: Path, path: Path) -> None:
-    """Rename without hard links: for a moment, a file made meanwhile could be replaced."""
-    if os.path.lexists(path):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-    finished.replace(path)
 
 
 def publish_folder(finished: Path, folder: Path) -> None:
@@ -83,20 +74,15 @@ def publish_folder(finished: Path, folder: Path) -> None:
         for old in map(str, range(_TRIES)):
             with suppress(FileNotFoundError):
                 folder.rename(Path(name, old))
-            with suppress(FileExistsError):
-                _rename_new(new, folder)
+            try:
+                new.rename(folder)
+            except OSError as error:
+                if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                    raise
+            else:
                 sync_folder(folder.parent)
                 return
     raise FileExistsError(errno.EEXIST, "other programs write it all the time", str(folder))
-
-
-def _rename_new(new: Path, folder: Path) -> None:
-    try:
-        new.rename(folder)
-    except OSError as error:
-        if error.errno == errno.ENOTEMPTY:
-            raise FileExistsError(*error.args) from None
-        raise
 
 
 def link_or_move(file: Path, folder: Path) -> Path:

@@ -1,19 +1,14 @@
 """The ids of a build for the owners of an image's files: subordinate ids, or one id."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.errors import Problem, UsageError
 from sifwright.system.processes import search_path
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VARIABLE = "SIFWRIGHT_IDS"
 FILES = (Path("/etc/subuid"), Path("/etc/subgid"))
@@ -44,7 +39,10 @@ def problems(install: str) -> Iterator[Problem]:
     user = _user_name()
     for file in FILES:
         if _first_id(file, user) is None:
-            free = _free_range()
+            # Ids that no user has: two users with the same ids could read each other's files.
+            taken = (first + count for each in FILES for _, first, count in _ranges(each))
+            first = max(taken, default=100_000)
+            free = f"{first}-{first + _RANGE - 1}"
             yield Problem(
                 where=str(file),
                 what=f"user '{user}' has no {_RANGE} subordinate ids there",
@@ -84,13 +82,6 @@ def _first_id(file: Path, user: str) -> int | None:
     ranges = _ranges(file)
     fitting = (first for owner, first, count in ranges if owner in names and count >= _RANGE)
     return next(fitting, None)
-
-
-def _free_range() -> str:
-    """Return ids that no user has: two users with the same ids could read each other's files."""
-    taken = (first + count for file in FILES for _, first, count in _ranges(file))
-    first = max(taken, default=100_000)
-    return f"{first}-{first + _RANGE - 1}"
 
 
 def needs_fakeroot() -> bool:

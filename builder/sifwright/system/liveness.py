@@ -4,21 +4,18 @@ There are no locks: flock means nothing, or fails, on many shared file systems. 
 file that names a process, and that the process touches while it runs.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
+import re
 import secrets
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Self
 
 BEAT_SECONDS = 5.0
 _CLOCK = "clock"
@@ -65,11 +62,27 @@ class ProcessIdentity:
         """Tell whether a neighbour still runs; a later process with its id does not count."""
         return _started(self.pid) == self.started
 
+    @property
+    def label(self) -> str:
+        """Return the words that tell it from others, for names of what it holds."""
+        return f"{self.boot_id}-{self.namespace}-{self.pid}-{self.started}-"
+
+    @property
+    def boot_id(self) -> str:
+        return self.boot[:8]
+
     def encoded(self) -> bytes:
         return json.dumps(asdict(self)).encode()
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
+
+
+def has_ended(label: str) -> bool | None:
+    """Tell whether the process of a label has ended; None if our process table does not show it."""
+    own = ProcessIdentity.here()
+    match = re.match(rf"{own.boot_id}-{own.namespace}-([0-9]+)-([0-9]+)-", label)
+    return match and not replace(own, pid=int(match[1]), started=int(match[2])).runs()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,17 +11,12 @@ for older ones, with the programs that write such maps: newuidmap(1) and newgidm
 Exit status: the command's; 1 with a line on standard error if there is no such namespace.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import NoReturn
+from collections.abc import Sequence
+from typing import NoReturn
 
 # sched.h; os.unshare comes with Python 3.12 only.
 _CLONE_NEWUSER = 0x10000000
@@ -37,21 +32,19 @@ def main(arguments: Sequence[str]) -> NoReturn:
         os.close(make)
         is_made = os.read(ready, 1) != b""
         os._exit(_map(os.getppid(), (uid, gid), count) if is_made else 1)
-    _unshare()
+    # The process must have one thread (unshare(2)).
+    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWUSER) != 0:
+        sys.exit(f"no user namespace can be made: {os.strerror(ctypes.get_errno())}")
     os.write(make, b"!")
     _, status = os.waitpid(mapper, 0)
     if status != 0:
         sys.exit(1)  # the mapper has said why
     os.close(ready)
     os.close(make)
-    _execute(command)
-
-
-def _unshare() -> None:
-    """Leave the user namespace; the process must have one thread (unshare(2))."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_CLONE_NEWUSER) != 0:
-        sys.exit(f"no user namespace can be made: {os.strerror(ctypes.get_errno())}")
+    try:
+        os.execvp(command[0], command)  # noqa: S606  # a list of arguments, as everywhere
+    except OSError as error:
+        sys.exit(f"{command[0]}: {error.strerror}")
 
 
 def _map(process: int, first: tuple[str, str], count: str) -> int:
@@ -67,13 +60,6 @@ def _map(process: int, first: tuple[str, str], count: str) -> int:
         if status != 0:
             return 1
     return 0
-
-
-def _execute(command: list[str]) -> NoReturn:
-    try:
-        os.execvp(command[0], command)  # noqa: S606  # a list of arguments, as everywhere
-    except OSError as error:
-        sys.exit(f"{command[0]}: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ Every user of a machine can read the arguments of its processes. curl, pip and c
 file, so an address on their command line needs no login.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from dataclasses import dataclass, field

@@ -1,21 +1,16 @@
 """Run programs: always a list of arguments, never a shell, never an orphan."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from sifwright.errors import BuildError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-    from typing import TextIO
 
 # Apptainer removes its temporary files on SIGINT; a 4 GB bundle takes a while.
 STOP_SECONDS = 30.0
@@ -104,8 +99,12 @@ def stream(
             env=env,
             start_new_session=True,
         )
-        with _ended(process), _guarded(process):
-            _copy_lines(process, sink, on_line)
+        try:
+            with _guarded(process):
+                _copy_lines(process, sink, on_line)
+        except BaseException:
+            _stop(process)
+            raise
         return process.wait()
 
 
@@ -138,16 +137,6 @@ def _copy_lines(
             sink.write(line)
             sink.flush()
             on_line(line.rstrip("\n"))
-
-
-@contextmanager
-def _ended(process: subprocess.Popen[str]) -> Iterator[None]:
-    """Leave no process of the group behind, whatever happens."""
-    try:
-        yield
-    except BaseException:
-        _stop(process)
-        raise
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

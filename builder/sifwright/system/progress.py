@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -12,8 +13,6 @@ from typing import TYPE_CHECKING, Self
 from sifwright.system.terminal import print_line_flushed, strip_control_characters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.console import Console
     from rich.status import Status
 
@@ -127,13 +126,9 @@ class Timer:
             return
         elapsed = time.monotonic() - self._since
         self.seconds[self.step] = round(elapsed, 3)
+        start, seconds = round(self._since - self._origin, 3), round(elapsed, 3)
         self.timeline.append(
-            {
-                "step": self.step,
-                "state": state,
-                "start": round(self._since - self._origin, 3),
-                "seconds": round(elapsed, 3),
-            }
+            {"step": self.step, "state": state, "start": start, "seconds": seconds}
         )
         self.progress.finished(self.step, state, elapsed)
         self.step = ""

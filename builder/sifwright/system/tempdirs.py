@@ -1,7 +1,5 @@
 """Temporary folders of builds, and the folders that killed builds left behind."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -9,17 +7,13 @@ import shutil
 import socket
 import stat
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.errors import MachineError
 from sifwright.system import liveness, processes, user_namespace
 from sifwright.system.liveness import ProcessIdentity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Seconds; a folder in use is touched every few of them.
 _SILENCE = 600.0
@@ -36,8 +30,7 @@ def workspace(root: Path) -> Iterator[Path]:
     to a build in another container.
     """
     root.mkdir(parents=True, exist_ok=True)
-    own = ProcessIdentity.here()
-    prefix = f"{_neighbours(own)}{own.pid}-{own.started}-"
+    prefix = f"{_prefix()}{ProcessIdentity.here().label}"
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=root))
     # Folders of projects pass their group on to all that is made in them: an image's files, too.
     with suppress(OSError):
@@ -59,17 +52,13 @@ def name_folder_in_errors(folder: Path, fix: str) -> Iterator[None]:
     """
     try:
         yield
-    except shutil.Error as error:
-        # What copytree raises has a list: (source, target, why) of each file.
-        raise _unwritten(folder, error.args[0][0][2], fix) from error
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        is_copy = isinstance(error, shutil.Error)
+        if not is_copy and error.errno not in _NO_ROOM:
             raise
-        raise _unwritten(folder, str(error.strerror), fix) from error
-
-
-def _unwritten(folder: Path, why: str, fix: str) -> MachineError:
-    return MachineError.of(f"cannot be written: {why}", where=str(folder), fix=fix)
+        # What copytree raises has a list: (source, target, why) of each file.
+        message = f"cannot be written: {error.args[0][0][2] if is_copy else error.strerror}"
+        raise MachineError.of(message, where=str(folder), fix=fix) from error
 
 
 def remove_stale(*roots: Path) -> None:
@@ -85,11 +74,6 @@ def _prefix() -> str:
     return f".sifwright-{re.sub(r'[^A-Za-z0-9]', '_', socket.gethostname())}-"
 
 
-def _neighbours(own: ProcessIdentity) -> str:
-    """Return the prefix of folders whose processes our process table would show."""
-    return f"{_prefix()}{own.boot[:8]}-{own.namespace}-"
-
-
 def _is_left(path: Path, root: Path) -> bool:
     """Tell whether no process works in the folder any more; only our own folders count.
 
@@ -101,11 +85,8 @@ def _is_left(path: Path, root: Path) -> bool:
         status = path.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             return False
-    own = ProcessIdentity.here()
-    name = path.name.removeprefix(_neighbours(own))
-    if (match := re.match(r"([0-9]+)-([0-9]+)-", name)) and name != path.name:
-        pid, started = map(int, match.groups())
-        return not replace(own, pid=pid, started=started).runs()
+    if (ended := liveness.has_ended(path.name.removeprefix(_prefix()))) is not None:
+        return ended
     try:
         with tempfile.TemporaryFile(dir=root) as now:
             return os.fstat(now.fileno()).st_mtime - path.stat().st_mtime > _SILENCE

@@ -5,8 +5,6 @@ namespace that maps them in the same way shows 33 again: that of unshare(1) sinc
 else of our own program. Without subordinate ids, another program of ours records the owners.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from functools import cache
@@ -68,12 +66,8 @@ def problem() -> Problem | None:
     if not ids.needs_fakeroot():
         return None
     _, reason = _way(environment()["PATH"])
-    if not reason:
-        return None
-    return Problem(
-        what=f"no user namespace with subordinate ids: {reason}",
-        fix="sifwright check says what is missing.",
-    )
+    message = f"no user namespace with subordinate ids: {reason}"
+    return Problem(what=message, fix="sifwright check says what is missing.") if reason else None
 
 
 @cache

@@ -26,8 +26,11 @@ if command -v apt-get >/dev/null && [[ -z $(apt-get indextargets --no-release-in
 fi
 
 if [[ $OPT_UPDATES == true ]]; then
-  command -v apt-get >/dev/null || die "has no apt-get, which base-image.updates needs; leave that out"
-  apt-install --upgrade
+  if command -v apt-get >/dev/null; then
+    apt-install --upgrade
+  else
+    rpm-upgrade || die "base-image.updates needs a package manager with repositories; leave that out"
+  fi
 fi
 
 # Without the build's own programs, which come first.

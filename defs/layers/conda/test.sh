@@ -8,12 +8,13 @@ import os
 import pathlib
 import sys
 
-if sys.prefix != "/opt/conda/envs/pytorch":
+environment = pathlib.Path(os.environ["CONDA_PREFIX"])
+if sys.prefix != str(environment):
     sys.exit(f"python is {sys.executable}, not that of the environment 'pytorch'")
 found = f"{sys.version_info.major}.{sys.version_info.minor}"
 if found != os.environ["OPT_PYTHON"]:
     sys.exit(f"python is {found}, not {os.environ['OPT_PYTHON']}")
-for record in pathlib.Path("/opt/conda").glob("**/conda-meta/*.json"):
+for record in environment.parents[1].glob("**/conda-meta/*.json"):
     url = json.loads(record.read_text()).get("url", "")
     if "anaconda.com" in url or "/pkgs/main" in url:
         sys.exit(f"{record.name} came from Anaconda's own channel, which is not free for all: {url}")
@@ -24,4 +25,4 @@ python -m pip check
 set +eu
 $WITH_CONDA
 set -eu
-[[ $(command -v python) == /opt/conda/envs/pytorch/bin/python ]]
+[[ $(command -v python) == $CONDA_PREFIX/bin/python ]]

@@ -52,11 +52,26 @@ PYTHON
 
 case $OPT_VENDOR in
   nvidia)
-    [[ -x /usr/local/cuda/bin/nvcc ]] || {
-      echo "there is no /usr/local/cuda/bin/nvcc: Horovod's CUDA kernels need a base with the CUDA compiler" >&2
+    cuda=${CUDA_HOME:-/usr/local/cuda}
+    [[ -x $cuda/bin/nvcc ]] || {
+      echo "there is no $cuda/bin/nvcc: Horovod's CUDA kernels need a base with the CUDA compiler" >&2
       exit 1
     }
-    export HOROVOD_GPU=CUDA HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_CUDA_HOME=/usr/local/cuda CUDA_HOME=/usr/local/cuda
+    # Login nodes have no driver: the linker and the loader take the toolkit's stub for libcuda.so.1.
+    if [[ -n $IMAGE_ROOT ]] && ! /sbin/ldconfig -p | grep -qF libcuda.so.1; then
+      stub=
+      for file in "$cuda"/{lib64,targets/*/lib}/stubs/libcuda.so; do
+        [[ ! -e $file ]] || stub=$file
+      done
+      [[ -n $stub ]] || {
+        echo "there is neither a driver nor a stub of it, libcuda.so, below $cuda: install where one of them is" >&2
+        exit 1
+      }
+      mkdir stubs
+      ln -s "$stub" stubs/libcuda.so.1
+      export LD_LIBRARY_PATH=$PWD/stubs:${LD_LIBRARY_PATH:-}
+    fi
+    export HOROVOD_GPU=CUDA HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_CUDA_HOME=$cuda CUDA_HOME=$cuda
     [[ -z $OPT_ARCH ]] || export HOROVOD_BUILD_CUDA_CC_LIST=${OPT_ARCH#sm_}
     nccl=$(nccl_of_torch)
     if [[ -n $nccl ]]; then
@@ -66,8 +81,8 @@ case $OPT_VENDOR in
       folder=${nccl%/*}
       export HOROVOD_NCCL_LINK=SHARED HOROVOD_NCCL_LIB=$PWD/nccl LDFLAGS="-Wl,-rpath,$folder"
       [[ ! -f $folder/../include/nccl.h ]] || export HOROVOD_NCCL_INCLUDE=$folder/../include
-    elif [[ -d /opt/nccl ]]; then
-      export HOROVOD_NCCL_LINK=SHARED HOROVOD_NCCL_HOME=/opt/nccl LDFLAGS=-Wl,-rpath,/opt/nccl/lib
+    elif [[ -d $INSTALL_PREFIX/nccl ]]; then
+      export HOROVOD_NCCL_LINK=SHARED HOROVOD_NCCL_HOME=$INSTALL_PREFIX/nccl LDFLAGS=-Wl,-rpath,$INSTALL_PREFIX/nccl/lib
     fi
     ;;
   amd)
@@ -82,14 +97,22 @@ case $(uname -m) in
   aarch64) export HOROVOD_BUILD_ARCH_FLAGS="-march=armv8-a" ;;
 esac
 
-pip install -r files/requirements.txt
 # torch.utils.cpp_extension, which Horovod asks where torch is, needs setuptools, of old with pkg_resources.
-pip install 'setuptools>=70.1,<81'
+needed=(-r files/requirements.txt 'setuptools>=70.1,<81')
+if [[ -z $IMAGE_ROOT ]]; then
+  pip install "${needed[@]}"
+else
+  # Not in the environment: a failed build would leave changed files of earlier layers, and the next run
+  # would begin with the first.
+  pip install --target needed "${needed[@]}"
+  export PYTHONPATH=$PWD/needed
+fi
 
 # The bundled gloo asks for CMake 2.8, which CMake 4 refuses without the last one.
 export HOROVOD_CXX_STANDARD=$OPT_CXX CMAKE_POLICY_VERSION_MINIMUM=3.5
 MAKEFLAGS=-j$(build-jobs) pip install --verbose --no-build-isolation --no-deps ./source >build.log 2>&1 || {
-  grep -nE 'error:|Error' build.log | head -n 20 >&2
+  grep -nE 'error:|Error|undefined |cannot |relocation' build.log | head -n 20 >&2
   tail -n 20 build.log >&2
   exit 1
 }
+[[ -z $IMAGE_ROOT ]] || env -u PYTHONPATH pip install -r files/requirements.txt

@@ -3,5 +3,6 @@
 set -euo pipefail
 
 fetch-source mpi4py source
-export MPICC=mpicc CFLAGS="-O$OPT_OPTIMIZE -g0"
+# A site's own compiler wrapper comes first.
+export MPICC=${MPICC:-mpicc} CFLAGS="-O$OPT_OPTIMIZE -g0"
 pip install --no-deps ./source

@@ -11,7 +11,8 @@ fail() {
   exit 1
 }
 
-[[ $(command -v mpicc) == /opt/mpich/bin/mpicc ]] || fail "mpicc is $(command -v mpicc), not /opt/mpich's"
+prefix=${INSTALL_PREFIX:-/opt}/mpich
+[[ $(command -v mpicc) == "$prefix/bin/mpicc" ]] || fail "mpicc is $(command -v mpicc), not $prefix's"
 version=$(mpichversion | sed -n 's/^MPICH Version:[[:blank:]]*//p')
 [[ $version == "${OPT_VERSION%.post*}" ]] || fail "MPICH is $version, not $OPT_VERSION"
 
@@ -41,7 +42,7 @@ for compiler in mpicc mpicxx; do
   # An RPATH, unlike a RUNPATH, comes before LD_LIBRARY_PATH, by which sites put their library first.
   ! grep -q '(RPATH)' <<<"$dynamic" || fail "a program of $compiler has an RPATH: the host's MPI would not be found"
   found=$(LD_LIBRARY_PATH='' ldd "$work/$compiler" | sed -n 's/.*libmpi\.so\.12 => \([^ ]*\).*/\1/p')
-  [[ $found == /opt/mpich/lib/* ]] || fail "a program of $compiler finds its libmpi at '$found', not in /opt/mpich"
+  [[ $found == "$prefix"/lib/* ]] || fail "a program of $compiler finds its libmpi at '$found', not in $prefix"
 done
 
 # On this machine's own address: not every container can resolve its host's name.

@@ -11,7 +11,8 @@ fail() {
   exit 1
 }
 
-[[ $(command -v mpicc) == /opt/openmpi/bin/mpicc ]] || fail "mpicc is $(command -v mpicc), not /opt/openmpi's"
+prefix=${INSTALL_PREFIX:-/opt}/openmpi
+[[ $(command -v mpicc) == "$prefix/bin/mpicc" ]] || fail "mpicc is $(command -v mpicc), not $prefix's"
 version=$(ompi_info --version | sed -n 's/^Open MPI v//p')
 [[ $version == "${OPT_VERSION%.post*}" ]] || fail "Open MPI is $version, not $OPT_VERSION"
 
@@ -39,7 +40,7 @@ for compiler in mpicc mpicxx; do
   # An RPATH, unlike a RUNPATH, comes before LD_LIBRARY_PATH, by which sites put their library first.
   ! grep -q '(RPATH)' <<<"$dynamic" || fail "a program of $compiler has an RPATH: the host's MPI would not be found"
   found=$(LD_LIBRARY_PATH='' ldd "$work/$compiler" | sed -n 's/.*libmpi\.so\.40 => \([^ ]*\).*/\1/p')
-  [[ $found == /opt/openmpi/lib/* ]] || fail "a program of $compiler finds its libmpi at '$found', not in /opt/openmpi"
+  [[ $found == "$prefix"/lib/* ]] || fail "a program of $compiler finds its libmpi at '$found', not in $prefix"
 done
 
 # Whoever runs the tests may be root in the container, and the machine may have a single core.

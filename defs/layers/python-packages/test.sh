@@ -2,7 +2,7 @@
 # All packages fit together, torch is still the image's, and what was asked for is there and imports.
 set -euo pipefail
 
-kept=/opt/sifwright/python-packages
+kept=${INSTALL_PREFIX:-/opt}/sifwright/python-packages
 
 conflicts=$(python -m pip check | grep -vxFf "$kept/conflicts-before" | grep -v '^No broken requirements found' || true)
 if [[ -n $conflicts ]]; then

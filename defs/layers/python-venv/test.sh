@@ -2,14 +2,25 @@
 # `python` is the virtual environment's, its packages fit together, their bytecode is used.
 set -euo pipefail
 
+# On a host, another Python may have taken the place of the one that the environment links to.
+if [[ -v HOST_PYTHON_VERSION ]]; then
+  version=$(python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  if [[ $version != "$HOST_PYTHON_VERSION" ]]; then
+    echo "$(command -v python) is Python $version, not $HOST_PYTHON_VERSION" >&2
+    exit 1
+  fi
+fi
+
 python - <<'PYTHON'
 import importlib.util
+import os
 import pathlib
 import sys
 import sysconfig
 
-if sys.prefix != "/opt/venv":
-    sys.exit(f"python is {sys.executable}, not the one of /opt/venv")
+venv = os.environ["VIRTUAL_ENV"]
+if sys.prefix != venv:
+    sys.exit(f"python is {sys.executable}, not the one of {venv}")
 
 # A module whose bytecode is missing or stale is compiled at every start: import is twice as slow.
 # That of what only installs is not kept.
@@ -38,4 +49,4 @@ PYTHON
 
 python -m pip check
 $WITH_CONDA
-[[ $(command -v python) == /opt/venv/bin/python ]]
+[[ $(command -v python) == "$VIRTUAL_ENV/bin/python" ]]

@@ -40,7 +40,7 @@ export PYTORCH_BUILD_VERSION=$OPT_VERSION+source PYTORCH_BUILD_NUMBER=1
 # Third-party code of older releases asks for a CMake that version 4 no longer emulates.
 export CMAKE_POLICY_VERSION_MINIMUM=3.5
 CMAKE_PREFIX_PATH=$(python -c 'import sys; print(sys.prefix)')
-for folder in /opt/mpich /opt/openmpi /opt/nccl /opt/rccl; do
+for folder in "$INSTALL_PREFIX"/{mpich,openmpi,nccl,rccl}; do
   if [[ -d $folder ]]; then CMAKE_PREFIX_PATH=$folder:$CMAKE_PREFIX_PATH; fi
 done
 export CMAKE_PREFIX_PATH
@@ -63,7 +63,7 @@ use_cuda() {
   fi
   local nccl=""
   if [[ $OPT_SYSTEM_NCCL == true ]]; then
-    nccl=$(find_header /opt/nccl/include/nccl.h "$CUDA_HOME/include/nccl.h" /usr/include/nccl.h)
+    nccl=$(find_header "$INSTALL_PREFIX/nccl/include/nccl.h" "${NCCL_HOME:-/opt/nccl}/include/nccl.h" "$CUDA_HOME/include/nccl.h" /usr/include/nccl.h)
     [[ -n $nccl ]] || die "no nccl.h in the image: add layer nccl, or set pytorch-source.system-nccl=false"
     export USE_SYSTEM_NCCL=1 NCCL_ROOT=$nccl NCCL_INCLUDE_DIR=$nccl/include
     if [[ $nccl != /usr ]]; then export NCCL_LIB_DIR=$nccl/lib; fi
@@ -100,7 +100,8 @@ use_rocm() {
   export RCCL_DIR=$rccl RCCL_PATH=$rccl
   pretended=()
   trap restore_tools EXIT
-  pretend_gpu
+  # A host's tools are left as they are.
+  [[ -n $IMAGE_ROOT ]] || pretend_gpu
   # The source is CUDA's; this makes HIP of it, in place.
   python tools/amd_build/build_amd.py
 }
@@ -111,10 +112,14 @@ case $OPT_VENDOR in
   *) export USE_CUDA=0 USE_ROCM=0 ;;
 esac
 
+# What the user sets wins.
+read -ra variables <<<"$OPT_BUILD_VARIABLES"
+if ((${#variables[@]})); then export "${variables[@]}"; fi
+
 # ---- build ------------------------------------------------------------------------------------------
 
-# The last two: NCCL opens them for InfiniBand and RoCE.
-apt-install libopenblas-dev libnuma-dev libibverbs1 ibverbs-providers
+# A host has its own. The last two: NCCL opens them for InfiniBand and RoCE.
+[[ -n $IMAGE_ROOT ]] || apt-install libopenblas-dev libnuma-dev libibverbs1 ibverbs-providers
 # setuptools: what suits each release's pyproject.toml (Spack's py-torch: <80 up to 2.9, >=77 from 2.13).
 pip install "setuptools>=77.0.3,<80" wheel "numpy==$OPT_NUMPY" "cmake>=3.27" ninja
 requirements="requirements-build.txt"
@@ -124,4 +129,4 @@ pip wheel --no-build-isolation --no-deps --wheel-dir ../dist .
 cd ..
 
 pip install dist/torch-*.whl
-printf 'torch==%s\n' "$PYTORCH_BUILD_VERSION" >>/opt/sifwright/constraints.txt
+printf 'torch==%s\n' "$PYTORCH_BUILD_VERSION" >>"$INSTALL_PREFIX/sifwright/constraints.txt"

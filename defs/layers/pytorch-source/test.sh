@@ -30,15 +30,15 @@ if vendor != "cpu":
     if missing:
         sys.exit(f"built for {flags}, not for {' '.join(sorted(missing))}")
 
-# With GPU tensors the MPI backend asks this variable, by our patch or by upstream's code.
-name = b"MPICH_GPU_SUPPORT_ENABLED"
+# With GPU tensors the MPI backend asks this variable, by our patch or by upstream's code. Open MPI answers itself.
+names = (b"MPICH_GPU_SUPPORT_ENABLED", b"MPIX_Query_cuda_support")
 libraries = (pathlib.Path(torch.__file__).parent / "lib").glob("libtorch_c*.so")
 def holds(path: pathlib.Path) -> bool:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return data.find(name) >= 0
+        return any(data.find(name) >= 0 for name in names)
 
 if os.environ["OPT_MPI_PATCH"] != "none" and not any(map(holds, libraries)):
-    sys.exit(f"the patch is not in torch: no library of it asks {name.decode()}")
+    sys.exit(f"the patch is not in torch: no library of it asks {names[0].decode()}")
 
 weights = torch.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
 torch.linalg.det(weights).backward()

@@ -50,7 +50,8 @@ if not torch.allclose(found, torch.sin(numbers) + numbers * numbers):
 PYTHON
 fi
 
-grep -qxF "torch==$OPT_VERSION+$OPT_VARIANT" "$PIP_CONSTRAINT"
+installed=$(python -c 'import importlib.metadata as m; print(m.version("torch"))')
+grep -qxF "torch==$installed" "$PIP_CONSTRAINT"
 
 if [[ $OPT_VARIANT != cpu ]] && ! /sbin/ldconfig -p | grep -qF libibverbs.so.1; then
   echo "no libibverbs.so.1: NCCL would not use InfiniBand, and train over TCP" >&2

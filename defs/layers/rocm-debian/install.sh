@@ -17,8 +17,13 @@ mkdir -p "$prefix"/{bin,include,lib/cmake,.info}
 for name in hip hsa rccl; do
   ln -s /usr/include/"$name" "$prefix"/include/
 done
-for name in hipcc hipconfig rocminfo rocm_agent_enumerator; do
+for name in rocminfo rocm_agent_enumerator; do
   [[ ! -e /usr/bin/$name ]] || ln -s /usr/bin/"$name" "$prefix"/bin/
+done
+# Debian's hipcc would look for its clang and its device library below ROCM_PATH, where they are not.
+for name in hipcc hipconfig; do
+  printf '#!/bin/sh\nexec env -u ROCM_PATH -u HIP_PATH /usr/bin/%s "$@"\n' "$name" >"$prefix/bin/$name"
+  chmod 755 "$prefix/bin/$name"
 done
 for name in amdhip64 hiprtc hsa-runtime64 rccl amd_comgr; do
   for file in "$system/lib$name".so*; do

@@ -3,7 +3,7 @@
 set -euo pipefail
 
 for script in conda-python-simple conda-python-distributed get-master; do
-  [[ $(command -v "$script") == "/runscripts/$script" ]]
+  [[ $(command -v "$script") == "${IMAGE_ROOT:-}/runscripts/$script" ]]
 done
 
 [[ $(conda-python-simple -c 'import sys; print(sys.argv[1:])' 'a  b' '*') == "['a  b', '*']" ]]
@@ -15,5 +15,5 @@ conda-python-simple -c 'raise SystemExit(42)' || status=$?
 [[ $(conda-python-distributed -c 'import os; print(os.environ["RANK"], os.environ["WORLD_SIZE"])') == "0 1" ]]
 
 # What they read: the site's environment, and bytecode that the read-only image could not keep later.
-[[ $(head -n 1 /etc/sifwright/site-environment) == "# Site "* ]]
-compgen -G "/runscripts/*/__pycache__/*.pyc" >/dev/null
+[[ $(head -n 1 "${IMAGE_ROOT:-}/etc/sifwright/site-environment") == "# Site "* ]]
+compgen -G "${IMAGE_ROOT:-}/runscripts/*/__pycache__/*.pyc" >/dev/null

@@ -25,11 +25,12 @@ case $OPT_VENDOR in
     ;;
 esac
 
-apt-install libjpeg-dev libpng-dev
+# A host has its own.
+[[ -n $IMAGE_ROOT ]] || apt-install libjpeg-dev libpng-dev
 # Up to 0.21 setup.py uses what setuptools 77 removed (Spack's py-torchvision).
 if [[ $(printf '%s\n' "$OPT_VERSION" 0.22 | sort -V | head -n 1) == "$OPT_VERSION" ]]; then
   pip install "setuptools<77"
 fi
 pip wheel --no-build-isolation --no-deps --wheel-dir dist ./source
 pip install dist/torchvision-*.whl
-printf 'torchvision==%s\n' "$BUILD_VERSION" >>/opt/sifwright/constraints.txt
+printf 'torchvision==%s\n' "$BUILD_VERSION" >>"$INSTALL_PREFIX/sifwright/constraints.txt"

@@ -97,8 +97,8 @@ head -c 400000 /dev/zero >zero; seq 200000 >text
 find . -exec touch -hd @1700000000 {} +
 """
 Tree = dict[str, list[Any]]
-# The place of the time in what DESCRIBE says of a path.
-TIME = 4
+# The places of the time and the checksum in what DESCRIBE says of a path.
+TIME, CONTENT = 4, 5
 
 
 def make_root(folder: Path) -> Path:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import run
+from tests.conftest import run, sifwright
 from tests.registries import Registry, running
 from tests.system.apptainer.toys import Toy, make_toy
 from tests.system.apptainer.trees import unpack
@@ -57,10 +57,16 @@ class Site:
         return self.registry.push("group/base", tag, data.getvalue())
 
     def build(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.toy.build(*arguments, env=self.env)
+
+    def run(self, *words: object) -> subprocess.CompletedProcess[str]:
+        return sifwright("--project", self.toy.folder, *words, env=self.env)
+
+    @property
+    def env(self) -> dict[str, str]:
         # The engine's own cache knows layers by their digest, and would not ask for them again.
         cache = {"APPTAINER_CACHEDIR": str(self.mirrors.parent / "cache")}
-        env = {**os.environ, **cache, "SIFWRIGHT_MIRRORS": str(self.mirrors)}
-        return self.toy.build(*arguments, env=env)
+        return {**os.environ, **cache, "SIFWRIGHT_MIRRORS": str(self.mirrors)}
 
     def text(self, name: str) -> str:
         return (self.toy.output / name).read_text()
@@ -164,3 +170,68 @@ def test_a_registry_that_gives_another_layer(site: Site) -> None:
     assert failed.returncode == 6
     assert not site.toy.sif.exists()
     assert not (site.toy.output / "pins.json").exists()
+
+
+@pytest.mark.nightly
+def test_a_lock_holds_the_image_whatever_its_tag(
+    site: Site, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = site.push(word="locked")
+    lock = ("lock", "local", "toy", "--output", site.toy.folder / "build")
+    done = site.run(*lock)
+    assert done.returncode == 0, done.stderr
+    moved = site.push(word="moved")
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "empty"))
+    built = site.build("--locked")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert site.toy.execute(engine, "cat", "/word") == "locked"
+    image = site.toy.sif.read_bytes()
+
+    # Its record names the lock, which is enough to build it again.
+    again = site.run("verify", site.toy.sif, "--rebuild")
+    assert again.returncode == 0, again.stdout + again.stderr
+    digest = json.loads(site.text("record.json"))["lock"][:12]
+    assert f"another build from the lock {digest} gives the same bytes" in again.stdout
+
+    del site.registry.manifests["group/base"][locked]
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "other"))
+    refused = site.build("--locked", "--force")
+    assert refused.returncode == 6, refused.stdout + refused.stderr
+    assert f"group/base@{locked}" in refused.stderr
+    assert site.toy.sif.read_bytes() == image
+
+    refused = site.run(*lock)
+    assert refused.returncode == 6
+    assert f"expected: {locked}\n    found:    {moved}" in refused.stderr
+    assert "sifwright lock SITE IMAGE --update base" in refused.stderr
+
+    updated = site.run(*lock, "--update", "base")
+    assert updated.returncode == 0, updated.stderr
+    assert f"base digest: {locked} -> {moved}" in updated.stdout.splitlines()
+    assert list(json.loads(site.text("pins.json")).values()) == [moved]
+    assert site.run(*lock).returncode == 0
+    assert site.build("--locked").returncode == 0
+    assert site.toy.execute(engine, "cat", "/word") == "moved"
+
+
+@pytest.mark.nightly
+def test_a_bundle_has_the_base_image(
+    site: Site, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its digest is that of an index of images for several processors, as most are."""
+    site.push(word="locked")
+    done = site.run("lock", "local", "toy", "--output", site.toy.folder / "build")
+    assert done.returncode == 0, done.stderr
+    done = site.run("bundle", "local", "toy", "-o", tmp_path / "b.tar")
+    assert done.returncode == 0, done.stderr
+    site.registry.manifests.clear()
+    site.registry.blobs.clear()
+    # Also from the cache alone.
+    cached = site.build("--locked", "--offline")
+    assert cached.returncode == 0, cached.stdout + cached.stderr
+    image = site.toy.sif.read_bytes()
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "empty"))
+    built = site.build("--bundle", str(tmp_path / "b.tar"), "--offline", "--force")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert site.toy.execute(engine, "cat", "/word") == "locked"
+    assert site.toy.sif.read_bytes() == image

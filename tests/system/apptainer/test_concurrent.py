@@ -85,7 +85,7 @@ def assert_shared(toy: Toy, folder: Path, places: list[Path]) -> None:
     assert [path.name for path in store.root.glob("*/.*")] == []
 
 
-@pytest.mark.parametrize("images", spread(BUILDS, BUILDS[-1:]))
+@pytest.mark.parametrize("images", spread(BUILDS, BUILDS[1:2]))
 def test_each_step_is_run_once(toy: Toy, tmp_path: Path, images: list[str]) -> None:
     places = build(toy, tmp_path / "site", images)
     assert_shared(toy, tmp_path / "site", places)

@@ -34,12 +34,15 @@ class Bench:
     def sif(self) -> Path:
         return self.folder / "local" / "mine" / "image.sif"
 
-    def extend(self, text: str, *words: str) -> subprocess.CompletedProcess[str]:
-        file = self.folder / "r.txt"
+    def extend(
+        self, text: str, *words: str, name: str = "r.txt"
+    ) -> subprocess.CompletedProcess[str]:
+        file = self.folder / name
         file.write_text(text)
         others = pip_settings.settings().get("extra-index-url", "")
         env = {**os.environ, "PIP_EXTRA_INDEX_URL": f"{others} {self.index.url}".strip()}
-        place = ("--name", "mine", "--output", self.folder, "--requirements", file)
+        option = "--requirements" if name == "r.txt" else "--lock"
+        place = ("--name", "mine", "--output", self.folder, option, file)
         return sifwright("extend", "local", *place, *words, env=env)
 
     def sha256(self, name: str) -> str:
@@ -96,6 +99,26 @@ def test_packages_on_top(bench: Bench, engine: str) -> None:
     assert built.returncode == 6
     assert "DO NOT MATCH THE HASHES" in built.stdout + built.stderr
     assert bench.execute(engine, "python", "-c", versions) == "2.0 2.0 2.13.0+cpu\n"
+
+
+@pytest.mark.build
+def test_exactly_what_is_locked(bench: Bench, engine: str) -> None:
+    """From the addresses in the lock; the image's torch stays."""
+    name = bench.index.add("toy", "1.0")
+    text = 'lock-version = "1.0"\ncreated-by = "test"\n'
+    for package, version, wheel, sha256 in (
+        ("torch", "2.13.0", "torch-2.13.0-py3-none-any.whl", "0" * 64),
+        ("toy", "1.0", name, bench.sha256(name)),
+    ):
+        url = f"{bench.index.url}/{package}/{wheel}"
+        text += f'[[packages]]\nname = "{package}"\nversion = "{version}"\nindex = "{url}"\n'
+        text += f'wheels = [{{ url = "{url}", hashes = {{ sha256 = "{sha256}" }} }}]\n'
+    built = bench.extend(text, "--tests", "untested", name="pylock.toml")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert "the image keeps its own torch 2.13.0+cpu" in built.stdout
+    assert bench.execute(engine, "cat", f"{KEPT}/locked.txt") == "toy==1.0\n"
+    versions = "import toy, torch; print(toy.version, torch.__version__)"
+    assert bench.execute(engine, "python", "-c", versions) == "1.0 2.13.0+cpu\n"
 
 
 @pytest.mark.build

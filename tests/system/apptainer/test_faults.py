@@ -8,17 +8,18 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import DEFAULT_SIGNALS, run, sifwright
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 if TYPE_CHECKING:
     from tests.system.apptainer.toys import Toy
 
+SLEEP = f"sleep 4242.{os.getpid()}"  # no other run's
 FAILS = """echo the last thing said
 deeper() {
   false  # line 5
@@ -103,7 +104,7 @@ def test_two_builds_at_once_do_not_mix(toy: Toy, engine: str) -> None:
     for word in words:
         command = [sys.executable, "-m", "sifwright", *toy.command("--set", f"say.word={word}")]
         builds.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-    outputs = [build.communicate(timeout=120)[0] for build in builds]
+    outputs = [build.communicate(timeout=LIMIT_SECONDS)[0] for build in builds]
     assert [build.returncode for build in builds] == [0, 0], outputs
     said = {}
     for sif in toy.output.glob("toy-*.sif"):
@@ -122,11 +123,11 @@ def test_a_stopped_build_ends_all_it_started(
     before = _temporaries()
     process = _start_slow_build(toy)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=LIMIT_SECONDS)
     assert process.returncode == 130
     assert "stopped" in errors
     assert "Traceback" not in errors
-    assert not _processes_with("sleep 4242")
+    assert not _processes_with(SLEEP)
     assert _temporaries() == before
     _assert_untouched(built)
 
@@ -139,12 +140,9 @@ def test_a_killed_build_loses_nothing_and_the_next_reclaims(built: tuple[Toy, st
     drivers = {"squashfuse_ll", "fuse-overlayfs"}
     assert drivers <= {_name(one) for one in _of_sessions(started)}
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=LIMIT_SECONDS)
     assert _digest(toy.sif) == digest
-    deadline = time.monotonic() + 10
-    while _processes_with("sleep 4242") or _of_sessions(started):
-        assert time.monotonic() < deadline, "what it started lives on"
-        time.sleep(0.1)
+    assert wait_for(lambda: not _processes_with(SLEEP) and not _of_sessions(started))
     toy.layer("hello", "echo three >/hello\n")
     assert toy.build().returncode == 0
     assert toy.leftovers() == []
@@ -153,16 +151,13 @@ def test_a_killed_build_loses_nothing_and_the_next_reclaims(built: tuple[Toy, st
 
 def _start_slow_build(toy: Toy) -> subprocess.Popen[str]:
     """Start a build and wait until its layer sleeps inside the container."""
-    toy.layer("hello", "sleep 4242\n")
+    toy.layer("hello", f"{SLEEP}\n")
     command = [*DEFAULT_SIGNALS, sys.executable, "-m", "sifwright", *toy.command()]
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 60
-    while not _processes_with("sleep 4242"):
-        assert process.poll() is None, process.stderr
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    assert wait_for(lambda: _processes_with(SLEEP) or process.poll() is not None)
+    assert process.poll() is None, process.stderr
     return process
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,13 +11,12 @@ from typing import Any
 import pytest
 
 from sifwright.build.flatten_sif import flatten_sif
-from sifwright.build.layers.pack import squash_command
 from sifwright.errors import MachineError, UsageError
 from sifwright.images.sif import sif_file, write_sif
 from sifwright.images.sif.copy_data import Range
-from sifwright.images.sif.write_sif import Contents, Partition
 from sifwright.images.squashfs.join_layers import compression
 from tests.conftest import run, sifwright
+from tests.system.apptainer.toy_sif import toy_sif
 
 # Where a SIF's header says for which processor it is: behind the launcher's line, the magic and the
 # version (pkg/sif/sif.go of apptainer/sif).
@@ -27,24 +25,7 @@ _ARCH = 32 + 10 + 3
 
 @pytest.fixture
 def layered(tmp_path: Path) -> Path:
-    return _sif(tmp_path, ["zstd", "zstd"])
-
-
-def _sif(folder: Path, compressors: list[str]) -> Path:
-    parts = [_partition(folder, number, name) for number, name in enumerate(compressors)]
-    contents = Contents(partitions=parts, definition=b"Bootstrap: x\n", arch="amd64")
-    write_sif.write(folder / "layered.sif", contents)
-    return folder / "layered.sif"
-
-
-def _partition(folder: Path, number: int, compressor: str) -> Partition:
-    tree = folder / f"tree-{number}"
-    (tree / "data").mkdir(parents=True)
-    (tree / "data" / str(number)).write_text(f"of layer {number}\n")
-    target = folder / f"{number}.sqfs"
-    assert run(squash_command(target, compressor), cwd=tree).returncode == 0
-    digest = hashlib.sha256(target.read_bytes()).hexdigest()
-    return Partition(path=target, name=f"l{number}", is_system=number == 0, sha256=digest)
+    return toy_sif(tmp_path, ["zstd", "zstd"])
 
 
 def _flattened(source: Path, *words: str) -> str:
@@ -73,12 +54,12 @@ def test_another_compression(layered: Path) -> None:
 
 
 def test_layers_that_cannot_be_joined_are_packed_again(tmp_path: Path) -> None:
-    assert _flattened(_sif(tmp_path, ["gzip", "zstd"])) == "zstd"
+    assert _flattened(toy_sif(tmp_path, ["gzip", "zstd"])) == "zstd"
 
 
 def test_a_flat_sif_gets_another_compression(tmp_path: Path) -> None:
     """What was packed with zstd is of no use to SingularityCE."""
-    flat, target = _sif(tmp_path, ["zstd"]), tmp_path / "gzip.sif"
+    flat, target = toy_sif(tmp_path, ["zstd"]), tmp_path / "gzip.sif"
     assert flatten_sif(flat, target, "gzip") == 1
     (part,) = sif_file.partitions(target)
     assert compression(Range(path=target, offset=part.offset, size=part.size)) == "gzip"
@@ -94,7 +75,7 @@ def test_a_file_that_was_made_meanwhile_stays(
 ) -> None:
     target, real = layered.with_name("flat.sif"), write_sif.write
 
-    def write(*arguments: Any) -> str:
+    def write(*arguments: Any) -> object:
         target.write_text("of somebody else")
         return real(*arguments)
 
@@ -141,7 +122,7 @@ def test_an_overlay_that_is_no_squashfs_is_not_lost(engine: str, layered: Path) 
 def test_too_little_room_is_said_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressors: list[str], place: str, says: str
 ) -> None:
-    source, target = _sif(tmp_path, compressors), tmp_path / "target" / "flat.sif"
+    source, target = toy_sif(tmp_path, compressors), tmp_path / "target" / "flat.sif"
     temporary = tmp_path / "temporary"
     monkeypatch.setenv("APPTAINER_TMPDIR", str(temporary))
     target.parent.mkdir()

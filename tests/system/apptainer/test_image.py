@@ -6,15 +6,17 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import pytest
+from packageurl import PackageURL
+from packaging.utils import canonicalize_name
 
 from sifwright.images.sif import sif_file as sif_image
 from tests.conftest import ROOT, run
+from tests.servers import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +57,21 @@ def test_singularity_runs_it_too(image: Path) -> None:
     assert done.stdout == "2\n", done.stderr
 
 
+def test_the_sbom_has_the_packages_of_dpkg_and_pip(image: Path, inside: list[str]) -> None:
+    sbom = sif_image.data_of_name(sif_image.read(image), "sbom.cdx.json")
+    purls = [item.get("purl", "") for item in json.loads(sbom)["components"]]
+    packages = [PackageURL.from_string(purl) for purl in purls if purl]
+    named = {(item.type, str(item.name), str(item.version)) for item in packages}
+    dpkg = run([*inside, "dpkg-query", "-W", "-f", "deb ${Package} ${Version}\n"]).stdout
+    freeze = run([*inside, "conda-python-simple", "-m", "pip", "list", "--format", "freeze"]).stdout
+    python = [line.split("==") for line in freeze.splitlines()]
+    listed = {tuple(line.split()) for line in dpkg.splitlines()}
+    listed |= {("pypi", canonicalize_name(name), version) for name, version in python}
+    assert len(listed) > 100
+    assert named == listed
+
+
+@pytest.mark.nightly
 def test_one_process_is_a_valid_job(inside: list[str]) -> None:
     done = run([*inside, "conda-python-distributed", "/examples/train_digits.py"])
     assert done.returncode == 0, done.stdout + done.stderr
@@ -72,10 +89,7 @@ def test_two_ranks_train_to_95_percent(inside: list[str]) -> None:
 @pytest.mark.nightly
 def test_two_containers_train_as_two_ranks(inside: list[str]) -> None:
     """As a launcher would start them: one container per rank, told apart by the environment."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    common = f"MASTER_ADDR=127.0.0.1,MASTER_PORT={port},WORLD_SIZE=2,LOCAL_WORLD_SIZE=2"
+    common = f"MASTER_ADDR=127.0.0.1,MASTER_PORT={free_port()},WORLD_SIZE=2,LOCAL_WORLD_SIZE=2"
     ranks = []
     for rank in range(2):
         command = [*inside]

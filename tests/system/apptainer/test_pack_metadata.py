@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.build.layers.pack import PackOptions
-from sifwright.build.steps.pack_metadata import pack_files
+from sifwright.build.steps.assemble import pack_files
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError
 from sifwright.images.sif.copy_data import Range

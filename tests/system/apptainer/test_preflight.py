@@ -68,7 +68,7 @@ def test_another_processor(plan: Plan, tmp_path: Path) -> None:
     site = dataclasses.replace(plan.site, processor=other)
     said = _said(dataclasses.replace(plan, site=site), tmp_path)
     assert f"site 'local' has {other} processors, this machine {os.uname().machine}" in said
-    assert f"Build on a machine with {other} processors." in said
+    assert f"Build on a machine with {other} processors: docs/how-to/build-elsewhere.md" in said
 
 
 def test_singularityce_is_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

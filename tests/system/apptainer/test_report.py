@@ -32,7 +32,9 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageFolder:
     folder.mkdir()
     whole = tree(tmp_path / "tree")
     record = METADATA.replace("METADATA", "RECORD")
-    (whole / record).write_text("../same,,\n../../name,,\n../lib/torch-2.dist-info/METADATA,,\n")
+    (whole / record).write_text(
+        "../same,,\n../../../../name,,\n../site-packages/torch-2.dist-info/METADATA,,\n"
+    )
     write(folder / "image.sif", squash(whole))
     (folder / "record.json").write_text(json.dumps({"plan": PLAN, "seconds": {"base": 2.5}}))
     return ImageFolder(folder=folder, name="small")

@@ -263,3 +263,24 @@ def test_a_newer_commit_of_the_repository_changes_nothing(site: Site, engine: st
     assert site.build("--quiet").returncode == 0
     assert site.toy.execute(engine, "cat", "/fetched") == "one\nof the archive\n"
     assert git(site.folder / "git" / "group" / "toy.git", "rev-parse", "v1.0^{}") != site.commit
+
+
+def test_a_locked_build_needs_no_mirror_any_more(site: Site, engine: str) -> None:
+    """A lock has the digests, also of sources without a pin, and a cache has the files."""
+    site.toy.layer(
+        "fetches",
+        "".join(INSTALL.splitlines(keepends=True)[:3]),
+        header={"options": {"version": VERSION}},
+    )
+    unchecked = {"unchecked": "a test"}
+    site.pins(repository=unchecked, archive=unchecked)
+    project, output = ["--project", site.toy.folder], ["--output", site.toy.folder / "build"]
+    env = {**os.environ, "SIFWRIGHT_MIRRORS": str(site.folder / "mirrors.yaml")}
+    locked = sifwright(*project, "lock", "local", "toy", *output, env=env)
+    assert locked.returncode == 0, locked.stderr
+    first = site.build("--locked")
+    assert first.returncode == 0, first.stderr
+    (site.folder / "mirrors.yaml").rename(site.folder / "gone.yaml")
+    again = site.toy.build("--locked", "--offline", "--force", "--no-cache")
+    assert again.returncode == 0, again.stderr
+    assert site.toy.execute(engine, "cat", "/fetched") == "one\nof the archive\n"

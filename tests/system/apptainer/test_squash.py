@@ -149,7 +149,7 @@ DOUBTED = {
     "removed, then made again in the next step",
 }
 # By default, the others are seen side by side in test_cases alone.
-FEW = {*DOUBTED, "nothing", "folder made again", "hard links", "capabilities and set-user-id"}
+FEW = {*DOUBTED, "nothing"}
 
 
 @pytest.fixture(scope="module")

@@ -238,7 +238,7 @@ def test_flat_is_packed_as_a_base_is(tmp_path: Path, how: PackOptions) -> None:
     base = _packed(tmp_path / "base", how, f"{LOWER}ln five six; touch -d @1000000000 kept/two")
     layer = _packed(tmp_path / "upper", how, f"{UPPER}: >.wh.four; setcap cap_chown+ep five", base)
     (tmp_path / "flat").mkdir()
-    flat = flatten([base.squashfs, layer.squashfs], tmp_path / "flat", how, work=tmp_path)
+    flat = flatten([base.squashfs, layer.squashfs], tmp_path / "flat", how, work_dir=tmp_path)
     nodes = _nodes(flat)
     assert "four" not in nodes
     assert (nodes["kept/two"].uid, nodes["kept/two"].mtime) == (33, 1_000_000_000)

@@ -47,7 +47,7 @@ def unpack_stack(sif: Path, target: Path) -> Path:
         layers.append(target / f"{number}.sqfs")
         sif_file.extract(sif, part, layers[-1])
     how = PackOptions(compression="zstd", log=target / "log")
-    packed = flatten(layers, target, how, work=target)
+    packed = flatten(layers, target, how, work_dir=target)
     return _unsquashed(packed.squashfs, 0, target / "tree-of-all")
 
 

@@ -15,7 +15,7 @@ from sifwright.build.layers.pack import SQUASHFS
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.fingerprint import sif_fingerprint
 from sifwright.system import cache_folder
-from tests.conftest import run
+from tests.conftest import run, sifwright
 from tests.system.apptainer.wholes import whole
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ class Site:
 
     def build(self, *arguments: str, limit: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         """Build the toy; `limit` is a command that runs another one with less of something."""
-        return run([*limit, *self.command(*arguments)], env=self.environment)
+        words = self.command(*arguments)
+        if limit:
+            return run([*limit, *words], env=self.environment)
+        return sifwright(*words[3:], env=self.environment)
 
     def digests(self) -> dict[str, str]:
         """What each layer's result is, the one that was used last."""

@@ -53,6 +53,16 @@ def _forget_times(tree: Tree, timed: str) -> None:
             node[_TIME] = 0
 
 
+def without_times(tree: Tree) -> Tree:
+    """The same tree without what a build by hand has of its day: times, and bytecode with them."""
+    links = {"hard links": tree["hard links"]}
+    nodes = {path: list(node) for path, node in tree.items() if path not in links}
+    nodes = {path: node for path, node in nodes.items() if not path.endswith(".pyc")}
+    for node in nodes.values():
+        node[_TIME] = 0
+    return {**nodes, **links}
+
+
 def _unpacked(sif: Path, folder: Path) -> Path:
     layers = []
     for number, part in enumerate(sif_file.partitions(sif)):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sifwright.launch.comm import results
 from sifwright.launch.comm.nccl_log import Process
-from tests.conftest import ROOT, run
+from tests.conftest import ROOT, sifwright
 
 if TYPE_CHECKING:
     import subprocess
@@ -123,12 +123,9 @@ class Site:
             "SLURM_JOB_NUM_NODES": "2",
             **env,
         }
-        command = [sys.executable, "-m", "sifwright", "--project", self.folder / "project"]
-        return run(
-            [*command, "check-comm", "two", *words],
-            cwd=self.folder,
-            env={**_outside_jobs(), **settings},
-        )
+        place = ("--project", self.folder / "project")
+        env = _outside_jobs() | settings
+        return sifwright(*place, "check-comm", "two", *words, cwd=self.folder, env=env)
 
     def seen(self, program: str) -> list[str]:
         """The arguments that a stand-in got."""
@@ -141,7 +138,9 @@ def _outside_jobs() -> dict[str, str]:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Without a picture, which takes a second to draw."""
+    monkeypatch.setattr(results, "can_plot", lambda: False)
     shutil.copytree(ROOT / "defs", tmp_path / "project" / "defs")
     (tmp_path / "project" / "runscripts").mkdir()
     (tmp_path / "project" / "defs" / "sites" / "two.yaml").write_text(SITE)

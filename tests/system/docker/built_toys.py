@@ -66,7 +66,7 @@ class DockerToy(Toy):
 
     @property
     def api(self) -> APIClient:
-        return APIClient(base_url=os.environ["DOCKER_HOST"], version="1.40", timeout=60)
+        return APIClient(base_url=os.environ["DOCKER_HOST"], version="1.40", timeout=240)
 
     def start_from(self, kind: str, name: object) -> None:
         """Let the first layer name this image."""

@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tests.system.slurm.slurm import wait_for
+from tests.servers import free_port
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-START_SECONDS = 600
 # Podman raises limits by default, which needs a capability (CAP_SYS_RESOURCE) that root may lack.
 LIMITS = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
 COPIES = "tmp"
@@ -38,13 +38,13 @@ def _running(command: Sequence[str], log: Path, ready: Path | int, **env: str) -
             command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=os.environ | env
         )
     try:
-        up = wait_for(lambda: process.poll() is not None or _answers(ready), START_SECONDS)
+        up = wait_for(lambda: process.poll() is not None or _answers(ready))
         assert up
         assert process.poll() is None, log.read_text(errors="replace")
         yield
     finally:
         process.terminate()
-        process.wait(timeout=START_SECONDS)
+        process.wait(timeout=LIMIT_SECONDS)
 
 
 def _answers(place: Path | int) -> bool:
@@ -103,9 +103,7 @@ def registry(folder: Path, more: str = "") -> Iterator[str]:
 
     `more` are settings of its own.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     settings = folder / "registry.yaml"
     settings.write_text(REGISTRY.format(folder=folder, port=port) + more)
     with _running(["docker-registry", "serve", str(settings)], folder / "log", port):

@@ -15,12 +15,12 @@ from tests.spread import spread
 from tests.system.docker import bases
 from tests.system.docker.base_sites import ENVIRONMENT, Site
 from tests.system.docker.bases import Layout
-from tests.system.slurm.slurm import command_of, wait_for
+from tests.system.slurm.slurm import command_of
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.nightly, pytest.mark.build]
 
 # Until a build runs its first step.
-SECONDS = 60
 # Bytes that pack to nothing. Where there is no room for them, or for what is packed.
 ZEROS = 600_000_000
 FULL = {
@@ -117,9 +117,9 @@ def test_a_build_that_is_killed_leaves_the_image_from_before(
     words = [sys.executable, "-m", "sifwright", *site.words("build", source)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(words, cwd=ROOT, env=site.env, **quiet) as process:  # type: ignore[call-overload]
-        assert wait_for(lambda: _running(name), SECONDS)
+        assert wait_for(lambda: _running(name))
         process.send_signal(signal.SIGKILL)
-    assert wait_for(lambda: not _running(name), SECONDS)
+    assert wait_for(lambda: not _running(name))
     assert site.sif.read_bytes() == before
     assert f"up to date: {site.sif}" in site.build(layout.name).stdout
 

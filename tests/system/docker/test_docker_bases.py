@@ -161,7 +161,7 @@ def test_a_layout_that_is_none(
         harm(path)
         index["once"] = index.get("once", 0) + 1  # or what was loaded before is taken
         (layout.folder / "index.json").write_text(json.dumps(index))
-        done = docker_toy.docker(timeout=60)
+        done = docker_toy.docker(timeout=240)
         assert done.returncode == MachineError.exit_code, done.stderr
         assert f"{layout.folder}: it cannot be read as oci: " in done.stderr
         assert re.search(said, done.stderr), done.stderr
@@ -255,6 +255,6 @@ def test_an_archive_that_is_damaged(tmp_path: Path, case: str) -> None:
 def test_an_archive_that_is_no_file(docker_toy: DockerToy, tmp_path: Path, place: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     start(docker_toy, "docker-archive", tmp_path / place)
-    done = docker_toy.docker(timeout=60)
+    done = docker_toy.docker(timeout=240)
     assert done.returncode == MachineError.exit_code
     assert f"{tmp_path / place}: " in done.stderr

@@ -26,7 +26,7 @@ from tests.system.apptainer.steps import make_root
 from tests.system.docker.bases import Layout
 from tests.system.docker.built_toys import SECOND, DockerToy
 from tests.system.docker.daemons import docker_engine
-from tests.system.slurm.slurm import wait_for
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,7 +164,7 @@ def started(toy: DockerToy) -> subprocess.Popen[str]:
     words = [*program, *toy.command("--engine", "docker")]
     pipe = subprocess.PIPE
     process = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True)
-    assert wait_for(lambda: "second" in commands(toy), 60)
+    assert wait_for(lambda: "second" in commands(toy))
     return process
 
 
@@ -178,7 +178,7 @@ def test_a_killed_build_leaves_steps_only(docker_toy: DockerToy) -> None:
     before = docker_toy.id()
     process = started(docker_toy)
     process.kill()
-    process.communicate(timeout=120)
+    process.communicate(timeout=240)
     assert docker_toy.id() == before
     assert "second" in commands(docker_toy)
     docker_toy.layer("second", f"{SECOND}touch /data/new\n")
@@ -191,7 +191,7 @@ def test_a_killed_build_leaves_steps_only(docker_toy: DockerToy) -> None:
 def test_a_stopped_build_takes_its_container_along(docker_toy: DockerToy) -> None:
     process = started(docker_toy)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=240)
     assert (process.returncode, "Traceback" in said) == (130, False)
     assert docker_toy.containers() == docker_toy.leftovers() == []
 
@@ -205,7 +205,7 @@ def test_an_engine_that_ends_in_the_middle(
         monkeypatch.setenv("DOCKER_HOST", address)
         process = started(docker_toy)
         os.kill(int((tmp_path / "engine/pid").read_text()), signal.SIGTERM)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=240)
     assert process.returncode == 6
     assert f"{address}: the connection to Docker Engine" in said
     assert "Traceback" not in said

@@ -49,7 +49,7 @@ def test_as_by_docker_itself(
     recipe.parent.mkdir()
     recipe.write_text(RECIPE.format(base=tiny_image))
     place = ["--project", docker_toy.folder]
-    by = Docker(docker.DockerClient(base_url=engines("docker"), timeout=60))
+    by = Docker(docker.DockerClient(base_url=engines("docker"), timeout=240))
     by.build(recipe.parent, "sifwright-import:original", "", None)
     wanted = by.output("sifwright-import:original", ["tail", "-n", "+1", *FILES])
     assert "/near:/first:/odd:/usr/sbin:/usr/bin:/last 5 of-recipe /root" in wanted

@@ -128,9 +128,7 @@ def test_podman_checks_no_health(podman_toy: DockerToy, tiny_image: str) -> None
     health = changed(archive_of(toy, tiny_image), "localhost/health:1", config=config)
     toy.api.load_image(health)  # type: ignore[no-untyped-call]
     assert "touch" in check("image", "localhost/health:1", ".HealthCheck")
-    engine, name = docker.find(), "sifwright-test-health"
-    wanted = Container(image="localhost/health:1", name=name, entrypoint=(), command=("true",))
-    with open_container(engine, wanted) as made:
+    with open_container(docker.find(), Container(image="localhost/health:1")) as made:
         assert json.loads(check("container", made, ".Config.Healthcheck"))["Test"] == ["NONE"]
     toy.start_from("docker-daemon", "localhost/health:1")
     toy.layer("second", "true\n", test="true\n")

@@ -17,7 +17,7 @@ import pytest
 from sifwright.build.docker import docker_base
 from sifwright.errors import MachineError, Problem
 from sifwright.host.engines import docker
-from sifwright.host.engines.docker import pull_errors
+from sifwright.host.engines.docker import engine_errors
 from sifwright.host.network import registry
 from tests.conftest import run
 from tests.registries import Registry, running
@@ -184,7 +184,7 @@ def test_a_layer_that_cannot_be_stored(found: Registry) -> None:
     ],
 )
 def test_what_engines_say(why: str, fix: str) -> None:
-    assert fix in pull_errors.advice_for(why, "a.example/a/b:1", "x86_64")
+    assert fix in engine_errors.advice_for(why, "a.example/a/b:1", "x86_64")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.install import render_module
+from sifwright.install import modulefile
 from sifwright.install.module import Bind, Module
 from tests.conftest import run
 from tests.system.apptainer.steps import make_root
@@ -52,8 +52,8 @@ class Place:
         self.install(version)
         file = self.session.modulepath / NAME / f"{version}{self.tool.ending}"
         file.parent.mkdir(parents=True, exist_ok=True)
-        syntax: render_module.Syntax = "lua" if self.tool.syntax == "lua" else "tcl"
-        file.write_text(render_module.modulefile(made, str(self.root / version), syntax))
+        syntax: modulefile.Syntax = "lua" if self.tool.syntax == "lua" else "tcl"
+        file.write_text(modulefile.modulefile(made, str(self.root / version), syntax))
         return made
 
     def install(self, version: str) -> Path:

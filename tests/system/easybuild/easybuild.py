@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sifwright.catalog import load
-from sifwright.install import bundle, module
-from sifwright.install.bundle import Bundle
+from sifwright.install import easybuild_folder, module
+from sifwright.install.easybuild_folder import EasyBuildFolder
 from sifwright.install.installed_image import InstalledImage
 from tests.conftest import ROOT, run
 from tests.system.easybuild.tools import LMOD, MODULECMD
@@ -40,16 +40,16 @@ def make_bundle(
     """The folder that `eb` installs from, of a SIF that is none of PyTorch; returns the .eb."""
     found = load.load_catalog(ROOT / "defs", ROOT)
     site, facts = found.sites["local"], replace(FACTS, date=date)
-    made = Bundle(
+    made = EasyBuildFolder(
         module=module.describe(site, facts, central),
         facts=facts,
         sif=sif,
-        programs=tuple(bundle.programs(found)),
-        notes=tuple(bundle.notes(site, {"record.json": b"{}"})),
-        links=bundle.links(site),
+        programs=tuple(easybuild_folder.programs(found)),
+        notes=tuple(easybuild_folder.notes(site, {"record.json": b"{}"})),
+        links=easybuild_folder.links(site),
         image_url=image_url,
     )
-    return bundle.write(made, folder)
+    return easybuild_folder.write(made, folder)
 
 
 @dataclass(kw_only=True)

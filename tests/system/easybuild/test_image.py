@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.install.bundle import DIRECTORY
+from sifwright.install.easybuild_folder import DIRECTORY
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import pytest
 
 from tests import stacks
 from tests.conftest import ROOT, run
+from tests.servers import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,12 +57,6 @@ class Container:
 
 def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in TORCHRUN}
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextmanager

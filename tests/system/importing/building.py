@@ -12,10 +12,10 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sifwright.recipe_import.dockerfile import spython_metadata
 from tests.conftest import run, sifwright
-from tests.system.apptainer.steps import DESCRIBE, PYTHON, TIME, Tree, differences
+from tests.system.apptainer.steps import CONTENT, DESCRIBE, PYTHON, TIME, Tree, differences
 from tests.system.apptainer.toys import make_toy
+from tests.system.importing.corpus import converted
 
 if TYPE_CHECKING:
     import subprocess
@@ -55,7 +55,7 @@ class Workshop:
     def buildah(self, *words: object) -> str:
         place = ["--root", self.folder / "storage", "--runroot", self.folder / "run"]
         command = ["buildah", *place, "--storage-driver", "vfs", *words]
-        env = os.environ | {"CONTAINERS_CONF": str(self.limits)}
+        env = os.environ | {"CONTAINERS_CONF": str(self.limits), "TMPDIR": str(self.folder)}
         done = run(command, env=env)
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout.strip()
@@ -74,6 +74,8 @@ class Workshop:
             return self.by_apptainer(recipe)
         tag = f"original-{recipe.parent.parent.name}"
         options = ["--isolation", "chroot", "--network", "host", "--tls-verify=false"]
+        # Images of OCI have no SHELL.
+        options += ["--format", "docker"]
         context = recipe.parent
         self.buildah("bud", *options, "--file", recipe, "--tag", tag, context)
         container = self.buildah("from", tag)
@@ -92,7 +94,7 @@ class Workshop:
 
     def by_spython(self, recipe: Path) -> Built | str:
         """What spython's own translation makes of it, or why that cannot be built."""
-        text = spython_metadata.converted(recipe)
+        text = converted(recipe)
         definition = recipe.with_name("spython.def")
         definition.write_text(text)
         sif = recipe.parent.parent / "spython.sif"
@@ -133,9 +135,13 @@ class Workshop:
 
 
 def _timeless(tree: Tree) -> Tree:
-    """Without times, and without the size of folders and of the root folder's own mode."""
+    """Without times, also those in bytecode, and without the root folder's own mode."""
     return {
-        path: [value for place, value in enumerate(node) if place != TIME]
+        path: [
+            value
+            for place, value in enumerate(node)
+            if place != TIME and not (place == CONTENT and path.endswith(".pyc"))
+        ]
         for path, node in tree.items()
         if path != "." and path not in LEFT_OUT
     }

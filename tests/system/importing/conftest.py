@@ -30,13 +30,15 @@ CMD ["not seen"]
 
 @pytest.fixture(scope="session")
 def workshop(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    """A registry with an image of a few programs of this machine, and tar."""
+    """A registry with an image of a few programs of this machine, and four more."""
     if shutil.which("buildah") is None:
         pytest.skip("buildah is not installed: tools/install-containers")
     folder = tmp_path_factory.mktemp("workshop")
     root = steps.make_root(folder / "base" / "root")
-    program = Path(shutil.which("tar") or "")
-    steps.copy_program(program, root / "usr" / "bin" / "tar", root)
+    (root / "usr" / "sbin").mkdir(exist_ok=True)
+    for name in ("chroot", "rmdir", "sort", "tar"):
+        program = Path(shutil.which(name) or "")
+        steps.copy_program(program, root / "usr" / program.parent.name / name, root)
     (root / "opt").mkdir()
     for place in ("root/.cache/of-base", "var/log/of-base"):
         (root / place).parent.mkdir(parents=True, exist_ok=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from spython.logger import bot
+from spython.main.parse.parsers import DockerParser
+from spython.main.parse.writers import SingularityWriter
 
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
 from sifwright.recipe_import import write_layers
-from sifwright.recipe_import.dockerfile import spython_metadata
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -59,12 +63,20 @@ def refused(recipe: Path) -> dict[int, str]:
     return {}
 
 
+def converted(recipe: Path) -> str:
+    """Return the definition file that spython makes of a Dockerfile; it may print and exit."""
+    output = io.StringIO()
+    bot.errorStream = bot.outputStream = output
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        return str(SingularityWriter(DockerParser(str(recipe)).recipe).convert())
+
+
 def by_spython(recipe: Path) -> str:
     """Whether spython alone makes something of a Dockerfile without a word."""
     if recipe.suffix == ".def":
         return ""
     try:
-        spython_metadata.converted(recipe)
-    except UsageError as error:
-        return error.problems[0].what
+        converted(recipe)
+    except (SystemExit, Exception) as error:  # noqa: BLE001  # whatever it is
+        return f"{error!a}"
     return "converted"

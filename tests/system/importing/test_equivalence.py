@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.render.build_files import package_text
-from tests.conftest import run
+from tests.conftest import run, sifwright
 from tests.spread import spread
 from tests.system.apptainer.steps import differences
 from tests.system.importing.building import unlike
@@ -108,3 +109,58 @@ def test_what_is_mounted_does_not_give_way(tmp_path: Path) -> None:
         assert done.returncode == 1, done.stdout
         assert f"COPY would replace {path}, where the build has " in done.stderr
         assert (tmp_path / "machine" / "file").exists()
+
+
+# ---- what they start ----
+
+
+def started(workshop: Workshop, sif: Path, *words: str) -> list[str]:
+    done = run([workshop.engine, "--quiet", "run", "--containall", "--no-home", sif, *words])
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_docker_and_our_image_start_the_same(workshop: Workshop, tmp_path: Path) -> None:
+    """ENTRYPOINT of the base image, CMD of the recipe, in the base image's WORKDIR."""
+    (tmp_path / "Dockerfile").write_text('FROM tiny:1-says\nRUN true\nCMD ["a  b", "c"]\n')
+    recipe = workshop.copy(tmp_path / "Dockerfile", "started")
+    workshop.ours(recipe)
+    place = recipe.parent.parent
+    sif = place / "build" / "local" / "case" / "image.sif"
+    assert started(workshop, sif) == ["/workspace/here", "<a  b>", "<c>"]
+    assert started(workshop, sif, "other") == ["/workspace/here", "<other>"]
+    env = os.environ | {"SIFWRIGHT_MIRRORS": str(place / "mirrors.json")}
+    words = ["--project", place / "project", "render", "local", "case", "--format", "dockerfile"]
+    done = sifwright(*words, "--output", place / "docker", env=env)
+    assert done.returncode == 0, done.stderr
+    said = (place / "docker" / "Dockerfile").read_text()
+    assert '\nWORKDIR /workspace/here\nENTRYPOINT ["/bin/sh", "-c", "pwd; for one' in said
+    assert '\nCMD ["a  b", "c"]\n' in said
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("text", ["%post\n    true\n", ""], ids=["with-post", "alone"])
+def test_apptainer_and_our_images_start_the_same(
+    workshop: Workshop, tmp_path: Path, text: str
+) -> None:
+    """Put together from steps, and built by hand from the definition file."""
+    (tmp_path / "context").mkdir()
+    recipe = tmp_path / "context" / "recipe.def"
+    runs = '%runscript\n    for one; do echo "<$one>"; done\n    echo "\\ %d" $#\n'
+    recipe.write_text(f"Bootstrap: localimage\nFrom: /tiny.sif\n{text}%help\n    Ours.\n{runs}")
+    recipe = workshop.copy(recipe, f"runs-{len(text)}")
+    workshop.original(recipe)
+    workshop.ours(recipe)
+    place = recipe.parent.parent
+    done = sifwright("--project", place / "project", "render", "local", "case", "--single-file")
+    (place / "x.def").write_text(done.stdout)
+    build = [workshop.engine, "--quiet", "build", "--fakeroot", place / "hand.sif", place / "x.def"]
+    done = run(build, cwd=place)
+    assert done.returncode == 0, done.stderr
+    for sif in (place / "build" / "local" / "case" / "image.sif", place / "hand.sif"):
+        assert started(workshop, sif, "a  b", "c") == started(
+            workshop, place / "original.sif", "a  b", "c"
+        )
+        shown = run([workshop.engine, "run-help", sif]).stdout
+        assert shown.startswith("Ours.") or "\n    Ours." in f"\n{shown}"
+        assert "conda-python-simple" not in shown

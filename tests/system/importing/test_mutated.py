@@ -81,7 +81,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(recipe=st.sampled_from(RECIPES), edits=st.lists(EDIT, max_size=3))
 def test_refused_or_loads(
     context: Path, recipe: Path, edits: list[tuple[str, int, int, str]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +13,6 @@ from sifwright.errors import CatalogError
 from sifwright.images.sources.model import SourceError, Start
 from sifwright.recipe_import import write_layers
 from sifwright.render.build_files import runscript
-from tests.conftest import run, sifwright
 from tests.system.apptainer.toys import make_toy
 
 if TYPE_CHECKING:
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.recipe_import.write_layers import ImportedImage
-    from tests.system.importing.building import Workshop
 
 DEF = "Bootstrap: docker\nFrom: debian:12\n"
 SHELL = "#!/bin/sh\n"
@@ -182,60 +179,3 @@ def test_what_no_image_can_start(
     (project / "defs" / "images" / "odd.yaml").write_text(json.dumps(document))
     assert main(["--project", str(project), "plan", "local", "odd"]) == CatalogError.exit_code
     assert reason in capsys.readouterr().err
-
-
-def started(workshop: Workshop, sif: Path, *words: str) -> list[str]:
-    done = run([workshop.engine, "--quiet", "run", "--containall", "--no-home", sif, *words])
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-@pytest.mark.build
-def test_docker_and_our_image_start_the_same(workshop: Workshop, tmp_path: Path) -> None:
-    """ENTRYPOINT of the base image, CMD of the recipe, in the base image's WORKDIR."""
-    (tmp_path / "Dockerfile").write_text('FROM tiny:1-says\nRUN true\nCMD ["a  b", "c"]\n')
-    recipe = workshop.copy(tmp_path / "Dockerfile", "started")
-    workshop.ours(recipe)
-    place = recipe.parent.parent
-    sif = place / "build" / "local" / "case" / "image.sif"
-    assert started(workshop, sif) == ["/workspace/here", "<a  b>", "<c>"]
-    assert started(workshop, sif, "other") == ["/workspace/here", "<other>"]
-    env = os.environ | {"SIFWRIGHT_MIRRORS": str(place / "mirrors.json")}
-    words = ["--project", place / "project", "render", "local", "case", "--format", "dockerfile"]
-    done = sifwright(*words, "--output", place / "docker", env=env)
-    assert done.returncode == 0, done.stderr
-    said = (place / "docker" / "Dockerfile").read_text()
-    assert '\nWORKDIR /workspace/here\nENTRYPOINT ["/bin/sh", "-c", "pwd; for one' in said
-    assert '\nCMD ["a  b", "c"]\n' in said
-
-
-@pytest.mark.build
-@pytest.mark.parametrize(
-    "text",
-    ["%post\n    true\n", pytest.param("", marks=pytest.mark.nightly)],
-    ids=["with-post", "alone"],
-)
-def test_apptainer_and_our_images_start_the_same(
-    workshop: Workshop, tmp_path: Path, text: str
-) -> None:
-    """Put together from steps, and built by hand from the definition file."""
-    (tmp_path / "context").mkdir()
-    recipe = tmp_path / "context" / "recipe.def"
-    runs = '%runscript\n    for one; do echo "<$one>"; done\n    echo "\\ %d" $#\n'
-    recipe.write_text(f"Bootstrap: localimage\nFrom: /tiny.sif\n{text}%help\n    Ours.\n{runs}")
-    recipe = workshop.copy(recipe, f"runs-{len(text)}")
-    workshop.original(recipe)
-    workshop.ours(recipe)
-    place = recipe.parent.parent
-    done = sifwright("--project", place / "project", "render", "local", "case", "--single-file")
-    (place / "x.def").write_text(done.stdout)
-    build = [workshop.engine, "--quiet", "build", "--fakeroot", place / "hand.sif", place / "x.def"]
-    done = run(build, cwd=place)
-    assert done.returncode == 0, done.stderr
-    for sif in (place / "build" / "local" / "case" / "image.sif", place / "hand.sif"):
-        assert started(workshop, sif, "a  b", "c") == started(
-            workshop, place / "original.sif", "a  b", "c"
-        )
-        shown = run([workshop.engine, "run-help", sif]).stdout
-        assert shown.startswith("Ours.") or "\n    Ours." in f"\n{shown}"
-        assert "conda-python-simple" not in shown

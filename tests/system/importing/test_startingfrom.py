@@ -10,8 +10,9 @@ import pytest
 from sifwright.cli.commands.import_ import imported
 from sifwright.cli.main import main
 from sifwright.errors import UsageError
+from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.oci import documents
-from sifwright.images.sources.model import BadImage, Start
+from sifwright.images.sources.model import Start
 from tests.registries import Registry, running
 from tests.system.apptainer.toys import make_toy
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from sifwright.recipe_import.write_layers import ImportedImage
 
 BASH = {"shell": ("/bin/bash", "-o", "pipefail", "-c")}
-
-SH = {"shell": ("/bin/sh", "-c")}
 
 
 def read(place: Path, text: str, **said: Any) -> ImportedImage:
@@ -39,13 +38,41 @@ def reasons(place: Path, text: str, **said: Any) -> list[str]:
     return [f"{one.where.rpartition(':')[2]}: {one.what}" for one in caught.value.problems]
 
 
-def test_its_user_is_the_one_that_would_run(tmp_path: Path) -> None:
-    assert reasons(tmp_path, "RUN id\n", user="jovyan") == [
-        "2: RUN as user jovyan: steps run as root"
+def test_its_user_is_the_one_that_runs(tmp_path: Path) -> None:
+    for root in ("root", "0", "0:0", "00", "root:0", ""):
+        assert users(read(tmp_path, "RUN id\n", user=root)) == []
+    for user in ("jovyan", "1000", "00:5"):
+        assert users(read(tmp_path, "RUN id\n", user=user)) == [f"user {user}"]
+    text = "USER root\nRUN id\nUSER jovyan\nRUN id\n"
+    assert users(read(tmp_path, text, user="me")) == ["user me", "user ''", "user jovyan"]
+    home = {"HOME": "/root"}
+    assert reasons(tmp_path, "RUN id\n", user="me", environment=home) == [
+        "2: RUN as user me cannot be carried"
     ]
-    for root in ("root", "0", "0:0", "00", "00:5", ""):
-        assert read(tmp_path, "RUN id\n", user=root).draft.pieces
-    assert read(tmp_path, "USER root\nRUN id\nUSER jovyan\n", user="jovyan").draft.pieces
+
+
+def users(writing: ImportedImage) -> list[str]:
+    lines = (line for piece in writing.draft.pieces for line in piece.code)
+    return [line for line in lines if line.startswith("user ")]
+
+
+def test_its_environment_is_in_the_words_of_the_recipe(tmp_path: Path) -> None:
+    """And each build compares it; a variable that nobody sets is empty, as for Docker."""
+    (tmp_path / "one").write_text("")
+    text = "ENV PATH=$DIR/bin:$PATH\nCOPY one $DIR/$NONE/\nRUN id\n"
+    writing = read(tmp_path, text, environment={"DIR": "/opt/a", "PATH": "/bin"})
+    codes = [line for piece in writing.draft.pieces for line in piece.code]
+    assert codes[:3] == [
+        "base_variable DIR /opt/a",
+        "variable PATH prepend /opt/a/bin",
+        "base_variable DIR /opt/a",
+    ]
+    assert "copy_into copy-3 /opt/a" in codes
+    assert any("$NONE is empty" in note for note in writing.notes)
+    with pytest.raises(UsageError, match="NEVER is not in the recipe"):
+        read(tmp_path, "ARG NEVER\nENV A=$NEVER\n", environment={"NEVER": "x"})
+    with pytest.raises(UsageError, match="PATH is not in the recipe"):
+        read(tmp_path, "ENV PATH=/a:$PATH\nENV A=$PATH\n", environment={"PATH": "/bin"})
 
 
 def test_what_waits_in_it_is_refused(tmp_path: Path) -> None:
@@ -53,13 +80,15 @@ def test_what_waits_in_it_is_refused(tmp_path: Path) -> None:
     assert found == ["1: FROM tiny:1: its ONBUILD is an instruction of this recipe: 'COPY . /app'"]
 
 
-def test_its_shell_would_read_texts_only(tmp_path: Path) -> None:
-    (found,) = reasons(tmp_path, 'RUN id\nCMD ["a"]\n', **BASH)
-    assert found.startswith("1: FROM tiny:1: its SHELL is ['/bin/bash', '-o', 'pipefail', '-c']")
-    assert reasons(tmp_path, "CMD id\n", **BASH) == [found]
-    assert reasons(tmp_path, "RUN [ -d /x ] || mkdir /x\n", **BASH) == [found]
-    assert read(tmp_path, 'RUN ["id"]\nCMD ["a"]\n', **BASH).draft.pieces
-    assert read(tmp_path, "RUN id\n", **SH).draft.pieces
+def test_its_shell_reads_texts_only(tmp_path: Path) -> None:
+    """Until another SHELL, and in CMD as well."""
+    text = 'RUN id\nRUN ["id"]\nCMD id\nSHELL ["/bin/sh", "-c"]\nRUN id\n'
+    writing = read(tmp_path, text, **BASH)
+    codes = [line for piece in writing.draft.pieces for line in piece.code]
+    bash = "/bin/bash -o pipefail -c"
+    assert codes == [f"run / run-2.sh {bash}", "run_words / id", "run / run-6.sh /bin/sh -c"]
+    assert writing.draft.start is not None
+    assert writing.draft.start.cmd == (*BASH["shell"], "id")
 
 
 def test_a_folder_that_cannot_be_one(tmp_path: Path) -> None:
@@ -87,13 +116,18 @@ def test_without_a_workdir_it_starts_in_the_root_folder(tmp_path: Path, folder: 
     (tmp_path / "one").write_text("")
     writing = read(tmp_path, "COPY one .\nWORKDIR app\nRUN id\n", folder=folder)
     codes = [line for piece in writing.draft.pieces for line in piece.code]
-    assert codes == ["folder /", "copy_into copy-2 /", "folder /app", "run /app run-4.sh"]
+    assert codes == [
+        "folder /",
+        "copy_into copy-2 /",
+        "folder /app",
+        "run /app run-4.sh /bin/sh -c",
+    ]
 
 
 def test_it_is_asked_whatever_else_is_wrong(tmp_path: Path) -> None:
     """But for an image that is refused by its name."""
-    found = reasons(tmp_path, "RUM id\nCOPY Dockerfile here\nRUN id\n", user="me")
-    assert [one.partition(":")[0] for one in found] == ["2", "4"]
+    found = reasons(tmp_path, "RUM id\nCOPY Dockerfile here\nRUN id\n", triggers=("RUN x",))
+    assert [one.partition(":")[0] for one in found] == ["1", "2"]
     recipe = tmp_path / "Dockerfile"
     recipe.write_text("FROM alpine\nRUN id\n")
     with pytest.raises(UsageError, match="no bash"):
@@ -103,8 +137,8 @@ def test_it_is_asked_whatever_else_is_wrong(tmp_path: Path) -> None:
 def test_a_registry_that_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, recipe = brought(tmp_path, "127.0.0.1:9/tiny:1", "--offline")
     assert code == 0
-    (note,) = (line for line in capsys.readouterr().out.splitlines() if "is not known" in line)
-    assert note.startswith(f"note: {recipe}:1: what it says of WORKDIR, USER, ")
+    (note,) = (line for line in capsys.readouterr().out.splitlines() if "are not known" in line)
+    assert note.startswith(f"note: {recipe}:1: its WORKDIR, USER, SHELL, ENV, ")
     assert note.endswith("(--offline): RUN starts in / as root, with /bin/sh")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import sys
@@ -14,9 +15,11 @@ import pytest
 from sifwright.catalog import load
 from sifwright.cli import main
 from tests.conftest import ROOT, run
+from tests.system.native.project import Project, make_project
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Callable, Iterator
 
 MODULE = "pytorch/2.3.1-gpu"
 SITE = "cirrus-epcc"
@@ -141,12 +144,41 @@ def tool(request: pytest.FixtureRequest) -> str:
     return _tools()[request.param]
 
 
-@pytest.fixture
-def place(tool: str, tmp_path: Path) -> Place:
-    return make_place(tmp_path, tool)
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Place]:
+    """One place for each tool, as the commands load all definitions."""
+    return functools.cache(lambda tool: make_place(tmp_path_factory.mktemp("native"), tool))
 
 
 @pytest.fixture
-def without_modules(tmp_path: Path) -> Place:
+def place(tool: str, places: Callable[[str], Place]) -> Iterator[Place]:
+    yield from _emptied(places(tool))
+
+
+@pytest.fixture
+def without_modules(places: Callable[[str], Place]) -> Iterator[Place]:
     """Where there is no command `module`."""
-    return make_place(tmp_path, "")
+    yield from _emptied(places(""))
+
+
+def _emptied(place: Place) -> Iterator[Place]:
+    """Keep what the commands wrote, and nothing of a test."""
+    yield place
+    for path in place.folder.iterdir():
+        if path.is_dir() and path.name not in {"prefix", "modules"}:
+            shutil.rmtree(path)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """An environment with run scripts, installed from the layers of images."""
+    project = make_project(tmp_path_factory.mktemp("installed"))
+    project.image("python-venv", "last", "run-scripts")
+    done = project.install()
+    assert done.returncode == 0, done.stderr
+    return project

@@ -15,22 +15,20 @@ ACTIVATE = 'source "my env/bin/activate"'
 SHOW = 'echo "$LOADEDMODULES"; echo "$PATH"; echo "${PYTHONPATH-unset}"'
 
 
-def _pythons() -> list[str]:
-    """Of each version that this machine has one: from PATH, and from pyenv."""
+def _oldest() -> str:
+    """Return the oldest Python 3 of pyenv, or ours: its venv writes another file."""
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found = sorted(root.glob("versions/3.*/bin/python3"))
-    return [sys.executable, *map(str, found)]
+    found = {
+        int(path.parts[-3].split(".")[1]): path for path in root.glob("versions/3.*/bin/python3")
+    }
+    return str(found[min(found)]) if found else sys.executable
 
 
 KINDS = {
     "virtualenv": (sys.executable, "-m", "virtualenv", "--no-seed", "--no-download"),
     "uv": (sys.executable, "-m", "uv", "venv", "--offline"),
-    **{
-        f"venv-{'here' if python == sys.executable else Path(python).parts[-3]}": (
-            *(python, "-m", "venv", "--without-pip"),
-        )
-        for python in _pythons()
-    },
+    "venv": (sys.executable, "-m", "venv", "--without-pip"),
+    "oldest-venv": (_oldest(), "-m", "venv", "--without-pip"),
 }
 
 
@@ -46,7 +44,7 @@ def test_it_comes_and_goes(place: Place, kind: str) -> None:
     assert second == f"{place.folder}/prefix/lib/python3.12/site-packages"
 
 
-@pytest.mark.parametrize("start", ["PS1='$ '", "export PS1='$ '", "unset PS1", "PS1="])
+@pytest.mark.parametrize("start", ["export PS1='$ '", "unset PS1"])
 def test_the_prompt(place: Place, start: str) -> None:
     place.venv("my env")
     place.extended()
@@ -94,7 +92,7 @@ def test_an_environment_that_is_not_extended_leaves_the_module(place: Place) -> 
     assert said[1].startswith(f"{place.folder}/prefix/bin:")
 
 
-@pytest.mark.parametrize("path", ["/a", "/a:/b", "/a::/b", ""])
+@pytest.mark.parametrize("path", ["/a::/b", ""])
 def test_a_pythonpath_of_the_user(place: Place, path: str) -> None:
     place.venv("my env")
     place.extended()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,8 +28,22 @@ def wheel(tmp_path: Path) -> Path:
     return make_wheel(tmp_path / "wheels")
 
 
+@pytest.fixture(scope="session")
+def packages(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What pytorch-pip makes of the package 'toy': copied, as installing takes seconds."""
+    folder = tmp_path_factory.mktemp("packages")
+    made = install(folder / "an installation", image)
+    made.good("pytorch-pip", "install", make_wheel(folder / "wheels"))
+    return made.software
+
+
 @pytest.fixture
-def filled(installation: Installation, wheel: Path) -> Installation:
+def filled(installation: Installation, packages: Path) -> Installation:
     """With the package 'toy' installed."""
-    installation.good("pytorch-pip", "install", wheel)
+    shutil.copytree(packages, installation.software, symlinks=True, dirs_exist_ok=True)
     return installation
+
+
+@pytest.fixture
+def filled_module(filled: Installation) -> Installation:
+    return loaded(filled)

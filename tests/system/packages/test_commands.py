@@ -17,6 +17,7 @@ import pytest
 
 from tests.conftest import run
 from tests.system.packages.installations import IMPORT, VENV
+from tests.waiting import LIMIT_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +37,7 @@ def test_arguments_arrive_unchanged(installation: Installation) -> None:
     assert shell == "".join(f"{word}|" for word in ARGUMENTS)
 
 
-@pytest.mark.parametrize("status", [0, 1, 78, 255])
+@pytest.mark.parametrize("status", [1, 255])
 def test_exit_status(installation: Installation, status: int) -> None:
     python = installation.run("pytorch-python", "-c", f"raise SystemExit({status})")
     assert (python.returncode, python.stderr) == (status, "")
@@ -58,7 +59,7 @@ import os, signal, time
 signal.signal(signal.SIGTERM, lambda *_: os._exit(5))
 signal.signal(signal.SIGINT, lambda *_: os._exit(6))
 print("ready", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -68,7 +69,7 @@ def test_sigterm_reaches_python(installation: Installation, command: list[str]) 
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 5
+        assert process.wait(timeout=240) == 5
 
 
 @pytest.mark.parametrize("command", [["pytorch-python"], ["start-shell", "python"]])
@@ -78,7 +79,7 @@ def test_ctrl_c_reaches_python(installation: Installation, command: list[str]) -
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(timeout=20) == 6
+        assert process.wait(timeout=240) == 6
 
 
 def test_an_interactive_shell(installation: Installation) -> None:
@@ -97,13 +98,13 @@ def test_an_interactive_shell(installation: Installation) -> None:
     assert "(image)" in _read_until(ours, "(image)")
     os.write(ours, b"echo in $VIRTUAL_ENV; exit 7\n")
     assert "in /opt/venv" in _read_until(ours, "in /opt/venv")
-    assert process.wait(timeout=20) == 7
+    assert process.wait(timeout=240) == 7
     os.close(ours)
 
 
 def _read_until(terminal: int, text: str) -> str:
     seen = ""
-    end = time.monotonic() + 20
+    end = time.monotonic() + LIMIT_SECONDS
     while text not in seen and time.monotonic() < end:
         if select.select([terminal], [], [], 1)[0]:
             seen += os.read(terminal, 4096).decode()

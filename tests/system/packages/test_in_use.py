@@ -5,23 +5,22 @@ from __future__ import annotations
 import os
 import pwd
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.system.packages.installations import IMPORT, UNPACKED, make_wheel
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable
 
     from tests.system.packages.installations import Installation
 
 pytestmark = pytest.mark.image
 USER = pwd.getpwuid(os.geteuid()).pw_name
-WAIT = "import toy, time; print('ready', flush=True); time.sleep(60)"
+WAIT = "import toy, time; print('ready', flush=True); time.sleep(600)"
 
 
 def wait_for_line(process: subprocess.Popen[str]) -> None:
@@ -32,15 +31,7 @@ def wait_for_line(process: subprocess.Popen[str]) -> None:
 
 def end(process: subprocess.Popen[str]) -> None:
     os.killpg(process.pid, signal.SIGTERM)
-    process.wait(timeout=20)
-
-
-def settle(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds; 60 s are enough on a loaded machine."""
-    limit = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < limit, "the condition never held"
-        time.sleep(0.1)
+    process.wait(timeout=240)
 
 
 def test_a_running_python_is_in_the_way_of_both(filled: Installation) -> None:
@@ -49,10 +40,10 @@ def test_a_running_python_is_in_the_way_of_both(filled: Installation) -> None:
         done = filled.run("make-squashfs")
         assert done.returncode == 1
         assert "is in use" in done.stderr
-        assert "time.sleep(60)" in done.stderr
+        assert "import toy" in done.stderr  # long lines are cut
         assert filled.current() == UNPACKED
         end(process)
-    settle(lambda: filled.run("make-squashfs").returncode == 0)
+    assert wait_for(lambda: filled.run("make-squashfs").returncode == 0)
     with filled.start("pytorch-python", "-c", WAIT) as process:
         wait_for_line(process)
         done = filled.run("unmake-squashfs")
@@ -77,14 +68,14 @@ def test_a_process_of_the_node_in_the_folder(filled: Installation) -> None:
         (filled.software / "venv" / "open").open("w"),
         filled.start("start-shell", "true") as process,
     ):
-        process.wait(timeout=60)
+        process.wait(timeout=240)
         done = filled.run("make-squashfs")
     assert f"process {os.getpid()}: " in done.stderr
 
 
 def test_a_shell_has_a_lease_until_it_ends(filled: Installation) -> None:
     leases = Path(f"{filled.software}.leases")
-    with filled.start("start-shell", "-c", "echo ready; sleep 60") as process:
+    with filled.start("start-shell", "-c", "echo ready; sleep 600") as process:
         wait_for_line(process)
         (lease,) = leases.iterdir()
         assert f":{process.pid}:" in lease.name
@@ -128,7 +119,7 @@ def test_locks_of_the_dead_and_of_other_nodes(filled: Installation) -> None:
 def test_two_first_installations_at_once(installation: Installation, tmp_path: Path) -> None:
     wheels = [make_wheel(tmp_path / "wheels", name) for name in ("one", "two", "three")]
     processes = [installation.start("pytorch-pip", "install", wheel) for wheel in wheels]
-    outputs = [process.communicate(timeout=120) for process in processes]
+    outputs = [process.communicate(timeout=240) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], outputs
     assert sum("making the virtual environment" in errors for _, errors in outputs) == 1
     script = "import one, two, three; print('all')"
@@ -139,16 +130,16 @@ def test_two_first_installations_at_once(installation: Installation, tmp_path: P
 def test_pip_is_in_the_way_of_packing(filled: Installation, tmp_path: Path) -> None:
     """It waits in its question, with the lock."""
     with filled.start("start-shell", "true") as process:
-        process.wait(timeout=60)
+        process.wait(timeout=240)
     lock = Path(f"{filled.software}.lock")
     slow = tmp_path / "slow"
     (slow / "toy").mkdir(parents=True)
     started = slow / "started"
-    script = f"import time\nopen({str(started)!r}, 'w').close()\ntime.sleep(60)\n"
+    script = f"import time\nopen({str(started)!r}, 'w').close()\ntime.sleep(600)\n"
     (slow / "setup.py").write_text(script)
     with filled.start("pytorch-pip", "install", "--no-build-isolation", slow) as process:
         # A signal before the container runs its program would be lost.
-        settle(started.exists)
+        assert wait_for(started.exists)
         assert f"pytorch-pip of {USER}" in filled.run("make-squashfs").stderr
         end(process)
     assert not lock.is_symlink()

@@ -41,6 +41,7 @@ def seconds_of(installation: Installation, command: str) -> float:
     return time.monotonic() - start
 
 
+@pytest.mark.nightly
 def test_packing_and_unpacking_killed_at_any_moment(filled: Installation) -> None:
     packing = seconds_of(filled, "make-squashfs")
     unpacking = seconds_of(filled, "unmake-squashfs")

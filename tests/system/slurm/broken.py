@@ -1,21 +1,19 @@
-"""Launches that cannot succeed, all started at once: what each rank said, when, and its status."""
+"""Launches that cannot succeed, all started at once: what each rank said, and its status."""
 
 from __future__ import annotations
 
 import shlex
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.system.slurm.layout import BLACK_HOLE
-from tests.system.slurm.slurm import wait_for
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster
 
-LIMIT_SECONDS = 30
-# By itself a launch waits a minute, and longer for large images, for a rank that starts slowly.
-WAIT = {"SIFWRIGHT_START_TIMEOUT": "15"}
+# Enough for the slowest rank of a busy machine, which has all launches at once.
+WAIT = {"SIFWRIGHT_START_TIMEOUT": "40"}
 TWO_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=1")
 FOUR_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=2")
 
@@ -30,7 +28,6 @@ class Launch:
     flags: tuple[str, ...] = ()  # of `singularity exec`
     broken: str = ""
     silent: frozenset[int] = frozenset()  # ranks that never start
-    limit: float = LIMIT_SECONDS
 
 
 LAUNCHES = {
@@ -49,7 +46,7 @@ LAUNCHES = {
     ),
     "missing-rank": Launch(
         layout=FOUR_RANKS,
-        broken="[ $rank != 2 ] || exec sleep 40",
+        broken="[ $rank != 2 ] || exec sleep 600",
         silent=frozenset({2}),
         expected=(r"rank 2 .*did not join",),
     ),
@@ -64,7 +61,6 @@ LAUNCHES = {
         # As sure as a name server that answers: there is no such name.
         flags=("--bind", "nsswitch.conf:/etc/nsswitch.conf"),
         expected=(r"MASTER_ADDR='no-such-host'.*resolve",),
-        limit=15,
     ),
     "unresolvable-nodes": Launch(
         flags=("--bind", "/dev/null:/etc/hosts"), expected=(r"MASTER_ADDR='nid001'.*resolve",)
@@ -116,7 +112,6 @@ class Outcome:
     said: str
     printed: str  # by the training
     status: int | None
-    seconds: float
 
 
 class Started:
@@ -136,10 +131,10 @@ class Started:
 
     def script(self, words: list[str]) -> str:
         command = shlex.join(words)
-        end = f"echo $? $(date +%s.%N) $began >{self.folder}/$rank.new"
+        end = f"echo $? >{self.folder}/$rank.new"
         publish = f"mv {self.folder}/$rank.new {self.folder}/$rank.end"
         first = f"rank=$SLURM_PROCID\nset -- {command}\n{self.launch.broken}"
-        return f'{first}\nbegan=$(date +%s.%N)\n"$@"\n{end}\n{publish}\n'
+        return f'{first}\n"$@"\n{end}\n{publish}\n'
 
     def expected_ranks(self) -> set[int]:
         return set(range(self.ranks)) - self.launch.silent
@@ -147,16 +142,13 @@ class Started:
     def outcome(self, rank: int) -> Outcome:
         said, printed = ((self.folder / f"{rank}.{end}").read_text() for end in ("err", "out"))
         end = self.folder / f"{rank}.end"
-        if not end.exists():
-            return Outcome(said=said, printed=printed, status=None, seconds=LIMIT_SECONDS)
-        status, ended, began = map(float, end.read_text().split())
-        return Outcome(said=said, printed=printed, status=int(status), seconds=ended - began)
+        status = int(end.read_text()) if end.exists() else None
+        return Outcome(said=said, printed=printed, status=status)
 
     def outcomes(self) -> dict[int, Outcome]:
         """What came of every rank that started, within the limit."""
         files = [self.folder / f"{rank}.end" for rank in self.expected_ranks()]
-        left = self.running.started + LIMIT_SECONDS + 10 - time.monotonic()
-        wait_for(lambda: all(file.exists() for file in files), max(left, 0))
+        wait_for(lambda: all(file.exists() for file in files))
         return {rank: self.outcome(rank) for rank in self.expected_ranks()}
 
 

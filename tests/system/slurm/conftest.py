@@ -13,7 +13,8 @@ import yaml
 
 from tests.conftest import ROOT, run
 from tests.stacks import QUICK
-from tests.system.slurm.slurm import SEPARATE, Cluster, absent, wait_for
+from tests.system.slurm.slurm import SEPARATE, Cluster, absent
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "ip", "nsenter", "unshare")
 MPI = ("mpiexec.hydra", "mpirun.openmpi")
-ORPHAN_SECONDS = 10
 
 
 def refuse(reason: str) -> None:
@@ -53,7 +53,7 @@ def slurm(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster without jobs; after the test no process of a job may be left."""
     yield cluster
     cluster.cancel_everything()
-    wait_for(lambda: not cluster.job_processes(), ORPHAN_SECONDS)
+    wait_for(lambda: not cluster.job_processes())
     left = cluster.job_processes()
     for pid in left:  # or they would be in the way of the next test
         with contextlib.suppress(ProcessLookupError):

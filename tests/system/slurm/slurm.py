@@ -11,34 +11,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tests.conftest import DEFAULT_SIGNALS, ROOT
 from tests.system.slurm.layout import LOGIN, NODES, Files
 from tests.system.slurm.supervisor import READY
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-# These guard against a hang; a busy machine takes ten times as long.
-START_SECONDS = 600
-LIMIT_SECONDS = 600
 DIE_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
 SEPARATE = ("unshare", "--net", "--mount", "--uts", "--")
 ENTER = ("nsenter", "--net", "--mount", "--uts")
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
-
-
-def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
-    """Ask again and again; tell whether it came true in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +45,6 @@ class Running:
     """A command that was started; `finish` waits for it, the end of the `with` block kills it."""
 
     process: subprocess.Popen[str]
-    started: float = field(default_factory=time.monotonic)
 
     def finish(self, timeout: float = LIMIT_SECONDS) -> subprocess.CompletedProcess[str]:
         output, errors = self.process.communicate(timeout=timeout)
@@ -71,7 +58,7 @@ class Running:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=LIMIT_SECONDS)
 
 
 class Cluster:
@@ -111,11 +98,11 @@ class Cluster:
         self.files.pid(LOGIN).write_text(str(self.supervisor.pid))
         self.daemons = set(children(self.supervisor.pid))
         self.nodes = [int(self.files.pid(node).read_text()) for node in NODES]
-        assert wait_for(self.is_idle, START_SECONDS), self.logs()
+        assert wait_for(self.is_idle), self.logs()
 
     def stop(self) -> None:
         try:
-            self.supervisor.communicate(timeout=START_SECONDS)
+            self.supervisor.communicate(timeout=LIMIT_SECONDS)
         except subprocess.TimeoutExpired:
             self.supervisor.kill()
             raise
@@ -143,7 +130,7 @@ class Cluster:
 
     def cancel_everything(self) -> None:
         self.run("scancel", "--user=root")
-        assert wait_for(self.is_idle, LIMIT_SECONDS), self.run("squeue").stdout
+        assert wait_for(self.is_idle), self.run("squeue").stdout
 
     # --- commands ----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import pwd
 import shlex
 import shutil
 import signal
@@ -54,6 +55,7 @@ mount --rbind "$local/tmp" /tmp
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 echo
 read -r _
+ulimit -c 0
 # As systemd does with a daemon that crashes: the slurmd of Debian 12 (22.05) sometimes dies of
 # "free(): unaligned chunk detected" when it starts many steps at once. Running steps go on.
 until "$@" >&2 || test "$?" -lt 128; do
@@ -91,10 +93,22 @@ def become_login_host(files: Files) -> None:
     system(f"hostname {LOGIN}")
     system("ip link set lo up")
     system(f"mount --bind {files.hosts} /etc/hosts")
+    hide_login_files()
     for interface in INTERFACES:
         system(f"ip link add {interface} type bridge")
         system(f"ip address add {address(LOGIN_NUMBER, interface)}/24 dev {interface}")
         system(f"ip link set {interface} up")
+
+
+def hide_login_files() -> None:
+    """Hide the shell's files of this machine: jobs of `sbatch --export=NIL` read them.
+
+    pyenv's wait up to a minute for a lock that a killed login left behind.
+    """
+    home = Path(pwd.getpwuid(0).pw_dir)
+    for name in (".bash_profile", ".bash_login", ".profile", ".bashrc"):
+        if (home / name).exists():
+            system(f"mount --bind /dev/null {home / name}")
 
 
 def start_munged(files: Files) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.image, pytest.mark.nightly]
 
-PATIENCE = 120.0  # seconds
+PATIENCE = 240.0  # seconds
 # As pytorch/pytorch: a virtual environment on its PATH, and nothing of ours.
 SYSTEM = ("bin", "sbin", "lib", "lib64", "usr", "etc", "var", "mnt", "tmp", "opt/venv")
 PACKAGES = "opt/venv/lib/python3.11/site-packages"
@@ -85,7 +85,7 @@ def test_it_is_used_as_it_is(sif: Path, source: str) -> None:
 def _job(cluster_project: Path, sif: Path, *words: object) -> str:
     """What `sifwright jobscript` writes for two nodes with two ranks each."""
     what = ["jobscript", "--site", "nodes", "--image", "base-image", "--nodes", 2]
-    what += ["--tasks-per-node", 2, "--time", "00:01:00", "--sif", sif]
+    what += ["--tasks-per-node", 2, "--time", "00:10:00", "--sif", sif]
     done = sifwright("--project", cluster_project, *what, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout

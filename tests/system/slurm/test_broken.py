@@ -23,7 +23,7 @@ def started(cluster: Cluster, container: list[str]) -> Iterator[dict[str, Starte
     """All of them side by side, as some only wait.
 
     Their containers start one launch after the other, each as soon as the machine has started
-    one more: forty at once took 6 of the 30 seconds on two slow cores.
+    one more: forty at once took 6 seconds on two slow cores.
     """
     prepare(cluster)
     launches: dict[str, Started] = {}
@@ -45,5 +45,3 @@ def test_every_rank_names_the_cause(started: dict[str, Started], name: str) -> N
         found = any(re.search(one, outcome.said) for one in LAUNCHES[name].expected)
         assert found, f"rank {rank}: {outcome}"
         assert "Traceback" not in outcome.said
-    slowest = max(outcome.seconds for outcome in outcomes.values())
-    assert slowest < LAUNCHES[name].limit, outcomes

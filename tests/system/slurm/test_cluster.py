@@ -10,19 +10,21 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 from tests.system.slurm.layout import NODES, address
-from tests.system.slurm.slurm import Cluster, command_of, wait_for
+from tests.system.slurm.slurm import Cluster, command_of
+from tests.waiting import wait_for
 
 START = """
 import time
-from tests.system.slurm.slurm import Cluster, wait_for
+from tests.system.slurm.slurm import Cluster
+from tests.waiting import wait_for
 cluster = Cluster()
 cluster.wait_until_up()
-cluster.submit("srun sleep 60", "--nodes=2")
-with cluster.start("sleep", "60", host="nid003"):
-    sleeping = lambda: str(cluster.job_processes()).count("/sleep 60 '") == 2
-    assert wait_for(sleeping, 20), cluster.job_processes()
+cluster.submit("srun sleep 600", "--nodes=2")
+with cluster.start("sleep", "600", host="nid003"):
+    sleeping = lambda: str(cluster.job_processes()).count("/sleep 600 '") == 2
+    assert wait_for(sleeping), cluster.job_processes()
     print(cluster.files.folder, flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
@@ -52,7 +54,7 @@ def test_a_daemon_that_crashes_is_started_again(slurm: Cluster) -> None:
     pid = slurm.files.folder / "slurmd.nid003.pid"
     before = pid.read_text()
     os.kill(int(before), signal.SIGKILL)
-    assert wait_for(lambda: pid.exists() and pid.read_text() not in {"", before}, 20)
+    assert wait_for(lambda: pid.exists() and pid.read_text() not in {"", before})
     done = slurm.srun("--nodelist=nid003", "hostname")
     assert done.stdout == "nid003\n", done.stderr
 
@@ -67,8 +69,8 @@ def test_nothing_is_left_after_the_tests_were_killed() -> None:
     assert folder
     assert len(mentioning(folder)) > 8
     tests.kill()
-    tests.communicate(timeout=60)
-    assert wait_for(lambda: not mentioning(folder), 10), mentioning(folder)
+    tests.communicate(timeout=240)
+    assert wait_for(lambda: not mentioning(folder)), mentioning(folder)
     assert not Path(folder).exists()
 
 

@@ -13,7 +13,7 @@ from tests.conftest import ROOT, sifwright
 from tests.spread import spread
 from tests.system.easybuild.easybuild import EasyBuild
 from tests.system.packages.installations import make_wheel
-from tests.system.slurm.slurm import wait_for
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -103,11 +102,9 @@ def test_two_hosts_without_a_scheduler(
     """The master is found, or asked for by name; and with it, the ranks meet."""
     words = [*two_hosts(mpiexec, remote_shell), *container, "conda-python-distributed"]
     words += [str(slurm.programs / "add_up.py"), "3"]
-    began = time.monotonic()
     done = slurm.run(*words, check=False)
     assert done.returncode == 0 or "set MASTER_ADDR" in done.stderr, done
     assert sums(done.stdout) == ([] if done.returncode else [12] * 4)
-    assert time.monotonic() - began < 30
     preset = {"MASTER_ADDR": NODES[0], "MASTER_PORT": "23456"}
     done = slurm.run(*words, env=preset, check=False)
     assert sums(done.stdout) == [12] * 4, done

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster, Job
 
 pytestmark = [pytest.mark.image, pytest.mark.nightly, pytest.mark.usefixtures("mpi")]
-PATIENCE = 180.0  # seconds
+PATIENCE = 240.0  # seconds
 # That of a rank, or the highest of all: srun ends the others with the first.
 ENDS = {"78:0", "143:0"}
 # The image's MPI, the launcher, and what srun is told.
@@ -38,6 +38,7 @@ WRONG = {
     "openmpi-hydra": ("openmpi", "mpiexec", (), "it speaks pmi1 (launch.mpiexec.pmi of site"),
     "mpich-pmix": ("mpich", "srun", ("--pmi", "pmix"), "it speaks pmix (--pmi pmix)"),
     "openmpi-pmi2": ("openmpi", "srun", ("--pmi", "pmi2"), "it speaks pmi2 (--pmi pmi2)"),
+    "mpich-torchrun": ("mpich", "torchrun", (), "torchrun starts no MPI ranks"),
 }
 # As jobscript writes them for programs without MPI, which these are not.
 ALONE = {
@@ -45,7 +46,7 @@ ALONE = {
     "mpich-srun-horovod": ("mpich", "horovod", ("--pmi", "none")),
     "openmpi-srun": ("openmpi", "mpi4py", ("--pmi", "none")),
     "openmpi-hydra": ("openmpi", "mpi4py", ("--pmi", "none", "--launcher", "mpiexec")),
-    "mpich-torchrun": ("mpich", "mpi4py", ("--launcher", "torchrun")),
+    "mpich-torchrun": ("mpich", "mpi4py", ("--pmi", "none", "--launcher", "torchrun")),
 }
 SUMS = [f"rank {rank} of 4 on nid00{1 + rank // 2}: 10" for rank in range(4)]
 

@@ -1,15 +1,14 @@
-"""Signals reach the handlers of the training script at once, and its exit code is the job's."""
+"""Signals reach the handlers of the training script, and its exit code is the job's."""
 
 from __future__ import annotations
 
 import signal
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import ROOT
-from tests.system.slurm.slurm import wait_for
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.image
 
-READY_SECONDS = 20
-LATEST = 1.0  # seconds from sending a signal until its handler runs
 CODES = {"SIGTERM": 44, "SIGINT": 45}  # of heed.py
 STEP = ("--nodelist=nid001,nid002", "--ntasks-per-node=1")
 
@@ -37,7 +34,6 @@ def start(slurm: Cluster, folder: Path, *words: object, host: str = "login1") ->
     running = slurm.start(*words, slurm.programs / "heed.py", folder, host=host)
     ready = wait_for(
         lambda: len(list(folder.glob("*.ready"))) == 2 or running.process.poll() is not None,
-        READY_SECONDS,
     )
     if not ready or running.process.poll() is not None:
         with running:
@@ -46,22 +42,19 @@ def start(slurm: Cluster, folder: Path, *words: object, host: str = "login1") ->
     return running
 
 
-def delays(folder: Path, name: str, sent: float) -> list[float]:
-    """How long the signal took to each rank."""
+def assert_heard(folder: Path, name: str) -> None:
+    """Wait until each rank's handler has run."""
     files = [folder / f"{rank}.{name}" for rank in (0, 1)]
-    if not wait_for(lambda: all(file.exists() for file in files), LATEST + 5):
-        pytest.fail(f"{name} did not reach every rank: {sorted(folder.iterdir())}")
-    return [float(file.read_text()) - sent for file in files]
+    assert wait_for(lambda: all(file.exists() for file in files)), sorted(folder.iterdir())
 
 
 def check(folder: Path, running: Running, last: str, send: Callable[[str], object]) -> str:
     """Send signals that Python goes on after, and one that ends it; return what was said."""
     with running:
         for name in ("SIGUSR1", "SIGUSR2", last):
-            sent = time.time()
             send(name)
-            assert max(delays(folder, name, sent)) < LATEST, name
-        done = running.finish(20)
+            assert_heard(folder, name)
+        done = running.finish()
     assert done.returncode == CODES[last], done.stderr
     return done.stderr
 
@@ -89,10 +82,9 @@ def test_ranks_of_one_task_hear_of_signals_too(
     with running:
         send = scancel(slurm)
         for name in ("SIGUSR1", "SIGUSR2", last):
-            sent = time.time()
             send(name)
-            assert max(delays(folder, name, sent)) < LATEST, name
-        done = running.finish(20)
+            assert_heard(folder, name)
+        done = running.finish()
     assert done.returncode in (CODES[last], 128 + signal.Signals[last]), done.stderr
     assert "Traceback" not in done.stderr
 
@@ -116,7 +108,7 @@ def test_exec_without_a_scheduler(
     (folder / "1.ready").touch()
     running = start(slurm, folder, *container, "conda-python-distributed", host="nid003")
     for name in ("SIGUSR1", "SIGUSR2", last):
-        (folder / f"1.{name}").write_text("0")
+        (folder / f"1.{name}").touch()
     check(folder, running, last, lambda name: running.process.send_signal(number(name)))
 
 
@@ -126,10 +118,9 @@ def test_scancel_alone_gives_time_for_a_checkpoint(
     """SIGTERM, and only after KillWait SIGKILL."""
     words = ["srun", "--quiet", *STEP, *container, "conda-python-distributed"]
     with start(slurm, folder, *words) as running:
-        sent = time.time()
         slurm.run("scancel", "--user=root")
-        assert max(delays(folder, "SIGTERM", sent)) < LATEST
-        assert running.finish(20).returncode != 0
+        assert_heard(folder, "SIGTERM")
+        assert running.finish().returncode != 0
 
 
 def test_checkpoint_is_written_at_usr1_and_the_training_goes_on(
@@ -139,12 +130,12 @@ def test_checkpoint_is_written_at_usr1_and_the_training_goes_on(
     training = f"{ROOT}/examples/train_digits.py --epochs 1000 --batch-size 256"
     words = " ".join([*container, "conda-python-distributed", training])
     job = slurm.submit(f"srun {words} --checkpoint {checkpoint}", *STEP, cwd=ROOT)
-    assert wait_for(lambda: "epoch 1/" in slurm.output(job), 40), slurm.output(job, "err")
+    assert wait_for(lambda: "epoch 1/" in slurm.output(job)), slurm.output(job, "err")
     slurm.run("scancel", "--signal=USR1", f"{job}.0")
     saved = f": saved {checkpoint}"
-    assert wait_for(lambda: saved in slurm.output(job), 20), slurm.output(job)
+    assert wait_for(lambda: saved in slurm.output(job)), slurm.output(job)
     epochs = slurm.output(job).count("/1000 loss")
-    assert wait_for(lambda: slurm.output(job).count("/1000 loss") > epochs, 20)
+    assert wait_for(lambda: slurm.output(job).count("/1000 loss") > epochs)
     slurm.run("scancel", "--signal=TERM", f"{job}.0")
     done = slurm.wait(job)
     assert "stopped by SIGTERM" in done.output, done.errors

@@ -52,8 +52,8 @@ def test_failing_rank_fails_the_job(slurm: Cluster, container: list[str]) -> Non
 
 
 def test_the_others_end_with_a_failing_rank(slurm: Cluster, container: list[str]) -> None:
-    code = "import os, sys, time; os.environ['RANK'] == '1' and sys.exit(5); time.sleep(60)"
+    code = "import os, sys, time; os.environ['RANK'] == '1' and sys.exit(5); time.sleep(600)"
     step = ["--nodes=2", "--ntasks=3", "--kill-on-bad-exit=1", *container]
-    done = slurm.srun(*step, "conda-python-distributed", "-c", code, timeout=20)
+    done = slurm.srun(*step, "conda-python-distributed", "-c", code, timeout=240)
     assert done.returncode != 0
     assert "task 1: Exited with exit code 5" in done.stderr

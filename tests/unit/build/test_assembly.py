@@ -18,7 +18,7 @@ from sifwright.images.sif import sif_file
 from sifwright.render.definition import definition
 from tests.spread import spread
 from tests.unit.conftest import MACHINE
-from tests.unit.render.test_goldens import PAIRS, PLANS
+from tests.unit.render.test_goldens import PAIRS, PLANS, SAMPLE
 from tests.unit.sifs import squashfs_of
 from tests.unit.stores import key_of, new_store
 
@@ -57,6 +57,7 @@ def _results(store: Store, plan: Plan) -> list[CacheEntry]:
             "below": found[-1].key if found else "",
             "made": f"2026-01-01T00:00:{number:02}+00:00",
             "folders": {"opt": 0o2775},
+            "used": [],
             "metadata": _METADATA,
         }
         with store.folder() as made:
@@ -74,13 +75,13 @@ def _assembled(plan: Plan, results: list[CacheEntry], folder: Path, layout: Layo
         path.mkdir(parents=True)
     text = definition(plan, MACHINE)
     made = folder / "made"
-    options = SimpleNamespace(layout=layout)
+    options = SimpleNamespace(layout=layout, epoch=0)
     task = SimpleNamespace(
         plan=plan, definition=text, options=options, staging=made, log=folder / "log"
     )
     digest = assemble(cast("BuildContext", task), results, work, lambda _: False)
     assert sif_file.partitions(made / "image.sif")
-    return digest
+    return digest.fingerprint
 
 
 def _somewhere_else(
@@ -99,13 +100,15 @@ def _somewhere_else(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("layout", spread(["layered", "flat"], ["layered"]))
-def test_every_image_at_every_site(folder: Path, layout: Layout) -> None:
+def test_images_of_sites(folder: Path, layout: Layout) -> None:
+    """One of each image and vendor by default, and all of them in the other layout."""
+    pairs = SAMPLE if layout == "layered" else PAIRS
     store = new_store(folder / "store")
     for path in (folder / "store", folder / "store/entries"):
         path.chmod(0o755)
     fork, digests = multiprocessing.get_context("fork"), set()
     queue = fork.SimpleQueue()
-    for site, name in PAIRS:
+    for site, name in pairs:
         plan = cast("Plan", PLANS[site, name])
         results = _results(store, plan)
         for one in results:
@@ -125,4 +128,4 @@ def test_every_image_at_every_site(folder: Path, layout: Layout) -> None:
         digests.add(digest)
         for place in ("here", "there"):
             shutil.rmtree(folder / place)
-    assert len(digests) == len(PAIRS) >= 20
+    assert len(digests) == len(pairs) >= 5

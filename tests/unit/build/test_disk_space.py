@@ -63,7 +63,7 @@ def test_one_disk_has_to_have_room_for_all(
     )
     assert problem.fix == (
         "Free some (sifwright cache prune --keep-size 50G), or set TMPDIR to another folder,"
-        " or set SIFWRIGHT_CACHE to another folder, or choose another with --output."
+        " or set SIFWRIGHT_CACHE to another folder, or choose another output folder with --output."
     )
 
 

@@ -89,11 +89,11 @@ def test_what_an_edit_takes(project: Path, output: Path) -> None:
     _edit(project, "tool")
     found = forecast.forecast_steps(_plan(project), output)
     packed = [entry.bytes for entry in results]
-    assert disk_space.estimate_disk_needs(found, 1) == disk_space.DiskNeeds(
-        temporary=disk_space.OWN + 3 * TREE, cache=sum(packed[1:]), output=sum(packed)
+    assert forecast.estimate_disk_needs(found, 1) == disk_space.DiskNeeds(
+        temporary=forecast.OWN + 3 * TREE, cache=sum(packed[1:]), output=sum(packed)
     )
     assert min(packed) >= PACKED
-    assert disk_space.estimate_disk_needs(found, 3) == disk_space.DiskNeeds(
+    assert forecast.estimate_disk_needs(found, 3) == disk_space.DiskNeeds(
         temporary=0, cache=0, output=sum(packed)
     )
 
@@ -104,19 +104,17 @@ def test_what_files_with_capabilities_take(project: Path, output: Path, edited: 
     build(_plan(project), output, capable=["tool"])
     _edit(project, edited)
     found = forecast.forecast_steps(_plan(project), output)
-    everything = disk_space.OWN + (1 + 2 + 3) * TREE
+    everything = forecast.OWN + (1 + 2 + 3) * TREE
     # That of an edited layer is expected to have them again.
-    assert (
-        disk_space.estimate_disk_needs(found, 1 if edited == "tool" else 2).temporary == everything
-    )
+    assert forecast.estimate_disk_needs(found, 1 if edited == "tool" else 2).temporary == everything
     # Nothing runs on them: a shell would.
-    assert disk_space.estimate_disk_needs(found[:2], 2).temporary == 0
+    assert forecast.estimate_disk_needs(found[:2], 2).temporary == 0
     assert (
-        disk_space.estimate_disk_needs(found[:2], 2, entered=True).temporary
-        == disk_space.OWN + (1 + 2) * TREE
+        forecast.estimate_disk_needs(found[:2], 2, entered=True).temporary
+        == forecast.OWN + (1 + 2) * TREE
     )
-    assert disk_space.estimate_disk_needs(found[:2], 1).temporary == disk_space.OWN + 2 * TREE
-    assert disk_space.estimate_disk_needs(found[:1], 1, entered=True).temporary == disk_space.OWN
+    assert forecast.estimate_disk_needs(found[:2], 1).temporary == forecast.OWN + 2 * TREE
+    assert forecast.estimate_disk_needs(found[:1], 1, entered=True).temporary == forecast.OWN
 
 
 def test_what_a_first_build_takes(project: Path, output: Path) -> None:
@@ -127,12 +125,12 @@ def test_what_a_first_build_takes(project: Path, output: Path) -> None:
     found = forecast.forecast_steps(_plan(project), output)
     assert set(_states(_plan(project), output).values()) == {"it was never built here"}
     m = 10**6
-    assert disk_space.estimate_disk_needs(found, 0) == disk_space.DiskNeeds(
+    assert forecast.estimate_disk_needs(found, 0) == disk_space.DiskNeeds(
         temporary=401 * m, cache=200 * m, output=200 * m
     )
-    uncached = disk_space.estimate_disk_needs(found, 0, "uncached")
+    uncached = forecast.estimate_disk_needs(found, 0, "uncached")
     assert uncached == disk_space.DiskNeeds(temporary=601 * m, cache=0, output=200 * m)
-    by_engine = disk_space.estimate_disk_needs(found, 0, "engine")
+    by_engine = forecast.estimate_disk_needs(found, 0, "engine")
     assert by_engine == disk_space.DiskNeeds(temporary=401 * m, cache=0, output=200 * m)
 
 
@@ -141,7 +139,7 @@ def test_sizes_that_are_facts(real: Catalog, output: Path) -> None:
     plan = resolve(real, "local", "pytorch", [])
     cuda = replace(plan, facts={**plan.facts, "torch-mb": "7500"})
     sizes = [
-        disk_space.estimate_disk_needs(forecast.forecast_steps(one, output), 0).temporary
+        forecast.estimate_disk_needs(forecast.forecast_steps(one, output), 0).temporary
         for one in (plan, cuda)
     ]
     assert sizes[0] > 1500 * 10**6
@@ -174,7 +172,7 @@ def test_wheels_are_kept_as_well(real: Catalog, output: Path) -> None:
     packed = {one.layer: one.packed for one in found}
     assert "base-debian" not in kept
     assert kept["pytorch-wheel"] == packed["pytorch-wheel"]
-    wanted = disk_space.estimate_disk_needs(found, 0)
+    wanted = forecast.estimate_disk_needs(found, 0)
     assert wanted.cache == sum(packed.values()) + sum(kept.values())
 
 
@@ -313,10 +311,10 @@ def test_plan_says_it(project: Path, tmp_path: Path, run_cli: Cli) -> None:
     _edit(project, "extra")
     told = json.loads(run_cli(*words, "--json").out)
     assert told["id"] == _plan(project).id
-    forecast = told["forecast"]
-    assert forecast["will_run"] == 1
-    assert forecast["steps"][2]["why"]["input"] == "install.sh"
-    assert forecast["needs"]["temporary"] == disk_space.OWN + 3 * TREE
+    future = told["forecast"]
+    assert future["will_run"] == 1
+    assert future["steps"][2]["why"]["input"] == "install.sh"
+    assert future["needs"]["temporary"] == forecast.OWN + 3 * TREE
     last = run_cli(*words).out.splitlines()[-1]
     assert last.startswith("needs 2 MB below ")
     assert last.endswith(", 1 MB in the cache, 1 MB at the output")

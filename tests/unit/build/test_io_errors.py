@@ -284,7 +284,7 @@ def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, broken: Break) ->
     (tmp_path / first_use.FILE).write_text("{}")
     broken("read", tmp_path / first_use.FILE)
     with pytest.raises(BuildError, match=f"{first_use.FILE}: .* cannot be read: {CAUSE}"):
-        first_use.read(tmp_path)
+        first_use.read_first_use(tmp_path)
 
 
 # ---- what a build starts from --------------------------------------------------------------------

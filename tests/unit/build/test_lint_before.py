@@ -1,4 +1,4 @@
-"""What `check` refuses and `build` says of a site or an image that does not lint."""
+"""What `check` refuses and `build` says of a site or an image that does not pass lint."""
 
 import json
 from pathlib import Path

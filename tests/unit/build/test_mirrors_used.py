@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.build.checks import network_checks
+from sifwright.build.checks.network_checks import WheelTarget
 from sifwright.build.request import host_settings
 from sifwright.build.request.base_image import base_image_of
 from sifwright.catalog.load import load_catalog
@@ -187,7 +189,10 @@ def test_every_source_is_asked_for_through_the_mirrors(
             _source("git", "http://127.0.0.1:9/silent.git"),
         )
         found = sorted(
-            problem.what for problem in network_checks.problems(wanted.steps, "3.11", {})
+            problem.what
+            for problem in network_checks.problems(
+                wanted.steps, WheelTarget("3.11", os.uname().machine), {}
+            )
         )
     assert "/g/good.git/info/refs?service=git-upload-pack" in asked
     words, missing = "cannot be fetched from", "HTTP 404 Not Found"
@@ -212,12 +217,33 @@ def test_an_index_of_wheels_is_asked_where_the_mirrors_file_leads(
         step = plan.steps[-1]
         step = replace(step, layer=replace(step.layer, downloads=(download,)))
         wanted = replace(plan, steps=(step,), facts={"python": "3.11"})
-        return [problem.what for problem in network_checks.problems(wanted.steps, "3.11", {})]
+        return [
+            problem.what
+            for problem in network_checks.problems(
+                wanted.steps, WheelTarget("3.11", os.uname().machine), {}
+            )
+        ]
 
     assert problems("1.0") == []
     (said,) = problems("2.0")
     assert said.startswith("pip finds no wheel of toy==2.0 for Python 3.11")
     assert f"and file://{mirrors_file.folder}/wheels/cpu" in said
+
+
+@pytest.mark.parametrize(
+    ("build", "processor", "expected"),
+    [("cu121", "x86_64", True), ("cpu", "aarch64", True), ("cpu", "x86_64", False)],
+)
+def test_the_plain_release_may_be_the_build(
+    mirrors_file: MirrorsFile, plan: Plan, build: str, processor: str, expected: object
+) -> None:
+    """The layer compares it: PyTorch's plain releases are for CUDA, on aarch64 also for CPUs."""
+    add_wheel(mirrors_file.folder / "wheels")
+    mirrors_file.write("pip: {index-url: 'file:///nowhere', find-links: ./wheels}\n")
+    download = Download(what="toy", pip=f"toy==1.0+{build}")
+    step = replace(plan.steps[-1], layer=replace(plan.steps[-1].layer, downloads=(download,)))
+    problems = list(network_checks.problems([step], WheelTarget("3.11", processor), {}))
+    assert (not problems) is expected
 
 
 @pytest.mark.nightly
@@ -232,7 +258,9 @@ def test_an_index_that_gives_no_page_is_told_from_one_without_the_wheel(
 
     def problem(index: str) -> str:
         mirrors_file.write(f"pip: {{index-url: '{index}', trusted-host: 127.0.0.1}}\n")
-        (found,) = network_checks.problems(wanted.steps, "3.11", {})
+        (found,) = network_checks.problems(
+            wanted.steps, WheelTarget("3.11", os.uname().machine), {}
+        )
         assert found.what.startswith("pip finds no wheel of toy==1.0")
         return found.what.partition("No matching distribution found for toy==1.0")[2]
 
@@ -240,6 +268,7 @@ def test_an_index_that_gives_no_page_is_told_from_one_without_the_wheel(
         assert f"    | {url}/simple/toy/: Unauthorized" in problem(f"{url}/simple")
     with serve(lambda handler: send(handler, 200, b"<html></html>")) as url:
         assert url not in problem(f"{url}/simple")
+    assert "file:///nowhere" not in problem("file:///nowhere")
     assert "Connection refused" in problem("http://127.0.0.1:9/simple")
     assert "nowhere.invalid/simple/toy/: [Errno -" in problem("https://nowhere.invalid/simple")
 
@@ -260,7 +289,7 @@ def test_a_download_with_an_empty_option_is_not_needed(
     downloads = tuple(Download(what=text[0], pip=text) for text in pip)
     options = {**step.options, "text": Value(value="", origin="test")}
     step = replace(step, layer=replace(step.layer, downloads=downloads), options=options)
-    assert list(network_checks.problems((step,), "3.11", {})) == []
+    assert list(network_checks.problems((step,), WheelTarget("3.11", os.uname().machine), {})) == []
     assert asked == [f"a=={options['version'].text}+{options['wheel'].text}", "e"]
 
 
@@ -270,7 +299,10 @@ def test_a_server_that_knows_no_head_is_asked_for_the_file(plan: Plan) -> None:
 
     with serve(answer) as url:
         wanted = _with_sources(plan, _source("archive", f"{url}/x.tgz"))
-        assert list(network_checks.problems(wanted.steps, "3.11", {})) == []
+        assert (
+            list(network_checks.problems(wanted.steps, WheelTarget("3.11", os.uname().machine), {}))
+            == []
+        )
 
 
 def test_an_archive_out_of_reach_names_how_to_do_without(plan: Plan) -> None:
@@ -294,8 +326,11 @@ def test_an_archive_out_of_reach_names_how_to_do_without(plan: Plan) -> None:
     off = replace(base, options={**options, "updates": Value(value=False, origin="--set")})
     with serve(answer) as url:
         facts = {"debian-security-mirror": f"{url}/debian-security"}
-        (said,) = network_checks.problems((base,), "3.11", facts)
-        assert list(network_checks.problems((off,), "3.11", facts)) == []
+        (said,) = network_checks.problems((base,), WheelTarget("3.11", os.uname().machine), facts)
+        assert (
+            list(network_checks.problems((off,), WheelTarget("3.11", os.uname().machine), facts))
+            == []
+        )
     place = f"{url}/debian-security/dists/x-security/Release"
     assert f"Debian's security updates cannot be reached at {place}: HTTP 404" in str(said)
     assert "--set base.mirror=…, or --set base.updates=false." in str(said)

@@ -6,12 +6,13 @@ import os
 import re
 import sys
 import threading
-import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.build.cache import pruning
 from sifwright.build.downloads import prefetch, resolve_wheels
 from sifwright.build.downloads.fetch import CONTENT, open_store
 from sifwright.catalog.load import load_catalog
@@ -21,14 +22,14 @@ from sifwright.plan.model import Plan, StepSource
 from sifwright.plan.resolve import resolve
 from tests.conftest import run
 from tests.servers import archive, cut, send, sha256
-from tests.unit.stores import leftovers, running, spoil, wait_until
+from tests.unit.stores import leftovers, running, spoil
 from tests.unit.wheels import Index, add_wheel, serve_index
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from http.server import BaseHTTPRequestHandler
-    from pathlib import Path
 
     from sifwright.build.downloads.prefetch import Prefetcher
 
@@ -266,20 +267,21 @@ def test_it_ends_with_the_build(index: Index, plan: Plan, tmp_path: Path) -> Non
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         asked.set()
-        go_on.wait(20)
+        if not go_on.wait(LIMIT_SECONDS):
+            go_on.set()
 
     index.answers[TOY] = slow
     found = installs(plan, "toy==1.0")
     with at_work(found, tmp_path):
-        assert asked.wait(20)
-        since = time.monotonic()
-    assert time.monotonic() - since < 5
+        assert asked.wait(LIMIT_SECONDS)
+    assert not go_on.is_set(), "the end waited for the server"
     go_on.set()
 
 
-def late(seconds: float) -> Callable[[BaseHTTPRequestHandler, bytes], None]:
+def late(go_on: threading.Event) -> Callable[[BaseHTTPRequestHandler, bytes], None]:
     def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
-        time.sleep(seconds)
+        if not go_on.wait(LIMIT_SECONDS):
+            go_on.set()
         send(handler, 200, body)
 
     return answer
@@ -287,13 +289,14 @@ def late(seconds: float) -> Callable[[BaseHTTPRequestHandler, bytes], None]:
 
 def test_uv_ends_with_the_build(index: Index, plan: Plan, tmp_path: Path) -> None:
     index.files["/simple/toy/"] = b""
-    index.answers[""] = late(20)
+    go_on = threading.Event()
+    index.answers[""] = late(go_on)
     with at_work(installs(plan, "toy==1.0"), tmp_path):
-        wait_until(lambda: "/simple/toy/" in index.pages)
+        assert wait_for(lambda: "/simple/toy/" in index.pages)
         assert _processes(tmp_path)
-        since = time.monotonic()
-    assert time.monotonic() - since < 5
+    assert not go_on.is_set(), "the end waited for the server"
     assert _processes(tmp_path) == []
+    go_on.set()
 
 
 def _processes(folder: Path) -> list[str]:
@@ -325,12 +328,16 @@ def _fetch(plan: Plan, url: str, folder: Path) -> None:
 
 def test_two_builds_at_once_download_once(index: Index, plan: Plan, tmp_path: Path) -> None:
     index.add("toy")
-    index.answers[TOY] = late(1)
+    go_on = threading.Event()
+    index.answers[TOY] = late(go_on)
     found = installs(plan, "toy==1.0")
     with (
         running(_fetch, found, index.url, tmp_path / "a") as one,
         running(_fetch, found, index.url, tmp_path / "b") as other,
     ):
+        folders = (tmp_path / "a", tmp_path / "b")
+        assert wait_for(lambda: TOY in index.wheels and all(map(Path.exists, folders)))
+        go_on.set()
         for process in (one, other):
             process.join()
             assert process.exitcode == 0
@@ -343,9 +350,11 @@ def test_what_a_killed_build_began_is_fetched_anew(
     index: Index, plan: Plan, tmp_path: Path
 ) -> None:
     index.add("toy")
-    index.answers[TOY] = late(20)
+    go_on = threading.Event()
+    index.answers[TOY] = late(go_on)
     with running(_fetch, installs(plan, "toy==1.0"), index.url, tmp_path / "killed"):
-        wait_until(lambda: TOY in index.wheels)
+        assert wait_for(lambda: TOY in index.wheels)
+    go_on.set()
     del index.answers[TOY]
     assert leftovers(open_store().root) != []
     assert fetched(installs(plan, "toy==1.0"), tmp_path) == [TOY]
@@ -356,11 +365,11 @@ def test_nobody_prunes_what_a_step_will_want(index: Index, plan: Plan, tmp_path:
     index.add("toy")
     found = installs(plan, "toy==1.0")
     with at_work(found, tmp_path):
-        wait_until(lambda: TOY in entries())
-        open_store().prune(0)
+        assert wait_for(lambda: TOY in entries())
+        pruning.prune([open_store()], 0)
         assert TOY in entries()
-    wait_until(lambda: leftovers(open_store().root) == [])
-    open_store().prune(0)
+    assert wait_for(lambda: leftovers(open_store().root) == [])
+    pruning.prune([open_store()], 0)
     assert entries() == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from sifwright.build.layers.lower_tree import LowerTree
@@ -60,3 +61,20 @@ def test_names_in_the_tree_that_is_packed_do_not_count(
         if path.is_file():
             (live / path.name.replace("shared", f"{path.parent.name}-shared")).hardlink_to(path)
     assert _packed(tree, monkeypatch, is_linked=True) == SHARED
+
+
+def test_folders_and_links_get_the_time_of_the_layer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link that has it is not touched: it would look changed to the next layer."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for name, time in (("old", 5), ("new", 7)):
+        link = tmp_path / "folder" / name
+        link.symlink_to("anywhere")
+        os.utime(link, (time, time), follow_symlinks=False)
+    changed = link.lstat().st_ctime_ns
+    tidy(LowerTree(), time=7)
+    paths = (tmp_path, tmp_path / "folder", link, link.with_name("old"))
+    assert [path.lstat().st_mtime for path in paths] == [7, 7, 7, 7]
+    assert link.lstat().st_ctime_ns == changed

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from sifwright.build.cache.store import Store
-from sifwright.build.engine import assemble_image, run_steps
+from sifwright.build.engine import Artifact, run_steps
 from sifwright.build.layers.pack import LISTING, SQUASHFS, PackedLayer
 from sifwright.build.output_parser import OutputParser
 from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.inputs import Inputs
-from sifwright.build.steps import apptainer_steps, step_results
-from sifwright.build.steps.apptainer_steps import ApptainerSteps
-from sifwright.build.steps.cached_steps import CachedSteps
-from sifwright.build.steps.step_results import StepResults
+from sifwright.build.steps import apptainer_engine, step_lookup
+from sifwright.build.steps.apptainer_engine import ApptainerSteps
+from sifwright.build.steps.step_keys import CachedSteps
+from sifwright.build.steps.step_lookup import StepResults
 from sifwright.catalog import load
 from sifwright.errors import BuildError
+from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import PartitionError
 from sifwright.plan.resolve import resolve
 from sifwright.render.singularity_metadata import LABELS
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
 
     from sifwright.build.cache.store import CacheEntry
     from sifwright.build.request.build_request import Layout
-    from sifwright.build.steps.run_step import Sandbox
+    from sifwright.build.steps.run_in_apptainer import Sandbox
     from sifwright.plan.model import Plan
 
 LAYERS = ("base", "tool", "extra")
+DIGESTS = Digests(parts=(), rest="")
 FIX = "Check the disk, or choose another folder with SIFWRIGHT_CACHE."
 
 
@@ -49,15 +51,16 @@ class Ground:
         self.owners, self.mirrors = folder / "owners", dict[str, str]()
         self.watcher = OutputParser(timer=Timer(QuietProgress()), fix="")
         self.ran: list[int] = []
+        self.epoch = 0
 
-    def run(self, number: int, _below: Sequence[CacheEntry], work: Path, **_: object) -> Any:
-        self.ran.append(number)
+    def run(self, below: Sequence[CacheEntry], work: Path, **_: object) -> Any:
+        self.ran.append(len(below))
         labels = work / LABELS.lstrip("/")
         labels.parent.mkdir(parents=True)
         labels.write_text("{}")
         return SimpleNamespace(changes=work, tree=work, kept={})
 
-    def discard(self) -> None:
+    def remove_tree(self) -> None:
         """There is no tree."""
 
 
@@ -94,8 +97,8 @@ def plan(project: Path, base: Path) -> Plan:
 @pytest.fixture
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(step_results, "pack", pack)
-    monkeypatch.setattr(apptainer_steps, "assemble", lambda *_: "fingerprint")
+    monkeypatch.setattr(step_lookup, "pack", pack)
+    monkeypatch.setattr(apptainer_engine, "assemble", lambda *_: DIGESTS)
     return Ground(tmp_path)
 
 
@@ -104,23 +107,29 @@ def made_by(plan: Plan, ground: Ground, layout: Layout = "layered") -> Apptainer
     ground.temporary.mkdir(exist_ok=True)
     base = base_image_of(plan)
     inputs = Inputs.recorded(base, ground.temporary)
-    runner = StepResults(
-        plan=plan,
-        base=base,
-        cached=CachedSteps.of(plan.site, inputs, Store.open()),
-        sandbox=cast("Sandbox", ground),
-        leases=ExitStack(),
-    )
     context: Any = SimpleNamespace(
         plan=plan,
+        base=base,
+        header={},
+        log=ground.temporary / "log",
         watcher=ground.watcher,
         work_dir=ground.temporary,
         staging=ground.temporary,
         definition="",
-        options=SimpleNamespace(layout=layout),
+        options=SimpleNamespace(layout=layout, epoch=0),
+    )
+    runner = StepResults(
+        context=context,
+        cached=CachedSteps.of(plan.site, inputs, Store.open()),
+        sandbox=cast("Sandbox", ground),
+        leases=ExitStack(),
     )
     apptainer: Any = SimpleNamespace(product="apptainer", version="1.4.5")
     return ApptainerSteps(context=context, apptainer=apptainer, step_results=runner)
+
+
+def assembled(engine: ApptainerSteps) -> Artifact:
+    return run_steps(engine, 3, engine.finish)
 
 
 def harm(number: int) -> None:
@@ -132,10 +141,10 @@ def harm(number: int) -> None:
 
 
 def test_what_is_damaged_once_is_made_again(plan: Plan, ground: Ground) -> None:
-    assemble_image(made_by(plan, ground), 3)
+    assembled(made_by(plan, ground))
     assert ground.ran == [0, 1, 2]
     harm(1)
-    artifact = assemble_image(made_by(plan, ground, "flat"), 3)
+    artifact = assembled(made_by(plan, ground, "flat"))
     assert ground.ran == [0, 1, 2, 1]
     assert list(artifact.keys) == list(LAYERS)
 
@@ -154,9 +163,9 @@ def test_what_is_damaged_each_time_ends_the_build(
 
     monkeypatch.setattr(Store, "put", put)
     # Each step takes hours.
-    monkeypatch.setattr(step_results, "_MOMENT", 0.0)
+    monkeypatch.setattr(step_lookup, "_MOMENT", 0.0)
     with pytest.raises(BuildError, match=r"what layer 'base' made was damaged twice") as caught:
-        assemble_image(made_by(plan, ground, "flat"), 3)
+        assembled(made_by(plan, ground, "flat"))
     assert ground.ran == [0, 1, 0, 1]
     assert caught.value.problems[0].fix == FIX
     assert re.search(r"/cache/steps-1/entries/[0-9a-f]{64}$", caught.value.problems[0].where)
@@ -173,9 +182,9 @@ def test_the_same_while_it_is_put_together(
         harm(2)
         raise PartitionError(results[2].file(SQUASHFS), "has another sha256")
 
-    monkeypatch.setattr(apptainer_steps, "assemble", assemble)
+    monkeypatch.setattr(apptainer_engine, "assemble", assemble)
     with pytest.raises(BuildError, match=r"what layer 'extra' made was damaged twice"):
-        assemble_image(made_by(plan, ground), 3)
+        assembled(made_by(plan, ground))
     assert tried == [3, 3]
 
 
@@ -188,8 +197,8 @@ def test_a_base_that_the_disk_changed_is_noticed(
     base.write_bytes(b"gOod")
     expected = r"base\.sif: was changed while the image was built from it"
     with pytest.raises(BuildError, match=expected):
-        run_steps(making, 3)
+        run_steps(making, 3, list)
     assert (ground.ran, Store.open().all_keys()) == ([0], [])
     # What is there by now is another base, and known as that.
     digest_cache._digest.cache_clear()  # noqa: SLF001
-    assert len(run_steps(made_by(plan, ground), 3)) == 3
+    assert len(run_steps(made_by(plan, ground), 3, list)) == 3

@@ -26,19 +26,19 @@ def request_(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the request of a build whose only act is to be stopped as it removes its folders."""
 
     @contextmanager
-    def prepare(*_: object) -> Iterator[None]:
-        yield
+    def prepare(*_: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(plan=SimpleNamespace(steps=()), options=SimpleNamespace(lock=None))
 
     @contextmanager
     def open_engine(_: object) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(name=lambda _: None)
+        yield SimpleNamespace(name=lambda _: None, finish=None)
         raise KeyboardInterrupt
 
-    for name in ("assemble_image", "run_tests", "publish"):
+    for name in ("run_steps", "run_tests", "publish"):
         monkeypatch.setattr(module, name, lambda *_: None)
     monkeypatch.setattr(module, "prepare_build", prepare)
     monkeypatch.setattr(module, "open_engine", open_engine)
-    return SimpleNamespace(plan=SimpleNamespace(steps=()))
+    return None
 
 
 def test_a_build_that_is_stopped_after_the_new_image_is_there(request_: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache import claims, leases
+from sifwright.build.cache import claims, leases, pruning
 from sifwright.build.cache.store import Store
 from sifwright.errors import MachineError
 from sifwright.system import cache_folder, files
@@ -239,7 +239,11 @@ def open_too_many(root: Path) -> None:
             while True:
                 stack.enter_context(Path(os.devnull).open())
         store = Store(root=root)
-        for ask in (lambda: store.get(KEY), lambda: store.prune(0), store.reclaim):
+        for ask in (
+            lambda: store.get(KEY),
+            lambda: pruning.prune([store], 0),
+            lambda: pruning.remove_stale(store.root),
+        ):
             with pytest.raises(MachineError, match="cannot be used: Too many open files"):
                 ask()
 

@@ -21,14 +21,13 @@ from tests.unit.stores import (
     build,
     claim_file,
     hold,
-    hurry,
     key_of,
     leftovers,
     new_store,
     running,
     start,
-    wait_until,
 )
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 if TYPE_CHECKING:
     from sifwright.build.cache.store import Store
@@ -49,19 +48,13 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "log"
 
 
-@pytest.fixture(autouse=True)
-def _no_hurry_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((claims, "LIFETIME"), (liveness, "BEAT_SECONDS")):
-        monkeypatch.setattr(module, name, getattr(module, name))
-
-
 def lines(log: Path, word: str) -> list[list[str]]:
     text = log.read_text() if log.exists() else ""
     return [line.split() for line in text.splitlines() if line.startswith(word)]
 
 
-def builds(store: Store, keys: list[str], seconds: float, log: Path) -> None:
-    started = [start(build, store.root, key, seconds, log) for key in keys]
+def builds(store: Store, keys: list[str], word: str, log: Path) -> None:
+    started = [start(build, store.root, key, (word, len(keys)), log) for key in keys]
     for process in started:
         process.join()
     assert {process.exitcode for process in started} == {0}
@@ -78,7 +71,7 @@ def can_claim(store: Store) -> bool:
 
 def test_eight_builds_make_a_step_once(store: Store, log: Path) -> None:
     """R3."""
-    builds(store, [KEY] * 8, 0.5, log)
+    builds(store, [KEY] * 8, "start", log)
     assert len(lines(log, "begin")) == 1
     got = lines(log, "got")
     assert len(got) == 8
@@ -86,24 +79,22 @@ def test_eight_builds_make_a_step_once(store: Store, log: Path) -> None:
 
 
 def test_different_steps_are_made_at_the_same_time(store: Store, log: Path) -> None:
-    builds(store, [key_of(number) for number in range(4)], 0.7, log)
+    """Each makes its step until the other three have begun, too."""
+    builds(store, [key_of(number) for number in range(4)], "begin", log)
     assert len(lines(log, "got")) == 4
-    last_begin = max(float(one[1]) for one in lines(log, "begin"))
-    first_end = min(float(one[1]) for one in lines(log, "end"))
-    assert last_begin < first_end
 
 
 def test_it_is_said_once_for_whom_we_wait(store: Store, tmp_path: Path) -> None:
     said: list[str] = []
     with running(hold, store.root, KEY, tmp_path / "ready") as owner:
-        wait_until((tmp_path / "ready").exists)
+        assert wait_for((tmp_path / "ready").exists)
         waiter = threading.Thread(target=lambda: claimed_by_us(store, said), daemon=True)
         waiter.start()
-        time.sleep(0.5)
+        assert wait_for(lambda: said)
         assert waiter.is_alive()
         assert said == [f"process {owner.pid} on {os.uname().nodename}"]
         owner.kill()
-        waiter.join(10)
+        waiter.join(LIMIT_SECONDS)
     assert said[1:] == ["ours"]
 
 
@@ -143,35 +134,19 @@ def test_it_may_be_finished_between_look_and_claim(
         assert not ours
 
 
-def test_a_claim_is_touched_while_it_is_held(store: Store) -> None:
-    hurry(beat=0.05, lifetime=60)
+def test_a_claim_is_touched_while_it_is_held(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(liveness, "BEAT_SECONDS", 0.05)
     path = store.root / "claims" / KEY
     with claims.try_claim(store.root, KEY):
         os.utime(path, (OLD, OLD))
-        wait_until(lambda: path.stat().st_mtime > OLD)
+        assert wait_for(lambda: path.stat().st_mtime > OLD)
 
 
 # ---- gone -----------------------------------------------------------------------------------
 
 
-def test_a_killed_builds_claim_is_taken_over_within_a_second(store: Store, tmp_path: Path) -> None:
-    with running(hold, store.root, KEY, tmp_path / "ready") as owner:
-        wait_until((tmp_path / "ready").exists)
-        since: list[float] = []
-        waiter = threading.Thread(target=lambda: taken_over(store, since), daemon=True)
-        waiter.start()
-        time.sleep(0.5)
-        owner.kill()
-        killed = time.monotonic()
-        waiter.join(10)
-    assert since[0] - killed < 1
-    assert claims._pause(3600) < 1, "nor later, when it has waited for an hour"  # noqa: SLF001
-
-
-def taken_over(store: Store, since: list[float]) -> None:
-    with claims.claim(store, KEY, on_wait=lambda _: None) as ours:
-        assert ours
-        since.append(time.monotonic())
+def test_a_claim_is_asked_for_every_second() -> None:
+    assert claims._LONGEST < 1, "nor later, when it has waited for an hour"  # noqa: SLF001
 
 
 def test_a_process_that_nobody_has_waited_for_is_gone(store: Store) -> None:
@@ -236,25 +211,21 @@ def test_a_claim_may_hold_anything(store: Store, content: bytes) -> None:
     assert leftovers(store.root) == []
 
 
-def test_another_machine_that_is_alive_is_waited_for(store: Store, tmp_path: Path) -> None:
-    hurry(beat=0.1, lifetime=1)
-    since: list[float] = []
-    with running(hold, store.root, KEY, tmp_path / "ready", 0.1, 1.0) as owner:
-        wait_until((tmp_path / "ready").exists)
-        waiter = threading.Thread(target=lambda: taken_over(store, since), daemon=True)
-        waiter.start()
-        time.sleep(2)
-        assert since == []
-        owner.kill()
-        killed = time.monotonic()
-        waiter.join(10)
-    assert since[0] - killed > 0.5
+def test_another_machine_is_waited_for_until_it_is_silent(store: Store) -> None:
+    said: list[str] = []
+    path = claim_file(store, KEY, replace(ProcessIdentity.here(), boot="other").encoded())
+    waiter = threading.Thread(target=lambda: claimed_by_us(store, said), daemon=True)
+    waiter.start()
+    assert wait_for(lambda: said)
+    os.utime(path, (OLD, OLD))
+    waiter.join(LIMIT_SECONDS)
+    assert said[1:] == ["ours"]
 
 
 def test_a_stale_claim_is_taken_over_by_one(store: Store, log: Path) -> None:
-    for _ in range(5):
+    for number in range(5):
         claim_file(store, KEY, replace(ProcessIdentity.here(), boot="other").encoded(), touched=OLD)
-        builds(store, [KEY] * 4, 0.2, log)
+        builds(store, [KEY] * 4, "start", log)
         assert len(lines(log, "begin")) == 1
         log.unlink()
-        (store.root / "entries" / KEY).rename(store.root.parent / f"kept-{time.monotonic()}")
+        (store.root / "entries" / KEY).rename(store.root.parent / f"kept-{number}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from sifwright.build.cache import claims, leases
+from sifwright.build.cache import claims, leases, pruning
 from sifwright.build.cache.store import Store
 from tests.conftest import run
 from tests.unit.stores import (
@@ -25,8 +25,8 @@ from tests.unit.stores import (
     new_store,
     running,
     start,
-    wait_until,
 )
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +50,7 @@ def kept(store: Store) -> set[str]:
 
 
 def test_the_least_recently_used_go_first(store: Store) -> None:
-    pruned = store.prune(2 * SIZE)
+    pruned = pruning.prune([store], 2 * SIZE)
     assert [entry.key for entry in pruned.removed] == KEYS[:2]
     assert (pruned.kept_bytes, pruned.in_use) == (2 * SIZE, ())
     assert kept(store) == set(KEYS[2:])
@@ -60,7 +60,7 @@ def test_the_least_recently_used_go_first(store: Store) -> None:
 def test_getting_is_using_and_looking_is_not(store: Store) -> None:
     store.get(KEYS[0])
     entry = store.peek(KEYS[1])
-    store.prune(2 * SIZE)
+    pruning.prune([store], 2 * SIZE)
     assert kept(store) == {KEYS[0], KEYS[3]}
     assert entry is not None
     store.touch(entry)  # gone, and no matter
@@ -70,19 +70,19 @@ def test_what_is_touched_is_used(store: Store) -> None:
     entry = store.peek(KEYS[1])
     assert entry is not None
     store.touch(entry)
-    store.prune(SIZE)
+    pruning.prune([store], SIZE)
     assert kept(store) == {KEYS[1]}
 
 
 @pytest.mark.parametrize(("keep", "left"), [(4, 4), (3.9, 3), (1, 1), (0.5, 0), (0, 0)])
 def test_as_much_stays_as_fits(store: Store, keep: float, left: int) -> None:
-    assert len(store.prune(int(keep * SIZE)).removed) == 4 - left
+    assert len(pruning.prune([store], int(keep * SIZE)).removed) == 4 - left
     assert kept(store) == set(KEYS[4 - left :])
 
 
 def test_a_dry_run_changes_nothing(store: Store) -> None:
     with leases.lease(store, KEYS[:1]):
-        pruned = store.prune(2 * SIZE, dry_run=True)
+        pruned = pruning.prune([store], 2 * SIZE, dry_run=True)
     assert [entry.key for entry in pruned.in_use] == KEYS[:1]
     assert [entry.key for entry in pruned.removed] == KEYS[1:3]
     assert kept(store) == set(KEYS)
@@ -92,7 +92,7 @@ def test_what_cannot_be_read_goes(store: Store) -> None:
     path = store.root / "entries" / KEYS[3] / "manifest.json"
     path.unlink()
     (store.root / "entries" / "of the user").touch()
-    store.prune(4 * SIZE)
+    pruning.prune([store], 4 * SIZE)
     assert kept(store) == set(KEYS[:3])
     assert not path.parent.exists()
     assert (store.root / "entries" / "of the user").exists()
@@ -103,27 +103,27 @@ def test_what_cannot_be_read_goes(store: Store) -> None:
 
 def test_what_a_build_uses_stays(store: Store) -> None:
     with leases.lease(store, KEYS[:2]), leases.lease(store, KEYS[1:3]):
-        pruned = store.prune(0)
+        pruned = pruning.prune([store], 0)
         assert [entry.key for entry in pruned.in_use] == KEYS[:3]
         assert pruned.kept_bytes == 3 * SIZE
         assert kept(store) == set(KEYS[:3])
-    store.prune(0)
+    pruning.prune([store], 0)
     assert kept(store) == set()
 
 
 def test_what_is_being_made_stays(store: Store) -> None:
     with claims.try_claim(store.root, KEYS[0]):
-        assert [entry.key for entry in store.prune(0).in_use] == KEYS[:1]
+        assert [entry.key for entry in pruning.prune([store], 0).in_use] == KEYS[:1]
 
 
 def test_a_killed_build_uses_nothing(store: Store, tmp_path: Path) -> None:
     shutil.rmtree(store.root / "entries" / KEYS[0])
     with running(hold, store.root, KEYS[0], tmp_path / "ready"):
-        wait_until((tmp_path / "ready").exists)
+        assert wait_for((tmp_path / "ready").exists)
         add(store, KEYS[0])
-        store.prune(0)
+        pruning.prune([store], 0)
         assert kept(store) == {KEYS[0]}
-    store.prune(0)
+    pruning.prune([store], 0)
     assert kept(store) == set()
     assert leftovers(store.root) == []
 
@@ -131,10 +131,10 @@ def test_a_killed_build_uses_nothing(store: Store, tmp_path: Path) -> None:
 def test_a_lease_that_cannot_be_read_keeps_everything(store: Store) -> None:
     path = store.root / "leases" / "0123"
     path.touch()
-    store.prune(0)
+    pruning.prune([store], 0)
     assert kept(store) == set(KEYS)
     os.utime(path, (0, 0))
-    store.prune(0)
+    pruning.prune([store], 0)
     assert kept(store) == set()
 
 
@@ -147,7 +147,7 @@ def test_a_build_waits_for_a_prune_that_has_begun(
 
     def slow(self: Store, key: str) -> Path | None:
         began.set()
-        assert go_on.wait(10)
+        assert go_on.wait(LIMIT_SECONDS)
         return move_away(self, key)
 
     def build() -> None:
@@ -155,16 +155,16 @@ def test_a_build_waits_for_a_prune_that_has_begun(
             entered.set()
 
     monkeypatch.setattr(Store, "move_away", slow)
-    threads = [threading.Thread(target=lambda: store.prune(3 * SIZE), daemon=True)]
+    threads = [threading.Thread(target=lambda: pruning.prune([store], 3 * SIZE), daemon=True)]
     threads[0].start()
-    assert began.wait(10)
+    assert began.wait(LIMIT_SECONDS)
     threads.append(threading.Thread(target=build, daemon=True))
     threads[1].start()
     assert not entered.wait(0.4)
     go_on.set()
-    assert entered.wait(10)
+    assert entered.wait(LIMIT_SECONDS)
     for thread in threads:
-        thread.join(10)
+        thread.join(LIMIT_SECONDS)
     # The prune has seen the lease, too, in its second look, and taken the next one.
     assert kept(store) == set(KEYS) - {KEYS[1]}
     assert leftovers(store.root) == []
@@ -184,7 +184,7 @@ def test_without_room_for_a_claim_it_looks_twice(
 
     no_room(monkeypatch)
     monkeypatch.setattr(Store, "move_away", late)
-    store.prune(2 * SIZE)
+    pruning.prune([store], 2 * SIZE)
     lease.__exit__(None, None, None)
     assert kept(store) == {KEYS[0], KEYS[3]}
     entry = store.get(KEYS[0])
@@ -217,7 +217,7 @@ def test_builds_find_what_they_lease_however_often_it_is_pruned(
 def prune_until(root: Path, stop: Path) -> None:
     store = Store(root=root)
     while not stop.exists():
-        store.prune(0)
+        pruning.prune([store], 0)
 
 
 def use_often(root: Path, times: int) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 from packaging.pylock import PylockValidationError
 
-from sifwright.build.downloads import wheels
+from sifwright.build.downloads import resolve_wheels as wheels
 
 DIGEST = "a" * 64
 SERVER = "https://files.example/toy/"

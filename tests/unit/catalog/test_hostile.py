@@ -192,7 +192,7 @@ def test_descriptions(project: Path) -> None:
         assert deffile.labels(rendered)["org.opencontainers.image.description"] == text.strip()
 
 
-@settings(max_examples=150, derandomize=True, deadline=None, database=None)
+@settings(max_examples=150)
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))))
 def test_quoting_of_any_text(values: list[str]) -> None:
     """Even of texts that options refuse: the quoting does not lean on the refusal."""

@@ -181,24 +181,28 @@ def test_the_layers_script_hides_the_mirror(tmp_path: Path) -> None:
         "bin/fetch-source": 'mkdir "$2"; echo true >"$2/installer.sh"',
         "bin/mirrored": f"cat {tmp_path}/mirror",
         "conda/bin/python": f'exec {sys.executable} "$@"',
+        "conda/envs/pytorch/bin/python": f'exec {sys.executable} "$@"',
         "conda/bin/conda": FAKE_CONDA,
     }
     for name, text in programs.items():
         _note(tmp_path, name, f"#!/bin/bash\n{text}\n").chmod(0o755)
     _note(tmp_path, "mirror", f"{mirror}\n")
-    script = (CONDA / "install.sh").read_text().replace("/opt/conda", str(prefix))
+    script = (CONDA / "install.sh").read_text()
     work = tmp_path / "work"
     work.mkdir()
     (work / "files").symlink_to(CONDA / "files")
     env = {
         "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
         "ROOT": str(prefix),
+        "INSTALL_PREFIX": str(tmp_path),
+        "IMAGE_ROOT": "",
+        "OPT_EXPLICIT": "",
         "OPT_CHANNEL": CHANNEL,
         "OPT_PYTHON": "3.12",
         "OPT_PACKAGES": "zlib",
     }
     done = run(["bash", "-c", script], cwd=work, env=env)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
     history = (prefix / "envs/pytorch/conda-meta/history").read_text()
     assert history.endswith(f"--channel sifwright python=3.12 pip zlib\n+{CHANNEL}/noarch::x\n")
     record = json.loads((prefix / "pkgs/x/info/repodata_record.json").read_text())

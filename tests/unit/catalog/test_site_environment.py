@@ -1,6 +1,7 @@
 """The file site-environment: made from the site, carried by the image, part of its identity."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -63,7 +64,7 @@ def test_the_image_carries_it(real: Catalog, site: str) -> None:
     carried = deffile.here_documents(post)
     assert carried[f"{FOLDER}/{site_environment.FILE}"] == site_environment.render(real.sites[site])
     install = carried[f"{FOLDER}/install.sh"]
-    assert "\ncp site-environment /etc/sifwright/site-environment\n" in install
+    assert '\ncp site-environment "$IMAGE_ROOT/etc/sifwright/site-environment"\n' in install
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
@@ -146,3 +147,25 @@ def test_the_run_scripts_read_what_is_written(real: Catalog, tmp_path: Path) -> 
     )
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert found == [site_environment.variables(site, nodes) for site, nodes in asked]
+
+
+def test_run_scripts_of_a_base_image_give_way(tmp_path: Path) -> None:
+    """One of ours has them as files and folders, others as links."""
+    (tmp_path / "step").mkdir()
+    shutil.copytree(CHECKOUT / "runscripts", tmp_path / "step" / "runscripts")
+    (tmp_path / "step" / site_environment.FILE).write_text("[always]\n")
+    theirs = tmp_path / "root" / "runscripts"
+    theirs.mkdir(parents=True)
+    (theirs / "launch").symlink_to("/nowhere")
+    (theirs / "their-own").write_text("kept")
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    for _ in range(2):
+        subprocess.run(
+            ["/bin/bash", CHECKOUT / "defs" / "layers" / "run-scripts" / "install.sh"],
+            cwd=tmp_path / "step",
+            env={"PATH": path, "IMAGE_ROOT": str(tmp_path / "root")},
+            check=True,
+        )
+    names = {entry.name for entry in (CHECKOUT / "runscripts").iterdir()}
+    assert {entry.name for entry in theirs.iterdir()} - {"__pycache__"} == names | {"their-own"}
+    assert (theirs / "launch" / "ranks.py").is_file()

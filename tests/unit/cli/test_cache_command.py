@@ -103,7 +103,7 @@ def test_list_as_json(store: Store, run_cli: Cli) -> None:
     assert document["folder"] == str(store.root.parent)
     assert document["bytes"] == 3 * SIZE
     step = document["steps"][1]
-    assert abs(time.time() - 7200 - epoch(step.pop("used"))) < 60
+    assert abs(time.time() - 7200 - epoch(step.pop("used"))) < 600
     assert step == {
         "layer": "python",
         "site": "here",
@@ -197,8 +197,8 @@ def test_downloads_are_listed_and_counted(download: CacheEntry, run_cli: Cli) ->
     document = json.loads(run_cli("cache", "list", "--json").out)
     assert document["bytes"] == 3 * SIZE + 1000
     (found,) = document["downloads"]
-    assert abs(time.time() - 5400 - epoch(found.pop("used"))) < 60
-    assert abs(time.time() - epoch(found.pop("made"))) < 60
+    assert abs(time.time() - 5400 - epoch(found.pop("used"))) < 600
+    assert abs(time.time() - epoch(found.pop("made"))) < 600
     name = "toy-1.0-py3-none-any.whl"
     assert found == {"name": name, "bytes": 1000, "key": download.key}
 

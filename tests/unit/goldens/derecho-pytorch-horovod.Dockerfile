@@ -19,7 +19,7 @@ ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
+# step bc09c0901327a7140b91f67fb9f88ec659b3b785dd81274ed476b7a47f22f186
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -29,13 +29,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
+# step 879186b57161ffe0b75c7f2973781af08d71d79dcabc4ad98499865ee2b9d350
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step b2acf7f6e0145b173a543ad239568d25340faf36c6cf1cb99b915bfdd9e7fb40
+# step 41aac1c05104c725cddedc78f52c5ff3c19b1e3ae716e1666e8ed5156617e2af
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.8.0", \
@@ -45,7 +45,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step b0ceeaa36fa8b6301c5d0ab86447acb002b5872d548efd27d8da74eb84f2743f
+# step e047f23d3b32a491949698dcdc13d29e18f13bc27865e24828f353bc87d45040
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.23.0", \
@@ -55,13 +55,15 @@ RUN ["env", \
      "OPT_TORCHMETRICS=1.9.0", \
      "OPT_TENSORBOARD=2.21.0", \
      "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_TENSORBOARD_PLUGIN_PROFILE=", \
+     "OPT_TENSORBOARD_PLUGIN_WIT=", \
      "OPT_SCIKIT_LEARN=1.9.1", \
      "OPT_VARIANT=cu126", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step edbcd9d38c47156fde3f29dfbf6a541fc1a2d552a4f0dfb586ec5d9c0934a32b
+# step 6c452e1da037f14698d667168b33a9f700256be5dd8147caee2593185b0a656e
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -76,7 +78,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step 0b80db1f500b0eea2aed318373b0c2febb938eb50448d11551a54235aef9c790
+# step 217a7643a365a9f986f03f3b380148091c0b23ab64559dfb33167b89b0a0ba67
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -87,7 +89,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step a556ed30f1b8ce24c4abe50cfbd46a1e15c09bbf059bd8bc655086bd032e2243
+# step ccf5844a088a294b5744337566e8488977f740b9e70e346571d90f79394f8131
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
@@ -96,7 +98,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step de59cba55f5944dcf300c2153b5b8ac58ecc8caab487cdbc35fb9bd918b304be
+# step 3200375b66c0e0fe9f487a86ff3401487a75fd58809247f139c0691ba05a2b9e
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -105,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step 0118f380787169c31f7549e26925efba36c0ea3ae17ae8cd56710bfc61806c48
+# step 008efdf0b818c8dd658ce22f260b08f8263651a0ef85800a53893f3c729b2245
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -119,7 +121,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 67bb500b44291c695b2f3bd4415c29c331313ce4a6b34c2026db780483d86ea8
+# step 015b9c31ea0408d7e2f68b3e590059822254c91fd9dbb388503433820a11dbe2
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -132,7 +134,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="67bb500b44291c695b2f3bd4415c29c331313ce4a6b34c2026db780483d86ea8"
+      org.sifwright.plan="015b9c31ea0408d7e2f68b3e590059822254c91fd9dbb388503433820a11dbe2"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -19,7 +19,7 @@ ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 725e193f874ded4e95fa0479ceb43679b9e85a69a801ff2c4af4eba755c8c357
+# step 325545bc964b947cccca95570334085570da0fa338c02fdf5c8fe1c3371143cb
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -29,13 +29,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step ba15cb0388d9168a828a3847bcfa34d099ddd56491fc0fd8714f23d330d84b1b
+# step b80964f2cbcbb322ab5a1e90569ca5d3d3dc2a51b7c1447210f429caf57eb76e
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 058ca62eaf9d6d711505fb4d6837c04f7bfb717a7d9f018887c90b80d0e34a67
+# step 0046f9ff8f4e50175f4ec922e20530e454a585153ae6c5dc48f270ea6fc997ea
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -50,7 +50,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step c16c3dac3c009730052cf88cc87a7a4d81cac94e41f394759e82b0e397991db6
+# step 8ffd4cb1c06d1e080c7667311c61a8dd79f77cffbb06bc6f0adb40f6d1a4ab41
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -59,7 +59,7 @@ RUN ["env", \
 ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step afbb3935fe9a5997215e0ef54ddd084aa53ee75f08ac6aff336881455ee76c62
+# step ee355a4dcc566e6b6dde461dc9d494d1ba380797087aa39ba41ffe12ceece008
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -69,7 +69,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step 58d56796ae3893e59af42093d64d278bee313b20da6c58f2e53870e21625c72a
+# step 0c534c1135930a970bfe225495e8c2bd12494b08ae67d297b9f8e5e00b2e38fe
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -80,7 +80,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 9bec397b2834df0fb0ae2a7123b1e57a2f3e29faf0984e0d8e74c1cbf6fc0439
+# step 07313c3f36fc9359bc719284bedabcfe2c3798358c75165f40833dccade9fc31
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -90,13 +90,15 @@ RUN ["env", \
      "OPT_TORCHMETRICS=1.9.0", \
      "OPT_TENSORBOARD=2.21.0", \
      "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_TENSORBOARD_PLUGIN_PROFILE=", \
+     "OPT_TENSORBOARD_PLUGIN_WIT=", \
      "OPT_SCIKIT_LEARN=1.9.1", \
      "OPT_VARIANT=rocm7.1", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step fad1f245df0e45ac79e7b92af74ee0b19976a67fe5ee83c564344941b702edab
+# step 8c5e11751dcade643b6429e7eb596dfee4b38c77d4f0e50cf602ea00628b26ac
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -105,7 +107,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step b63450c0eb91c521ff78b01126f9bcdaebe7ede0f5820a85d6902d1d365607b4
+# step 4069f58fb1ca45be987d1bf4c158e96c0a3759bed9be8f50152e68eba9ce2d4b
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -115,21 +117,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step 7a03c46b638b7390fd60cba638e05ee71586e18c5373585e914fc41385f43fce
+# step e854d46c9369c311f6afb3db460299cf20c0a0291b01be99fd04d34acaaf6c6e
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 41977773e91fd4ec4f7dca2b9bb6aab3f2c6989d30a79543f574a71e40577ab2
+# step 1ab86e63b588f85f4ada9b648504699ebed93cf948633438e545a384bf9dbfef
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 8c09e4eeead470c743f57be9215a7c0d77d6f20271f732875b1e0b64e569f4a1
+# step e7ede11c2bc7160027ccddf29b3d56c595285f379e89b2154e5bd5f9e480b657
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -142,7 +144,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="8c09e4eeead470c743f57be9215a7c0d77d6f20271f732875b1e0b64e569f4a1"
+      org.sifwright.plan="e7ede11c2bc7160027ccddf29b3d56c595285f379e89b2154e5bd5f9e480b657"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -7,7 +7,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step 9bd94f80b06f4722497e3b46c6446d2cf36831a7e75475a0f39499513d9042a9
+# step bde08f6e26c72e81a80d14cbb5d95dd23bcf9f7959e4e357e4c371071d4bd4b4
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -25,13 +25,13 @@ ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step fcdd026cbe21b841af181f5fdb5db68b2a1b2ea9592fb14fc1a9b95549b7ff2b
+# step 724ed1045294f7bf55e060a9b057872af570d5d53597cb36b9e5d7d8f32c6c8f
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step aea2b38d9e24f445f11e277fb84daaafa5ec7ab0d15e759bacb1c30da3916acf
+# step bbb092f8d882b0b181de74b7fb5bcbe0f7a4c70d4aa9f9ae369fafc98de2ec75
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -46,7 +46,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step b38ae8909f7d2bf6cf35e5efea9866de13e71bb2e1616da3f91ae5f08a482d1e
+# step ae11ad32567332d2761829a82e5cb805ccbc205cbade42c07f5d7285d13aa3ae
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
@@ -57,7 +57,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a6d3b3e93ce94300dc159ebd843d9e5387424b32d9b380df2533a96498bd2050
+# step a249cc388dd0fe5bb1e43bb8f4394eb42d3a7d2da5825a121d005eb084adf1e5
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -70,7 +70,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="a6d3b3e93ce94300dc159ebd843d9e5387424b32d9b380df2533a96498bd2050"
+      org.sifwright.plan="a249cc388dd0fe5bb1e43bb8f4394eb42d3a7d2da5825a121d005eb084adf1e5"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -19,7 +19,7 @@ ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 43d16e17c7046501e49a108704b7773d4d6dd1f657027794aa887dede43fa469
+# step bc09c0901327a7140b91f67fb9f88ec659b3b785dd81274ed476b7a47f22f186
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -29,13 +29,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 4c4634eb97111f3aedac3c2f095141eb0e4a7cd9b9c1cecf6157e909f437ad67
+# step 879186b57161ffe0b75c7f2973781af08d71d79dcabc4ad98499865ee2b9d350
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # openmpi: Open MPI from source, over UCX where the nodes have InfiniBand
-# step ec3a88e7c0db8543849841c37fee081a976061d17711612dad8f8e329a628ee6
+# step 4d7d595434944c0d35c7dcb3cab87289345ff3f80d665877c63f23af9e85d0ae
 COPY layers/openmpi/ /.sifwright/layers/openmpi/
 RUN ["env", \
      "OPT_VERSION=5.0.10", \
@@ -45,7 +45,7 @@ RUN ["env", \
 ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 6d307d029aa8433b9a771bb7b455aaaaf852105e8b5a81bc27f63c0da900f202
+# step 43d07db173978067b04fbdc70868fa74f7304df3bd5a40efe5408a779fee047b
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -53,6 +53,7 @@ RUN ["env", \
      "OPT_ARCH=sm_80", \
      "OPT_MPI_PATCH=2.0", \
      "OPT_SYSTEM_NCCL=true", \
+     "OPT_BUILD_VARIABLES=", \
      "OPT_NUMPY_LINE=numpy2-4", \
      "OPT_NUMPY=2.4.6", \
      "SOURCE_PYTORCH=git https://github.com/pytorch/pytorch.git v2.10.0 449b1768410104d3ed79d3bcfe4ba1d65c7f22c0 true", \
@@ -60,7 +61,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 3b1dc8c3c6b73e8ceb3789f809cb00ac2dfbf4c6b459aec72265f71135cfa781
+# step 4d24db14f39964d285ff9ba6b3f78698bf4076e55f3113f410e1e277e667368e
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -70,7 +71,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 8b40048b80cded848aa60325a0aa5b6b9f0c2ee5d4e5f55efd56ef46a09207a5
+# step f7483b2c98480c66356d8fb9f636c71fba8782e2cc9088267769f96b27738558
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -79,7 +80,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step fd0ac99b4372a40a6f11cf0f573b0f6a5d35213d44a92ee98f7e4c7f7b3ef78e
+# step 295045a6fd1d9f7ace4969719bce174d21c909a9bf1d429b8d09527d7a832265
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -89,13 +90,15 @@ RUN ["env", \
      "OPT_TORCHMETRICS=1.9.0", \
      "OPT_TENSORBOARD=2.21.0", \
      "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_TENSORBOARD_PLUGIN_PROFILE=", \
+     "OPT_TENSORBOARD_PLUGIN_WIT=", \
      "OPT_SCIKIT_LEARN=1.9.1", \
      "OPT_VARIANT=", \
      "OPT_INDEX=", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 5a6a5c25a7eba4b65465042175b9109a104d3ebb269160553d0cd22c630e9b0c
+# step bac85bbb4942cb3c2d67d954664f3f894b12191a4df82658f94d1a2eaa21c76d
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -108,7 +111,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="5a6a5c25a7eba4b65465042175b9109a104d3ebb269160553d0cd22c630e9b0c"
+      org.sifwright.plan="bac85bbb4942cb3c2d67d954664f3f894b12191a4df82658f94d1a2eaa21c76d"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -23,7 +23,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "base-debian"]
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 3a6710168ecef9c2cc8625028b496744ae7087902a4067edf3006722a94d475f
+# step 199631c7678c80ca3e7a697f80964f85ef127474c307cd9c6ec5c3d667aead71
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -33,7 +33,7 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 2c7cd8a2d59cea76a9cf4b247670ae884bc0e68fdbbdc8be32ef80d56093042d
+# step 52a0f947ad463be0019552488f1ca31aa22c7aecbaf76dd33dc09f3a8bbe2fbb
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.13.0", \
@@ -43,7 +43,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 9f92557a44f1426ce63c72c788699e11ba83c7b8436bffde84f960401c95e0f8
+# step c371baebacc14ade043adfdddbbd866ca3e2a9c64d8110827ac4c5cf1e1d9ec6
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -53,13 +53,15 @@ RUN ["env", \
      "OPT_TORCHMETRICS=1.9.0", \
      "OPT_TENSORBOARD=2.21.0", \
      "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_TENSORBOARD_PLUGIN_PROFILE=", \
+     "OPT_TENSORBOARD_PLUGIN_WIT=", \
      "OPT_SCIKIT_LEARN=1.9.1", \
      "OPT_VARIANT=cpu", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e7cc2d227df0c27333e4f727529f311167111f8508a3edc054ce46463c43e28a
+# step 4591718781eae0fff2a5a41c96a90a1a59b1b3ae10e089a32e021a9b27542219
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -72,7 +74,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="e7cc2d227df0c27333e4f727529f311167111f8508a3edc054ce46463c43e28a"
+      org.sifwright.plan="4591718781eae0fff2a5a41c96a90a1a59b1b3ae10e089a32e021a9b27542219"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

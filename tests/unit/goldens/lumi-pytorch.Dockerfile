@@ -19,7 +19,7 @@ ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 06ea838bd9eb05181359ece1f414c60e4934108c2147c9b3245b15c94c988111
+# step 777b9893c23d2ea0a93117f88eebb66a6de44fd9ebb6aaea6bd44b7b87526662
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -29,13 +29,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 57a87d2e42cb07ee64112fd2d9fab201e435c7f3da26ccd9701cf6d6a5d45727
+# step e95c53696877c25d9cc6af853c1b22ec87557c48611e6479b1d90a8e728cdcf1
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step bed4d12936bc1675aa67b974239a8c8acabfa00af6b336b9ff006b12322dba16
+# step 0fa43cfa5dc4a27eacf0d3c869f1174df4bfe12cf14a9e88161d59dd765f7a11
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.1.0", \
@@ -50,7 +50,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step f110aa7144d78475668dd66a22b4d26c49766e9e8b14c464a3aa8d038e0f128c
+# step e81962e52cf88d10a787c432253a01cdd7cb4f7f125b766f5bce3784cf646d9c
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -60,7 +60,7 @@ RUN ["env", \
 ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step 2fe2914358cba40f1238e49041da1cf75bc084f15efd22d10a7bc9c8e45c97ea
+# step 8deb996a64b13ad4d967b7b1d1279c2dcdfe096867399241a12c4d84671232dc
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -71,7 +71,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step fe98dab00e559bd8873ed8ef3486b920d109bf373544827e518a6beed284d149
+# step 3aa4fc7477a290ebbbd91a1ffaaa42018ebcd9c792a89019c047ae4e0853dc65
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -81,13 +81,15 @@ RUN ["env", \
      "OPT_TORCHMETRICS=1.9.0", \
      "OPT_TENSORBOARD=2.21.0", \
      "OPT_TORCH_TB_PROFILER=0.4.3", \
+     "OPT_TENSORBOARD_PLUGIN_PROFILE=", \
+     "OPT_TENSORBOARD_PLUGIN_WIT=", \
      "OPT_SCIKIT_LEARN=1.9.1", \
      "OPT_VARIANT=rocm7.0", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 4e3bbd73b176a2ec6b1052fdcfed5570503cf8906ec97d4cd5dc2caf5af4e613
+# step 30ee455d6e748b74ca05184aa198b7473b5c0788a247f90b365e847c26cfa23e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -100,7 +102,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="4e3bbd73b176a2ec6b1052fdcfed5570503cf8906ec97d4cd5dc2caf5af4e613"
+      org.sifwright.plan="30ee455d6e748b74ca05184aa198b7473b5c0788a247f90b365e847c26cfa23e"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

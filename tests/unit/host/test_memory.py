@@ -14,12 +14,10 @@ from sifwright.host.network import apt_mirror
 from sifwright.system import digest_cache, fact_cache, files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 MIRROR = "http://mirror.example/debian"
 APT_GET = """#!/bin/sh
-echo asked >>"{folder}/asked"
 echo "http://security.example/debian|Debian-Security|Debian"
 echo "http://user:word@mirror.example/debian|Debian|Debian"
 cat "{folder}/answer"
@@ -139,42 +137,17 @@ def test_what_somebody_else_wrote_is_not_believed(cache: Path) -> None:
 
 
 @pytest.fixture
-def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """An apt of a machine of our own; how often it was asked."""
-    (tmp_path / "apt.conf.d").mkdir(parents=True)
+def _apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have an apt of our own."""
     program = tmp_path / "bin" / "apt-get"
     program.parent.mkdir()
     program.write_text(APT_GET.format(folder=tmp_path))
     program.chmod(0o755)
     (tmp_path / "answer").write_text(f"{MIRROR}/|Debian|Debian\n")
-    monkeypatch.delenv("APT_CONFIG", raising=False)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(apt_mirror, "SETTINGS", tmp_path / "apt.conf.d")
-    return lambda: len((tmp_path / "asked").read_text().split())
 
 
-@pytest.mark.usefixtures("cache")
-def test_apt_is_asked_again_when_its_settings_change(
-    apt: Callable[[], int], tmp_path: Path
-) -> None:
-    assert [apt_mirror.mirror(apt_mirror.DEBIAN) for _ in range(3)] == [MIRROR] * 3
-    assert apt() == 1
-    (tmp_path / "answer").write_text("http://other.example/debian|Debian|Debian\n")
-    (tmp_path / "apt.conf.d" / "90other").write_text("")
-    assert apt_mirror.mirror(apt_mirror.DEBIAN) == "http://other.example/debian"
-    assert apt() == 2
-
-
-@pytest.mark.usefixtures("cache")
-def test_settings_that_lie_elsewhere_are_not_remembered(
-    apt: Callable[[], int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("APT_CONFIG", "/nonexistent")
-    assert [apt_mirror.mirror(apt_mirror.DEBIAN) for _ in range(2)] == [MIRROR] * 2
-    assert apt() == 2
-
-
-@pytest.mark.usefixtures("cache", "apt")
+@pytest.mark.usefixtures("_apt")
 def test_each_archive_has_its_own_mirror(tmp_path: Path) -> None:
     """The first of several."""
     lines = (

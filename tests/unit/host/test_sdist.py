@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sifwright.build.checks import network_checks
+from sifwright.build.checks.network_checks import WheelTarget
 from sifwright.catalog.load import load_catalog
 from sifwright.host.network import pip_settings, sdist
 from sifwright.plan.resolve import resolve
@@ -215,9 +217,17 @@ def test_the_check_before_the_build_asks_for_it(pinned: Path, project: Path, ind
     index.names = ("the_toy-1.1.0.tar.gz",)
     catalog = load_catalog(project / "defs", project)
     plan = resolve(catalog, "here", "", [])
-    assert [p.what for p in network_checks.problems(plan.steps, "", {}) if "toy" in p.what] == []
+    assert [
+        p.what
+        for p in network_checks.problems(plan.steps, WheelTarget("", os.uname().machine), {})
+        if "toy" in p.what
+    ] == []
     index.names = ("the_toy-0.9.tar.gz",)
-    (said,) = (p.what for p in network_checks.problems(plan.steps, "", {}) if "toy" in p.what)
+    (said,) = (
+        p.what
+        for p in network_checks.problems(plan.steps, WheelTarget("", os.uname().machine), {})
+        if "toy" in p.what
+    )
     assert said.startswith(
         "the source toy cannot be fetched from a Python package index: no the-toy-1"
     )

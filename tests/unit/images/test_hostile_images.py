@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.nightly
 
-_SECONDS, _MOST_BYTES, _MOST_KILOBYTES = 60, 3 << 30, 600_000
+_SECONDS, _MOST_BYTES, _MOST_KILOBYTES = 240, 3 << 30, 600_000
 _LOOK = """
 import sys
 from sifwright.cli.main import main

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifwright.images.contents import pythons, systems
-from sifwright.images.contents.image_tree import ImageTree, stacked
+from sifwright.images.contents.image_tree import BadImage, ImageTree, stacked
 from sifwright.images.oci import layer as layers
 from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
-from sifwright.images.sources.model import BadImage
 from sifwright.images.sources.shell_environment import after
 from tests.system.docker.toys import LOWER, version
 from tests.system.docker.toys import tar as layer

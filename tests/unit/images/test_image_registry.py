@@ -32,7 +32,7 @@ ZERO = "sha256:" + "0" * 64
 
 
 @pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def build_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("APPTAINER_DOCKER_USERNAME", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE"):

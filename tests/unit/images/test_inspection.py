@@ -1,38 +1,20 @@
-"""What unsquashfs prints, layers that lie over each other, and the packages in them."""
+"""What a squashfs holds, layers that lie over each other, and the packages in them."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+from pathlib import Path
+
 import pytest
 
-from sifwright.images.contents import packages, unsquashfs_output
+from sifwright.errors import UsageError
+from sifwright.images.contents import packages
 from sifwright.images.contents.layer_stack import LayeredNode, stacked
 from sifwright.images.contents.listing import ListedPath
+from sifwright.images.contents.squashed import Squashed
 from sifwright.system.terminal import escape_name
-
-# As unsquashfs 4.5.1 prints it; names with a line break stand on two lines.
-PRINTED = (
-    rb"""/ D 1 755 0 0
-a\ b R 1 4755 0 33 3 0
-back\\slash R 1 644 0 0 2 3
-dev C 1 644 0 0 1 3
-disk B 1 640 0 6 8 1
-empty R 1 644 0 0 0 5
-fifo I 1 644 0 0 f
-gone C 1 644 0 0 0 0
-hard L a\ b
-lnk S 1 777 0 0 tar
-get x
-new
-line R 1 644 0 0 2 5
-q\"uote R 1 600 0 0 1 7
-sock I 1 755 0 0 s
-"""
-    b"\xff\xfe R 1 644 0 0 1 8\n"
-)
-
-
-def lines(text: bytes) -> list[bytes]:
-    return text.splitlines(keepends=True)
+from tests.conftest import run
 
 
 def file(path: str, size: int = 1, **facts: object) -> ListedPath:
@@ -47,60 +29,45 @@ def placed(*nodes: ListedPath) -> dict[bytes, LayeredNode]:
     return {node.path: LayeredNode(node=node, layer=0) for node in nodes}
 
 
-def test_every_kind_and_name() -> None:
-    nodes, files = unsquashfs_output.parse(lines(PRINTED))
-    found = {node.path: node for node in nodes}
-    assert {path: node.kind for path, node in found.items()} == {
-        b"": "folder",
-        b"a b": "file",
-        b"back\\slash": "file",
-        b"dev": "character device",
-        b"disk": "block device",
-        b"empty": "file",
-        b"fifo": "fifo",
-        b"gone": "whiteout",
-        b"hard": "file",
-        b"lnk": "symlink",
-        b"new\nline": "file",
-        b'q"uote': "file",
-        b"sock": "socket",
-        b"\xff\xfe": "file",
-    }
-    first = found[b"a b"]
-    assert (first.mode, first.uid, first.gid, first.size) == (0o4755, 0, 33, 3)
-    assert first.links == found[b"hard"].links != 0
-    assert found[b"lnk"].target == b"tar\nget x"
-    assert found[b"disk"].device == (8, 1)
-    assert [(one.paths, one.start, one.size) for one in files] == [
-        ((b"a b", b"hard"), 0, 3),
-        ((b"back\\slash",), 3, 2),
-        ((b"empty",), 5, 0),
-        ((b"new\nline",), 5, 2),
-        ((b'q"uote',), 7, 1),
-        ((b"\xff\xfe",), 8, 1),
-    ]
+@pytest.mark.parametrize("compression", ["gzip", "xz", "zstd"])
+def test_every_kind_name_and_byte(tmp_path: Path, compression: str) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    names = {b"a b": 3, b"new\nline": 2, b'q"uote': 1, b"\xff\xfe": 0, b"large": 300_000}
+    for name, size in names.items():
+        (tree / os.fsdecode(name)).write_bytes(os.urandom(size))
+    (tree / "a b").chmod(0o4755)
+    (tree / "hard").hardlink_to(tree / "a b")
+    (tree / "lnk").symlink_to("tar\nget x")
+    os.truncate(tree / "large", 3_000_000)
+    os.mkfifo(tree / "fifo")
+    words = ["-p", "disk b 640 0 6 259 300", "-p", "gone c 644 0 0 0 0"]
+    packed = tmp_path / "packed"
+    made = run(["mksquashfs", tree, packed, "-quiet", "-no-progress", "-comp", compression, *words])
+    assert made.returncode == 0, made.stderr
+    squashed = Squashed(path=packed)
+    found = {node.path: node for node in squashed.nodes()}
+    kinds = {path: node.kind for path, node in found.items()}
+    others = {b"": "folder", b"lnk": "symlink", b"gone": "whiteout", b"hard": "file"}
+    devices = {b"fifo": "fifo", b"disk": "block device"}
+    assert kinds == {**dict.fromkeys(names, "file"), **others, **devices}
+    assert (found[b"a b"].mode, found[b"a b"].size, found[b"disk"].gid) == (0o4755, 3, 6)
+    assert found[b"a b"].links == found[b"hard"].links != 0
+    assert (found[b"lnk"].target, found[b"disk"].device) == (b"tar\nget x", (259, 300))
+    contents = {name: (tree / os.fsdecode(name)).read_bytes() for name in names}
+    assert squashed.texts({*names, b"missing", b"lnk"}) == contents
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+    assert squashed.digests(names) == digests
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"nonsense and more\n",
-        b"a D 1 755\n",
-        b"hard L nowhere\n",
-        b"a R 1 644 0 0 5 0\nb R 1 644 0 0 5 0\n",
-        b"lnk S 1 777 0 0 x\nfake R 1 644 0 0 9 9\n",
-        b"half",
-    ],
-)
-def test_what_is_no_list_is_refused(text: bytes) -> None:
-    with pytest.raises(ValueError, match="has a list of files"):
-        unsquashfs_output.parse(lines(text))
-
-
-def test_line_breaks_without_end_are_refused() -> None:
-    """Each line is read with those before it: in a target of 64 KiB, for minutes."""
-    with pytest.raises(ValueError, match="than can be compared"):
-        unsquashfs_output.parse([b"/ D 1 755 0 0\n", b"lnk S 1 777 0 0 \n", *[b"\n"] * 200_000])
+def test_another_compression_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    packed = tmp_path / "packed"
+    run(["mksquashfs", tmp_path / "tree", packed, "-quiet", "-comp", "lz4"])
+    with pytest.raises(
+        UsageError, match=r"is packed by lz4, by neither .*\n.*apptainer build NEW.sif"
+    ):
+        Squashed(path=packed).nodes()
 
 
 def test_the_highest_layer_wins_and_only_folders_are_merged() -> None:

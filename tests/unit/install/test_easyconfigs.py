@@ -16,7 +16,7 @@ import pytest
 
 from sifwright.catalog import load
 from sifwright.catalog.model import LayerFile
-from sifwright.install import archive, bundle
+from sifwright.install import archive, easybuild_folder
 from sifwright.install.installed_image import InstalledImage
 from sifwright.install.module import describe
 from tests.unit.conftest import CHECKOUT, Cli
@@ -100,8 +100,8 @@ def test_archive_holds_what_it_was_given() -> None:
 
 def test_an_installation_has_all_run_scripts_and_the_sites_environment() -> None:
     found = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
-    notes = bundle.notes(SITES["lumi"], {"note": b"x"})
-    files = {file.path: file for file in (*bundle.programs(found), *notes)}
+    notes = easybuild_folder.notes(SITES["lumi"], {"note": b"x"})
+    files = {file.path: file for file in (*easybuild_folder.programs(found), *notes)}
     scripts = {path.name for path in (CHECKOUT / "runscripts").iterdir() if path.is_file()}
     assert {f"runscripts/{name}" for name in scripts} <= files.keys()
     assert not [path for path in files if "__pycache__" in path]
@@ -148,6 +148,14 @@ def test_help_starts_ranks_as_the_job_script_does(run_cli: Cli, tmp_path: Path) 
     masks = ",".join(SITES["lumi"].node.cpu_masks)
     assert f"--cpu-bind=mask_cpu:{masks}" in done.stdout.splitlines()
     assert done.stdout.splitlines()[-1] == "script.py"
+
+
+def test_help_tells_srun_by_which_pmi_the_images_mpi_starts(run_cli: Cli, tmp_path: Path) -> None:
+    words = ("slurm-generic", "pytorch-horovod", *PLANNED)
+    result = run_cli("--project", CHECKOUT, "easyconfig", *words, "--output", tmp_path)
+    assert result.code == 0, result.err
+    (config,) = tmp_path.rglob("*.eb")
+    assert "--ntasks-per-node=1 --mpi=pmix --kill-on-bad-exit=1" in usage(config.read_text())
 
 
 def test_help_promises_a_central_image_only_where_the_module_has_a_folder(
@@ -210,7 +218,7 @@ def test_an_older_bundle_goes(run_cli: Cli, tmp_path: Path) -> None:
     second = written(run_cli, "lumi", tmp_path, "--central", "--date", "20261123")
     assert first != second
     assert {path.name for path in first.parent.iterdir()} == {
-        *("notes.txt", second.name, bundle.PROGRAMS),
+        *("notes.txt", second.name, easybuild_folder.PROGRAMS),
         second.name.replace(".eb", "-notes.tar.gz"),
     }
 
@@ -272,15 +280,15 @@ def test_plain_names_of_commands_where_the_site_asks_for_them(tmp_path: Path) ->
     found = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
     site = replace(SITES["local"], commands=("python", "torchrun"))
     facts = InstalledImage(torch="2.13.0", python="3.11", stack="cpu", date="20261122")
-    made = bundle.Bundle(
+    made = easybuild_folder.EasyBuildFolder(
         module=describe(site, facts, "/central"),
         facts=facts,
         sif=None,
-        programs=tuple(bundle.programs(found)),
-        notes=tuple(bundle.notes(site, {})),
-        links=bundle.links(site),
+        programs=tuple(easybuild_folder.programs(found)),
+        notes=tuple(easybuild_folder.notes(site, {})),
+        links=easybuild_folder.links(site),
     )
-    text = bundle.write(made, tmp_path).read_text()
+    text = easybuild_folder.write(made, tmp_path).read_text()
     assert "ln -sf pytorch-python bin/python" in text
     assert "bin/pip" not in text
     with tarfile.open(next(tmp_path.glob("*-notes.tar.gz"))) as tar:

@@ -119,7 +119,9 @@ def test_the_account_of_the_environment(
     assert f"or set {variable}." in run_cli(*command, "--", "x").err
     monkeypatch.setenv(variable, "project_1")
     found = run_cli(*command, "--", "x")
-    assert (found.code, found.err) == (0, f"note: account 'project_1' is that of {variable}\n")
+    account, image = found.err.splitlines()
+    assert (found.code, account) == (0, f"note: account 'project_1' is that of {variable}")
+    assert image.startswith("note: no image is at ")
     assert line in found.out.splitlines()
     assert "project_2" in run_cli(*command, "--account", "project_2", "--", "x").out
     monkeypatch.setenv(variable, "a b")

@@ -146,6 +146,14 @@ def test_variables_that_sbatch_takes_over_a_script_are_told(real: Catalog, varia
     assert list(notes_about_job(job, same)) == []
 
 
+def test_an_image_without_digests_is_told(real: Catalog) -> None:
+    checked = {"check_program": "x", "built_sif": "/b/image.sif"}
+    (said,) = notes_about_job(_job(real, "lumi", **checked), {})
+    assert "no image is at '/b/image.sif'" in said
+    for more in ({"image_digests": "1 2+3"}, {"modules": ("pytorch",)}):
+        assert list(notes_about_job(_job(real, "lumi", **checked, **more), {})) == []
+
+
 def test_advice_against_a_launcher_is_told_with_its_source(real: Catalog) -> None:
     (said,) = notes_about_job(_job(real, "frontier", launcher="torchrun"), {})
     assert "OLCF advises against torchrun" in said

@@ -9,6 +9,7 @@ import pytest
 
 from sifwright.catalog import load
 from sifwright.catalog.model import Catalog, Site
+from sifwright.catalog.pmi import ImageMpi
 from sifwright.launch.job import decide_job
 from sifwright.launch.job_rules import TORCHRUN
 from sifwright.launch.jobscript import render_jobscript
@@ -21,7 +22,13 @@ PLACES: dict[str, dict[str, Any]] = {
     "container": {"built_sif": "/project/build/image.sif"},
     "host-mpi": {"built_sif": "/project/build/image.sif", "host_mpi": True},
     "host": {"environment": "/project/venv", "run_scripts": "/project/runscripts"},
+    "mpich": {
+        "environment": "/sw/app/pytorch/current",
+        "run_scripts": "/project/runscripts",
+        "mpi": ImageMpi(name="mpich", pmi=("pmi1",), version="5.0.1"),
+    },
 }
+RUN_IN = {"host-mpi": "container", "mpich": "host"}
 
 
 def _jobs(site: Site) -> list[tuple[str, str]]:
@@ -33,6 +40,7 @@ def _jobs(site: Site) -> list[tuple[str, str]]:
 
 _CATALOG = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
 JOBS = [(name, *job) for name, site in _CATALOG.sites.items() for job in _jobs(site)]
+JOBS.append(("slurm-generic", "mpirun", "mpich"))  # an installation with an MPI of its own
 NAMES = ["-".join(job) for job in JOBS]
 
 
@@ -41,7 +49,7 @@ def _script(site: Site, launcher: str, engine: str) -> str:
         nodes=1 if site.scheduler == "local" else 2,
         arguments=("train.py", "--epochs", "3", "--note", "it's"),
         launcher=launcher,
-        run_in="container" if engine == "host-mpi" else engine,
+        run_in=RUN_IN.get(engine, engine),
         ranks_per_node=None if site.node.gpus else 4,
         account="project" if site.job.needs_account else "",
         **PLACES[engine],
@@ -105,7 +113,14 @@ def test_what_makes_sites_differ(real: Catalog) -> None:
 # Numbers, and text that is shell already or cannot be anything else by its schema.
 PLAIN = {
     *("job.request.nodes", "job.tasks", "job.cpus", "job.gpus", "job.site.name", "name"),
-    *("launch", "line", "mark", "shape", '"; do" if loop.last else " \\\\"'),
+    *(
+        "job.request.check_program",
+        "launch",
+        "line",
+        "mark",
+        "shape",
+        '"; do" if loop.last else " \\\\"',
+    ),
 }
 
 

@@ -98,7 +98,7 @@ def test_no_line_of_an_argument_is_a_directive(bench: Bench, real: Catalog) -> N
     assert len(found) > 3
 
 
-@settings(max_examples=60, derandomize=True, deadline=None, database=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))))
 def test_quoting_of_any_text(values: list[str]) -> None:
     """In every locale: the bytes count, not the characters."""

@@ -49,7 +49,7 @@ def told(found: list[str]) -> list[str]:
         (OPEN_MPI, {}, ["pmix_v4"]),
         (OPEN_MPI, {"pmi": "pmix"}, ["pmix"]),
         (MPICH, {"pmi": "none"}, ["none"]),
-        (MPICH, {"launcher": "torchrun"}, []),
+        (MPICH, {"launcher": "torchrun", "pmi": "none"}, []),
         (NO_MPI, {}, []),
         (None, {}, []),
         (None, {"pmi": "pmi2"}, ["pmi2"]),
@@ -63,6 +63,43 @@ def test_srun_is_told_what_both_speak(
     site: Site, mpi: ImageMpi | None, asked: dict[str, object], plugins: list[str]
 ) -> None:
     assert told(words(site, mpi, **asked)) == plugins
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "mpiexec"])
+@pytest.mark.parametrize(
+    ("mpi", "options"),
+    [(MPICH, "-n 4 -ppn 2"), (OPEN_MPI, "-np 4 --bind-to none --map-by ppr:2:node")],
+)
+def test_the_words_are_those_of_the_launchers_mpi(
+    site: Site, launcher: str, mpi: ImageMpi, options: str
+) -> None:
+    spoken = {**site.launch, launcher: LauncherOptions(pmi=mpi.pmi)}
+    asked = {"launcher": launcher, "ranks_per_node": 2}
+    assert words(replace(site, launch=spoken), mpi, **asked) == [launcher, *options.split()]
+
+
+@pytest.mark.parametrize(
+    ("launcher", "command"),
+    [
+        ("srun", "--mpi=pmi2"),
+        ("mpirun", "\nexport PATH=$venv/mpich/bin:$PATH # "),
+        ("mpirun", "\nmpirun -n 4 -ppn 2 \\\n"),
+    ],
+)
+def test_an_installation_with_an_mpi_starts_as_an_image_with_it(
+    run_cli: Cli, tmp_path: Path, launcher: str, command: str
+) -> None:
+    facts = {"mpi": "mpich", "mpich": "5.0.1", "pmi": "pmi1"}
+    plan = {"site": "here", "image": "small", "id": "1", "steps": [], "facts": facts}
+    for name, text in {"sifwright/plan.json": json.dumps(plan), "bin/activate": ""}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    asked = ("--site", "slurm-generic", "--nodes", "2", "--tasks-per-node", "2")
+    place = ("--launcher", launcher, "--environment", tmp_path)
+    done = run_cli("jobscript", *asked, *place, "--", "x.py")
+    assert done.code == 0, done.err
+    assert command in done.out
+    assert '"${exported[@]}"' not in done.out
 
 
 @pytest.mark.parametrize(
@@ -98,12 +135,26 @@ def test_ranks_of_the_sites_mpi_are_started_as_the_site_does(
     assert told(done.out.split()) == [plugin.removeprefix("--mpi=")][: len(plugin)]
 
 
+@pytest.mark.parametrize("mpi", [MPICH, OPEN_MPI])
+def test_torchrun_starts_no_ranks_of_mpi(site: Site, mpi: ImageMpi) -> None:
+    with pytest.raises(UsageError) as caught:
+        words(site, mpi, launcher="torchrun")
+    (problem,) = caught.value.problems
+    assert (problem.where, f"the image has {mpi}: each rank" in problem.what) == (
+        "launcher torchrun",
+        True,
+    )
+    other = "mpiexec" if mpi == MPICH else "mpirun"
+    ways = f"Use --launcher srun. Use --launcher {other}. "
+    assert problem.fix == f"{ways}For a program without MPI: --pmi none."
+
+
 def test_notes(site: Site) -> None:
     def said(mpi: ImageMpi, **asked: object) -> list[str]:
         values = {"nodes": 2, "arguments": ("x.py",), "mpi": mpi} | asked
         return list(mpi_notes(decide_job(site, JobRequest(**values))))  # type: ignore[arg-type]
 
-    (torchrun,) = said(MPICH, launcher="torchrun")
+    (torchrun,) = said(replace(MPICH, of_base=True), launcher="torchrun")
     assert torchrun.startswith("torchrun does not start MPI ranks")
     assert "MPICH 5.0.1 (here)" in torchrun
     (unknown,) = said(ImageMpi(name=UNKNOWN, source="x.sif (not on this machine)"))
@@ -118,16 +169,16 @@ TABLE = {"mpich": {"pmi": ("pmi1",)}, "openmpi": {"pmi": ("pmix",)}}
 @pytest.mark.parametrize(
     ("texts", "found"),
     [
-        ((), NO_MPI),
+        ((), ("", (), "")),
         (("MPICH 4.2",), ("mpich", ("pmi1",), "4.2")),
         (("Open MPI 4.1.7",), ("openmpi", ("pmix",), "4.1.7")),
         (("Open MPI 4.1.5", "Open MPI 4.1.7"), ("openmpi", ("pmix",), "")),
         (("MPICH 4.2", "Open MPI 4.1.7"), (UNKNOWN, (), "")),
     ],
 )
-def test_what_an_inspection_found(texts: tuple[str, ...], found: object) -> None:
+def test_what_an_inspection_found(texts: tuple[str, ...], found: tuple[object, ...]) -> None:
     known = pmi.inspected_mpi(texts, TABLE, "")
-    assert found in (known, (known.name, known.pmi, known.version))
+    assert (known.name, known.pmi, known.version) == found
 
 
 @pytest.fixture
@@ -139,7 +190,9 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pat
     def put(**facts: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         plan = {"site": "here", "image": "small", "id": "1", "steps": [], "facts": facts}
-        (folder / "record.json").write_text(json.dumps({"sif": "image.sif", "plan": plan}))
+        (folder / "record.json").write_text(
+            json.dumps({"sif": "image.sif", "sif_fingerprint": "", "plan": plan})
+        )
         (folder / "image.sif").write_text("no image")
         return folder / "image.sif"
 
@@ -153,7 +206,7 @@ END = ("--launcher", "torchrun", "--", "x.py")
 def test_the_record_tells(run_cli: Cli, beside: Callable[..., Path]) -> None:
     beside(mpi="openmpi", openmpi="5.0.10", pmi="pmix")
     said = run_cli(*JOB, *END).err
-    assert "(image: Open MPI 5.0.10 (build/here/small/record.json))" in said
+    assert "the image has Open MPI 5.0.10 (build/here/small/record.json): each rank" in said
     beside()
     assert run_cli(*JOB, *END).err == ""
 
@@ -180,7 +233,7 @@ def test_an_image_of_an_earlier_release_is_inspected(
     said = run_cli(*JOB, *elsewhere, "--", "x.py").err
     assert said.startswith("note: the MPI of /nowhere.sif (not on this machine) is not known here")
     said = run_cli(*JOB, "--module", "PyTorch/2", "--", "x.py").err
-    assert said.startswith("note: the MPI of the image of PyTorch/2 (a module) is not known here")
+    assert said.startswith("note: the MPI of the image of module PyTorch/2 is not known here")
 
 
 def test_the_record_of_another_image_tells_nothing(
@@ -211,4 +264,4 @@ def test_what_cannot_be_looked_at_is_named(run_cli: Cli) -> None:
 def test_what_would_be_built_tells(real_project: Path, run_cli: Cli) -> None:
     words = ("--site", "local", "--nodes", "1", "--image", "pytorch-horovod")
     done = run_cli("--project", real_project, "jobscript", *words, *END)
-    assert "(image: Open MPI 5.0.10 (image 'pytorch-horovod' as planned))" in done.err
+    assert "the image has Open MPI 5.0.11 (image 'pytorch-horovod' as planned)" in done.err

@@ -279,3 +279,16 @@ def test_a_job_without_a_scheduler_trains(real: Catalog, tmp_path: Path) -> None
         text=True,
     )
     assert done.stdout == f"['a b'] source {bench.venv}/bin/activate\n"
+
+
+def test_an_image_that_podman_does_not_have_ends_the_job(real: Catalog, bench: Bench) -> None:
+    """Before any rank asks the registry `localhost`."""
+    podman = bench.bin / "podman"
+    podman.write_text("#!/bin/bash\n[[ ${!#} == *:here ]]\n")
+    podman.chmod(0o755)
+    site = replace(real.sites["slurm-generic"], container_product="podman", modules=Modules())
+    site = replace(site, cache="")
+    for image, code in {"localhost/x:here": 0, "localhost/x:absent": 66, "other/x:1": 0}.items():
+        ran = bench.run(bench.render(site, ranks_per_node=2, sif=image))
+        assert (ran.code, bool(ran.argv)) == (code, code == 0), ran.err
+        assert ("podman load" in ran.err) == bool(code)

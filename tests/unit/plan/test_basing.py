@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sifwright.build.checks.lockable_base import refuse_rpm_updates
 from sifwright.build.request import adapt_base
-from sifwright.errors import PlanError
+from sifwright.errors import MachineError, PlanError
 from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python, Torch
 from sifwright.plan import base_request
 from sifwright.plan.resolve import resolve
@@ -68,6 +69,18 @@ def test_options_and_facts_follow_the_image(real: Catalog) -> None:
     assert plan.steps[0].options["torch"].origin == f"inspected {NAME}@{DIGEST}"
     assert "pytorch-wheel" not in _layers(plan)
     assert plan.steps[0].layer.disk_mb == 3001
+
+
+def test_updates_are_another_step_and_those_of_rpm_packages_are_not_locked(real: Catalog) -> None:
+    def plan(system: str, *settings: str) -> Plan:
+        return _plan(real, replace(FACTS, os=system), *settings, site="slurm-generic")
+
+    updates = "base-image.updates=true"
+    assert plan("rocky", updates).steps[0].id != plan("rocky").steps[0].id
+    refuse_rpm_updates(plan("rocky"))
+    refuse_rpm_updates(plan("ubuntu", updates))
+    with pytest.raises(MachineError, match="updates of RPM packages, which no lock holds"):
+        refuse_rpm_updates(plan("rocky", updates))
 
 
 def test_torch_is_installed_where_there_is_none(real: Catalog) -> None:

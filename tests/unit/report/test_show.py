@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sifwright.catalog import load
-from sifwright.catalog.site_consistency import default_partition
+from sifwright.catalog.site_contradictions import default_partition
 from sifwright.report import show
 from tests.unit.broken import IMAGE, SITE, append, replace
 from tests.unit.conftest import CHECKOUT, Cli

@@ -4,39 +4,43 @@ Claims save work, they do not keep the cache right: what two builds make at once
 still put in place by one rename. So a claim may be lost or taken over at any moment.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Protocol
 
+from sifwright.build.cache.manifest import CacheEntry
 from sifwright.errors import MachineError
 from sifwright.system import cache_folder, liveness
 from sifwright.system.cache_folder import CLAIMS
 from sifwright.system.files import NO_LINKS
 from sifwright.system.liveness import ProcessIdentity
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from pathlib import Path
-
-    from sifwright.build.cache.store import Store
-
 # Seconds of silence after which a holder on another machine counts as gone: twelve missed beats.
 LIFETIME = 60.0
 _SHORTEST, _LONGEST = 0.05, 0.5
 
 
+class Entries(Protocol):
+    """The part of the cache that claims and leases use."""
+
+    @property
+    def root(self) -> Path: ...
+
+    def peek(self, key: str) -> CacheEntry | None: ...
+
+
 @contextmanager
-def claim(store: Store, key: str, *, on_wait: Callable[[str], None]) -> Iterator[bool]:
+def claim(store: Entries, key: str, *, on_wait: Callable[[str], None]) -> Iterator[bool]:
     """Yield True if we are to make the entry, False once it is there.
 
     While another build makes it, wait; `on_wait` is called once with its owner. If that build
     dies, take over: within a second if it was on this machine, after `LIFETIME` otherwise.
     """
-    since = time.monotonic()
+    since, is_told = time.monotonic(), False
     while store.peek(key) is None:
         with ExitStack() as stack:
             with cache_folder.translate_errors(store.root):
@@ -46,8 +50,12 @@ def claim(store: Store, key: str, *, on_wait: Callable[[str], None]) -> Iterator
                 yield store.peek(key) is None
                 return
         with cache_folder.translate_errors(store.root):
-            on_wait = _announce_wait(store.root / CLAIMS / key, on_wait)
-        time.sleep(_pause(time.monotonic() - since))
+            seen = liveness.read_holder(store.root / CLAIMS / key)
+        if seen and not is_told:
+            on_wait(str(seen.holder or "another build"))
+            is_told = True
+        # In proportion: a short step gets a tenth longer, a long one is seldom asked for.
+        time.sleep(min(max((time.monotonic() - since) / 10, _SHORTEST), _LONGEST))
     yield False
 
 
@@ -83,15 +91,11 @@ def discard_stale(root: Path) -> None:
 
 def wait_for_prunes(root: Path, keys: Collection[str]) -> None:
     """Wait until nobody is about to remove one of these entries."""
-    for key in keys:
-        while _is_pruned(root, root / CLAIMS / key):
+    for path in (root / CLAIMS / key for key in keys):
+        while (seen := liveness.read_holder(path)) and seen.holder and seen.holder.prunes:
+            if _is_free(root, path):
+                break
             time.sleep(_SHORTEST)
-
-
-def _is_pruned(root: Path, path: Path) -> bool:
-    seen = liveness.read_holder(path)
-    prunes = seen is not None and seen.holder is not None and seen.holder.prunes
-    return prunes and not _is_free(root, path)
 
 
 def _is_free(root: Path, path: Path) -> bool:
@@ -137,20 +141,3 @@ def _take_away(path: Path, content: bytes) -> None:
         if aside.read_bytes() != content:
             os.link(aside, path)
     aside.unlink(missing_ok=True)
-
-
-def _pause(waited: float) -> float:
-    """Pause in proportion: a short step gets a tenth longer, a long one is seldom asked for."""
-    return min(max(waited / 10, _SHORTEST), _LONGEST)
-
-
-def _announce_wait(path: Path, on_wait: Callable[[str], None]) -> Callable[[str], None]:
-    """Report once which build we are waiting for."""
-    seen = liveness.read_holder(path)
-    if seen is None:
-        return on_wait
-    on_wait(str(seen.holder or "another build"))
-    return _ignore
-
-
-def _ignore(_owner: str) -> None: ...

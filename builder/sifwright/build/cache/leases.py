@@ -1,21 +1,14 @@
 """Leases of the entries that running builds use, so that `cache prune` leaves them alone."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.build.cache import claims
+from sifwright.build.cache.claims import Entries
 from sifwright.system import cache_folder, liveness
 from sifwright.system.cache_folder import LEASES
-from sifwright.system.liveness import ProcessIdentity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from sifwright.build.cache.store import Store
-    from sifwright.system.liveness import HolderFile
+from sifwright.system.liveness import HolderFile, ProcessIdentity
 
 # Seconds of silence after which a build on another machine counts as gone. Longer than a claim's:
 # a claim lost too early costs time, a lease lost too early an entry that is being read.
@@ -23,7 +16,7 @@ LIFETIME = 600.0
 
 
 @contextmanager
-def lease(store: Store, keys: Iterable[str]) -> Iterator[str]:
+def lease(store: Entries, keys: Iterable[str]) -> Iterator[str]:
     """Keep these entries from being pruned; to be entered before they are looked for.
 
     Yields the lease's token. A prune that is about to remove one of them has done so, or has seen
@@ -31,17 +24,25 @@ def lease(store: Store, keys: Iterable[str]) -> Iterator[str]:
     we wrote ours.
     """
     own = ProcessIdentity.here(keys=tuple(keys))
+    temporary, path = (store.root / LEASES / name for name in (f".{own.token}", own.token))
     with ExitStack() as stack:
         with cache_folder.translate_errors(store.root):
-            stack.enter_context(_listed(store.root / LEASES, own))
+            stack.enter_context(liveness.hold(temporary, own))
+            temporary.rename(path)
+            stack.callback(path.unlink, missing_ok=True)
             claims.wait_for_prunes(store.root, own.keys)
         yield own.token
 
 
 def is_leased(root: Path, key: str) -> bool:
     """Return whether a running build uses the entry; True if a lease cannot be read."""
-    live = (seen for seen in _all(root) if not seen.is_stale(root, LIFETIME))
-    return any(seen.holder is None or key in seen.holder.keys for seen in live)
+    # Those with a dot are being written.
+    paths = (path for path in (root / LEASES).iterdir() if not path.name.startswith("."))
+    held = (seen for seen in map(liveness.read_holder, paths) if seen)
+    return any(
+        (seen.holder is None or key in seen.holder.keys) and not seen.is_stale(root, LIFETIME)
+        for seen in held
+    )
 
 
 def find(root: Path, token: str) -> HolderFile | None:
@@ -53,22 +54,4 @@ def discard_stale(root: Path) -> None:
     for path in (root / LEASES).iterdir():
         seen = liveness.read_holder(path)
         if seen is not None and seen.is_stale(root, LIFETIME):
-            path.unlink(missing_ok=True)
-
-
-def _all(root: Path) -> Iterator[HolderFile]:
-    for path in (root / LEASES).iterdir():
-        # Those with a dot are being written.
-        if not path.name.startswith(".") and (seen := liveness.read_holder(path)) is not None:
-            yield seen
-
-
-@contextmanager
-def _listed(folder: Path, own: ProcessIdentity) -> Iterator[None]:
-    temporary, path = folder / f".{own.token}", folder / own.token
-    with liveness.hold(temporary, own):
-        temporary.rename(path)
-        try:
-            yield
-        finally:
             path.unlink(missing_ok=True)

@@ -4,26 +4,21 @@ It holds its own digest and is written in one way only, so that a changed bit is
 well as in the files it describes.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
 import os
 import re
 import stat
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 from sifwright.build.layers.pack import BYTES_PER_FILE
 from sifwright.build.request.first_use import SourceDigest
 from sifwright.system import files
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 NAME = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -60,7 +55,6 @@ class CacheEntry:
 
     @property
     def sources(self) -> list[SourceDigest]:
-        """Return the sources that the result was made from."""
         return [SourceDigest(**source) for source in self.manifest["used"]]
 
     def file(self, name: str) -> Path:
@@ -111,11 +105,9 @@ def check_digests(entry: CacheEntry) -> None:
 def _stored(path: Path) -> dict[str, object]:
     if not _NAME.fullmatch(path.name) or _size(path) < 0:
         raise ValueError(f"an entry holds regular files with plain names only: {path.name!r}")
-    # The disk writes while the processor reads what is in memory.
-    with path.open("rb") as file, ThreadPoolExecutor(1) as disk:
-        finished = disk.submit(_finish, file.fileno())
+    with path.open("rb") as file:
+        _finish(file.fileno())
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        finished.result()
         return {"bytes": file.tell(), "sha256": digest}
 
 

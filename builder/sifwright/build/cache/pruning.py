@@ -1,22 +1,16 @@
 """Make room in the cache, and reclaim what killed builds left."""
 
-from __future__ import annotations
-
 import errno
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.build.cache import claims, leases
-from sifwright.system import liveness, tempdirs
+from sifwright.build.cache.manifest import CacheEntry
+from sifwright.build.cache.store import Store
+from sifwright.system import cache_folder, liveness, tempdirs
 from sifwright.system.cache_folder import ENTRIES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from sifwright.build.cache.manifest import CacheEntry
-    from sifwright.build.cache.store import Store
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
@@ -30,35 +24,41 @@ class Pruned:
     kept_bytes: int
 
 
-def prune(stores: Sequence[Store], keep_bytes: int, *, dry_run: bool) -> Pruned:
+def prune(stores: Sequence[Store], keep_bytes: int, *, dry_run: bool = False) -> Pruned:
     """Remove entries, those first that were not used for longest, until at most that is left.
 
-    That is the size of what all the stores hold together.
+    That is the size of what all the stores hold together. No build uses what is removed.
     """
-    for store in () if dry_run else stores:
-        reclaim(store.root)
-        _remove_unreadable(store)
-    entries = [(store, entry) for store in stores for entry in store.entries()]
-    size = sum(entry.bytes for _, entry in entries)
     removed: list[CacheEntry] = []
     in_use: list[CacheEntry] = []
-    for store, entry in sorted(entries, key=lambda pair: pair[1].used):
-        if size <= keep_bytes:
-            break
-        gone = not _is_used(store.root, entry.key) if dry_run else _remove(store, entry.key)
-        (removed if gone else in_use).append(entry)
-        size -= entry.bytes if gone else 0
+    with cache_folder.translate_errors(stores[0].root):
+        for store in () if dry_run else stores:
+            remove_stale(store.root)
+            # Nobody can say what they are, how large, or when they were used.
+            for key in (key for key in store.all_keys() if store.peek(key) is None):
+                _remove(store, key)
+        entries = [(store, entry) for store in stores for entry in store.entries()]
+        size = sum(entry.bytes for _, entry in entries)
+        for store, entry in sorted(entries, key=lambda pair: pair[1].used):
+            if size <= keep_bytes:
+                break
+            root, key = store.root, entry.key
+            is_used = dry_run and (claims.is_claimed(root, key) or leases.is_leased(root, key))
+            gone = not is_used if dry_run else _remove(store, key)
+            (removed if gone else in_use).append(entry)
+            size -= entry.bytes if gone else 0
     return Pruned(removed=tuple(removed), in_use=tuple(in_use), kept_bytes=size)
 
 
-def reclaim(root: Path) -> None:
+def remove_stale(root: Path) -> None:
     """Remove the folders, claims and leases of builds that were killed."""
-    claims.discard_stale(root)
-    for path in (root / ENTRIES).glob(".*"):
-        if _is_abandoned(root, path):
-            tempdirs.remove(path)
-    # After the folders, which are told by them.
-    leases.discard_stale(root)
+    with cache_folder.translate_errors(root):
+        claims.discard_stale(root)
+        for path in (root / ENTRIES).glob(".*"):
+            if _is_abandoned(root, path):
+                tempdirs.remove(path)
+        # After the folders, whose state the leases tell.
+        leases.discard_stale(root)
 
 
 def _is_abandoned(root: Path, folder: Path) -> bool:
@@ -72,19 +72,7 @@ def _is_abandoned(root: Path, folder: Path) -> bool:
     return liveness.clock(root) - changed > claims.LIFETIME
 
 
-def _remove_unreadable(store: Store) -> None:
-    """Nobody can say what they are, how large, or when they were used."""
-    for key in store.all_keys():
-        if store.peek(key) is None:
-            _remove(store, key)
-
-
-def _is_used(root: Path, key: str) -> bool:
-    return claims.is_claimed(root, key) or leases.is_leased(root, key)
-
-
 def _remove(store: Store, key: str) -> bool:
-    """Remove one entry; False if somebody makes or uses it."""
     with ExitStack() as stack:
         try:
             free = stack.enter_context(claims.try_claim(store.root, key, prunes=True))

@@ -1,26 +1,20 @@
 """Entries under their keys: looked up and checked, put in place, dropped if they are damaged."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
 import secrets
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
-from sifwright.build.cache import leases, manifest, pruning
+from sifwright.build.cache import leases, manifest
 from sifwright.build.cache.manifest import CacheEntry, EntryDamagedError
 from sifwright.system import cache_folder, files, tempdirs
 from sifwright.system.cache_folder import ENTRIES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from sifwright.build.cache.pruning import Pruned
 
 __all__ = ["CacheEntry", "DamagedEntry", "Store", "silent"]
 
@@ -29,10 +23,7 @@ _TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DamagedEntry:
-    """An entry that is not what was stored."""
-
+class DamagedEntry(NamedTuple):
     key: str
     reason: str
 
@@ -44,14 +35,14 @@ def silent(_text: str) -> None: ...
 class Store:
     """The cache in one folder, `entries/<key>/` being what a step made.
 
-    Any number of processes on any number of machines may share it. `note` is told what was dropped,
-    `what` is what an entry is called then. Every method raises `MachineError` where the folder
+    Any number of processes on any number of machines may share it. `note` reports dropped
+    entries, called by their `noun`. Every method raises `MachineError` where the folder
     cannot be used.
     """
 
     root: Path
     note: Callable[[str], None] = silent
-    what: str = "step"
+    noun: str = "step"
 
     @classmethod
     def open(cls, note: Callable[[str], None] = silent) -> Self:
@@ -75,7 +66,7 @@ class Store:
                 manifest.check_digests(entry)
             except EntryDamagedError as damage:
                 if before is not None and self._drop(key, before):
-                    self.note(f"cached {self.what} {key[:12]} was dropped: {damage}")
+                    self.note(f"cached {self.noun} {key[:12]} was dropped: {damage}")
                 return None
         self.touch(entry)
         return entry
@@ -133,16 +124,6 @@ class Store:
         """Check every byte of every entry, on all cores this process may use; drops nothing."""
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
             return [bad for bad in threads.map(self._judge, self.all_keys()) if bad]
-
-    def prune(self, keep_bytes: int, *, dry_run: bool = False) -> Pruned:
-        """Remove what was not used for longest until the rest fits; nothing a build uses."""
-        with cache_folder.translate_errors(self.root):
-            return pruning.prune([self], keep_bytes, dry_run=dry_run)
-
-    def reclaim(self) -> None:
-        """Remove what killed builds left."""
-        with cache_folder.translate_errors(self.root):
-            pruning.reclaim(self.root)
 
     def move_away(self, key: str) -> Path | None:
         """Take the entry out of everybody's sight; where it is now, None if it was not there."""

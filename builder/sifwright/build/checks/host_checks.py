@@ -1,37 +1,29 @@
 """Checks of the machine: programs, user namespaces, folders."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from packaging.version import Version
 
 from sifwright.build.checks import site_policy
-from sifwright.build.layers import squashfs_tools
 from sifwright.errors import Problem
-from sifwright.system import ids, user_namespace
+from sifwright.host.emulation import emulate
+from sifwright.host.emulation.binfmt import registers
+from sifwright.plan.model import Plan
+from sifwright.system import ids, processes, user_namespace
 from sifwright.system.processes import search_path
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Site
-    from sifwright.plan.model import Plan
-
-__all__ = [
-    "INSTALL",
-    "TEMPORARY_FIX",
-    "nearest_existing_parent",
-    "problems",
-    "search_path",
-    "temporary_root",
-]
 
 TEMPORARY_FIX = "Free space there, or set APPTAINER_TMPDIR to another folder."
 INSTALL = "sudo tools/install-apptainer, or ask your administrator"
+_ELSEWHERE = "docs/how-to/build-elsewhere.md"
+SQUASHFS_TOOLS = ("mksquashfs", "unsquashfs")
+# The first whose mksquashfs makes the same bytes of the same tree (its CHANGES), as cached steps
+# and SIFs have to be.
+_MINIMUM = Version("4.4")
 FUSE = Path("/dev/fuse")
 USER_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
 # Sub-ids have no meaning to these file systems' servers, so --fakeroot cannot write there
@@ -40,11 +32,16 @@ _SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "panfs", "ceph"}
 
 
 def problems(plan: Plan) -> Iterator[Problem]:
-    """Yield what is missing for building this plan."""
-    yield from _processor_problems(plan.site)
+    site = plan.site
+    if (processor := os.uname().machine) != site.processor and not registers(site.processor):
+        message = f"site '{site.name}' has {site.processor} processors, this machine {processor}"
+        if reason := emulate.problem(site.processor):
+            message += f", and cannot emulate them: {reason}"
+        fix = f"Build on a machine with {site.processor} processors: {_ELSEWHERE}"
+        yield Problem(what=message, fix=fix)
     yield from _program_problems(plan)
     if ids.needs_fakeroot():
-        yield from site_policy.lead(plan.site, [*_id_problems(), *_namespace_problems()])
+        yield from site_policy.lead(site, [*_id_problems(), *_namespace_problems()])
     yield from _file_system_problems()
 
 
@@ -53,29 +50,27 @@ def temporary_root() -> Path:
     return Path(os.environ.get("APPTAINER_TMPDIR") or tempfile.gettempdir()).absolute()
 
 
-def _processor_problems(site: Site) -> Iterator[Problem]:
-    """Yield a problem for another processor: emulated programs would take days for PyTorch."""
-    if (processor := os.uname().machine) != site.processor:
-        message = f"site '{site.name}' has {site.processor} processors, this machine {processor}"
-        yield Problem(what=message, fix=f"Build on a machine with {site.processor} processors.")
-
-
 def _program_problems(plan: Plan) -> Iterator[Problem]:
-    programs = dict.fromkeys(squashfs_tools.PROGRAMS, "packing an image")
+    programs = dict.fromkeys(SQUASHFS_TOOLS, "packing an image")
     for step in plan.steps:
         programs |= dict.fromkeys(step.layer.programs, f"layer '{step.layer.name}'")
     for program, user in programs.items():
         # Administrators' programs are often not on an ordinary user's PATH.
         if shutil.which(program, path=search_path()) is None:
             yield Problem(what=f"'{program}' is missing; {user} needs it", fix=INSTALL)
-    version = squashfs_tools.version("mksquashfs", search_path())
-    if version is not None and version < squashfs_tools.MINIMUM:
+    version = program_version("mksquashfs")
+    if version is not None and version < _MINIMUM:
         message = (
             f"mksquashfs {version} is too old: it never packs a tree into the same bytes twice"
         )
-        yield Problem(
-            what=message, fix=f"Install squashfs-tools {squashfs_tools.MINIMUM} or later."
-        )
+        yield Problem(what=message, fix=f"Install squashfs-tools {_MINIMUM} or later.")
+
+
+def program_version(program: str) -> Version | None:
+    """Return the version of a squashfs-tool; None if it is unknown."""
+    answer = processes.capture([program, "-version"], env={**os.environ, "PATH": search_path()})
+    match = re.search(r"version (\d+(?:\.\d+)+)", answer.stdout + answer.stderr)
+    return Version(match[1]) if match else None
 
 
 def _id_problems() -> Iterator[Problem]:
@@ -117,7 +112,6 @@ def _file_system_problems() -> Iterator[Problem]:
 
 
 def nearest_existing_parent(folder: Path) -> Path:
-    """Return the folder, or the nearest parent that exists."""
     return next(path for path in (folder, *folder.absolute().parents) if path.exists())
 
 

@@ -1,43 +1,49 @@
 """Checks of all downloads of a plan, before the first minute of a build."""
 
-from __future__ import annotations
-
+import os
+import re
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
+from sifwright.build.request.base_image import BaseImage
 from sifwright.catalog import mirrors
+from sifwright.catalog.mirrors import Mirrors
+from sifwright.catalog.model import Download
 from sifwright.errors import Problem
-from sifwright.host.network import http, pip_settings, registry, sdist, upstream
+from sifwright.host.network import http, pip_settings, registry, sdist, upstream, wheel_tags
+from sifwright.host.network.registry import Reference
+from sifwright.plan.model import Step, StepSource
 from sifwright.system import processes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from sifwright.build.request.base_image import BaseImage
-    from sifwright.catalog.mirrors import Mirrors
-    from sifwright.catalog.model import Download
-    from sifwright.host.network.registry import Reference
-    from sifwright.plan.model import Step, StepSource
 
 _AT_ONCE = 8
 # The first words of git's own protocol; without the version, a big repository answers megabytes.
 _GIT_SERVICE = "info/refs?service=git-upload-pack"
 _GIT_HEADERS = {"Git-Protocol": "version=2"}
+# What an index or a folder answers that lacks the wheel.
+_NO_FILE = r": no such file$|\[Errno 2\]"
 _PIP = (
     "Check the version, the network and the login of the index, or point pip at a mirror"
     " (PIP_INDEX_URL, PIP_FIND_LINKS or pip.conf)."
 )
 
 
-def problems(
-    steps: Sequence[Step], python: str, machine: Mapping[str, str], image: BaseImage | None = None
-) -> Iterator[Problem]:
-    """Yield what these steps download, and the image below them, if it cannot be fetched.
+class WheelTarget(NamedTuple):
+    """The version of Python and the processor that wheels are for."""
 
-    `python` is the version that wheels are for.
-    """
+    python: str
+    processor: str
+
+
+def problems(
+    steps: Sequence[Step],
+    wheels: WheelTarget,
+    machine: Mapping[str, str],
+    image: BaseImage | None = None,
+) -> Iterator[Problem]:
+    """Yield what these steps download, and the image below them, if it cannot be fetched."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for problem in pool.map(lambda check: check(), _checks(steps, machine, image)):
             if problem is not None:
@@ -47,9 +53,9 @@ def problems(
         for step in steps
         for requirement, index in step.packages()
     ]
-    if packages and _ask_pip([requirement for _, requirement, _ in packages], "", python):
+    if packages and _ask_pip([requirement for _, requirement, _ in packages], "", wheels):
         for package in packages:
-            yield from _pip_problems(*package, python)
+            yield from _pip_problems(*package, wheels)
 
 
 def _checks(
@@ -61,7 +67,8 @@ def _checks(
         yield partial(_image_problem, image, image.reference)
     for step in steps:
         for download in step.layer.downloads:
-            if download.url and _is_needed(step, download):
+            when = download.when and step.options[download.when].text
+            if download.url and when != "false":
                 yield partial(_url_problem, step, download, machine)
         for source in step.sources:
             yield partial(_source_problem, step, source, rules)
@@ -119,32 +126,29 @@ def _url_problem(step: Step, download: Download, machine: Mapping[str, str]) -> 
     answer = http.unreachable(address)
     if not answer:
         return None
+    off = f", or --set {step.layer.name}.{download.when}=false" if download.when else ""
     return Problem(
         where=f"{step.layer.name}.{download.option}",
         what=f"{download.what} cannot be reached at {http.redact_url(address)}: {answer}",
-        fix=f"Check the network and proxies, or --set {step.layer.name}.{download.option}=…"
-        + _without(step, download)
-        + ".",
+        fix=f"Check the network and proxies, or --set {step.layer.name}.{download.option}=…{off}.",
     )
 
 
-def _is_needed(step: Step, download: Download) -> bool:
-    return not download.when or step.options[download.when].text != "false"
-
-
-def _without(step: Step, download: Download) -> str:
-    """Return how to do without the download, where an option says so."""
-    return f", or --set {step.layer.name}.{download.when}=false" if download.when else ""
-
-
-def _pip_problems(layer: str, requirement: str, index: str, python: str) -> Iterator[Problem]:
-    for place in dict.fromkeys(("", index)):
-        if not (answer := _ask_pip([requirement], place, python)):
+def _pip_problems(
+    layer: str, requirement: str, index: str, wheels: WheelTarget
+) -> Iterator[Problem]:
+    for source in dict.fromkeys(("", index)):
+        if not (answer := _ask_pip([requirement], source, wheels)):
             return
+    # The layer takes the plain release if it is that build (download-build of PyTorch's packages).
+    plain, _, build = requirement.partition("+")
+    is_plain = build.startswith("cu") or (build == "cpu" and wheels.processor == "aarch64")
+    if is_plain and not _ask_pip([plain], "", wheels):
+        return
     asked = "this machine's pip settings" + (f" and {http.redact_url(index)}" if index else "")
     yield Problem(
         where=f"layer '{layer}'",
-        what=f"pip finds no wheel of {requirement} for Python {python}"
+        what=f"pip finds no wheel of {requirement} for Python {wheels.python}"
         f" (asked: {asked})\n    | {answer}{_unanswered(requirement, index)}",
         fix=_PIP,
     )
@@ -160,19 +164,22 @@ def _unanswered(requirement: str, index: str) -> str:
         except sdist.NotFound as error:
             answers = str(error).partition("(")[2].removesuffix(")").split("; ")
             answers_without_page += [
-                answer for answer in answers if not answer.endswith(": no such file")
+                answer for answer in answers if not re.search(_NO_FILE, answer)
             ]
     return (
         f"\n    | {'; '.join(dict.fromkeys(answers_without_page))}" if answers_without_page else ""
     )
 
 
-def _ask_pip(requirements: list[str], index: str, python: str) -> str:
+def _ask_pip(requirements: list[str], index: str, wheels: WheelTarget) -> str:
     """Ask pip itself, for the image's Python, without downloading; return its error, if any."""
+    is_own = wheels.processor == os.uname().machine
+    platforms = [] if is_own else wheel_tags.platforms(wheels.processor)
     command = [
         *(sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed"),
         *("--retries=1", "--target", "unused", "--no-deps", "--quiet", "--no-input"),
-        *("--only-binary=:all:", "--python-version", python or "3", *requirements),
+        *("--only-binary=:all:", "--python-version", wheels.python or "3", *requirements),
+        *(f"--platform={platform}" for platform in platforms),
     ]
     answer = processes.capture(command, env=pip_settings.of_build(index), timeout=120)
     if answer.returncode == 0 or "No module named pip" in answer.stderr:

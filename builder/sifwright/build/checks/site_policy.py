@@ -1,15 +1,10 @@
 """The policy of a site for builds: on login nodes, in jobs or elsewhere, and with which ids."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
+from sifwright.catalog.model import Site
+from sifwright.catalog.site import Builds
 from sifwright.errors import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Site
 
 ELSEWHERE = "docs/how-to/build-elsewhere.md"
 _WHERE = {
@@ -17,18 +12,13 @@ _WHERE = {
     "batch": "users build images in jobs",
     "elsewhere": "users build no images there",
 }
-_IDS = {
-    "many": ", with subordinate ids",
-    "one": ", with one uid and gid",
-    "none": "",
-    "": "",
-}
+_IDS = {"many": ", with subordinate ids", "one": ", with one uid and gid", "none": "", "": ""}
 
 
 def facts(site: Site) -> Iterator[tuple[str, str]]:
     """Yield what `show` says of it."""
     if builds := site.builds:
-        yield "builds", f"{_WHERE[builds.where]}{_IDS[builds.ids]}: {builds.why}"
+        yield "builds", _text(builds)
         yield " ", f"read in {builds.source}"
 
 
@@ -36,10 +26,12 @@ def line(site: Site) -> list[str]:
     """Return the line that `check` and `build` begin with; none if the site does not say."""
     if not (builds := site.builds):
         return []
-    where = f"{_WHERE[builds.where]}{_IDS[builds.ids]}"
-    way_out = f" Build on another machine, copy, install: {ELSEWHERE}"
-    end = f".{way_out}" if builds.where == "elsewhere" else ""
-    return [f"{site.name}: {where}: {builds.why}{end}"]
+    end = f". Build on another machine, copy, install: {ELSEWHERE}"
+    return [f"{site.name}: {_text(builds)}{end if builds.where == 'elsewhere' else ''}"]
+
+
+def _text(builds: Builds) -> str:
+    return f"{_WHERE[builds.where]}{_IDS[builds.ids]}: {builds.why}"
 
 
 def lead(site: Site, lacking: list[Problem]) -> list[Problem]:

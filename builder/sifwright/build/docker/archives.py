@@ -1,20 +1,16 @@
 """The folder /.sifwright of a container, as the archive that an engine takes."""
 
-from __future__ import annotations
-
 import io
 import tarfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 
+from sifwright.build.request.host_settings import Settings
 from sifwright.build.steps import build_folder
+from sifwright.catalog.model import LayerFile
+from sifwright.plan.model import Plan
 from sifwright.render import build_files, oci_config, shell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from sifwright.catalog.model import LayerFile
-    from sifwright.plan.model import Plan
 
 # Two blocks of zeros end an archive.
 _END = 2 * tarfile.BLOCKSIZE
@@ -22,23 +18,23 @@ _END = 2 * tarfile.BLOCKSIZE
 ENTER = ("/bin/sh", f"{build_files.BUILD}/enter")
 
 
-def step(work_dir: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> bytes:
+def step(
+    work_dir: Path, plan: Plan, number: int, settings: Settings, kept: Mapping[str, str]
+) -> bytes:
     """Return the archive that runs a step; `work_dir` is an empty folder."""
     build = work_dir / "build"
-    build_folder.prepare(build, plan, number, machine, kept)
+    build_folder.prepare(build, plan, number, settings, kept)
     return _archive(build)
 
 
 def closing(work_dir: Path, files: Iterable[LayerFile]) -> bytes:
     """Return the archive that writes the files of the plan into the image."""
-    build, carried, lines = (
-        work_dir / "build",
-        f"{build_files.BUILD}/files",
-        ["set -e", "umask 022"],
-    )
+    build, carried = work_dir / "build", f"{build_files.BUILD}/files"
+    lines = ["set -e", "umask 022"]
     build.mkdir()
     for number, file in enumerate(files):
-        build_folder.write_files(build, [_numbered(file, f"{carried}/{number}")], build_files.BUILD)
+        copy = replace(file, path=f"{carried}/{number}", executable=False)
+        build_folder.write_files(build, [copy], build_files.BUILD)
         target = shell.quote(file.path)
         lines.append(shell.make_folders({file.path.rpartition("/")[0]}))
         lines += [f"cp {carried}/{number} {target}", f"chmod 644 {target}"]
@@ -47,14 +43,10 @@ def closing(work_dir: Path, files: Iterable[LayerFile]) -> bytes:
     return _archive(build)
 
 
-def _numbered(file: LayerFile, path: str) -> LayerFile:
-    return type(file)(path=path, data=file.data, executable=False)
-
-
 def program(work_dir: Path, files: Iterable[LayerFile], machine: Path, command: str) -> bytes:
     """Return the archive that runs a command with the machine's settings and these files."""
     build = work_dir / "build"
-    build_folder.settings(build, machine)
+    build_folder.copy_settings(build, machine)
     build_folder.write_files(build, files, build_files.BUILD)
     (build / "run").write_text(f"set -ex\numask 022\n{command}\n")
     return _archive(build)

@@ -1,29 +1,34 @@
 """The base image of a plan: pulled, loaded or made, until the engine has it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shlex
+import tarfile
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from pathlib import Path
+from typing import Any
 
+from sifwright.build.checks.host_checks import TEMPORARY_FIX
 from sifwright.build.docker import archives
-from sifwright.build.docker.image_archives import load, load_tree
-from sifwright.build.docker.remove_behaviour import remove_behaviour
+from sifwright.build.docker.docker_build import REPOSITORY, DockerBuild, open_container
+from sifwright.build.docker.image_archives import archive_member, load, load_tree, text, unnamed
 from sifwright.build.request import base_image
 from sifwright.catalog import image_name, mirrors
 from sifwright.errors import BuildError, MachineError, PlanError
+from sifwright.host.engines.docker import Container
 from sifwright.host.network import credentials
+from sifwright.host.network.registry import Reference
+from sifwright.images.sources.model import ARCHITECTURES
 from sifwright.render import oci_config
 from sifwright.system.tempdirs import workspace
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sifwright.build.docker.docker_build import DockerBuild
-    from sifwright.host.network.registry import Reference
-
+# What a container or a build does with these is nothing that a layer asked for: what is written
+# into a volume is in no image, a health check runs beside the steps.
+_LIVELY = ("Volumes", "OnBuild")
+_CARRIED = ("Env", "Labels")
+_EPOCH = "1970-01-01T00:00:00Z"
+_KNOWN = ("architecture", "os", "created")
 # Parts of a layer whose arrival is reported.
 _PARTS = 10
 
@@ -34,61 +39,49 @@ def prepare_base(build: DockerBuild) -> str:
     Raises `PlanError` for what an engine cannot start from.
     """
     start = oci_config.start(build.context.plan)
-    if isinstance(start, oci_config.Registry):
-        return _pulled(build)
+    layout = build.context.inputs.layout
+    if isinstance(start, oci_config.Registry) and layout:
+        start = oci_config.Local(kind="oci", name=str(layout))
+    if isinstance(start, oci_config.Registry) and (base := build.context.base.reference):
+        reference = base.at(build.context.inputs.digest)
+        image_id = build.engine.identity(str(reference)) or pull(build, reference)
+        return remove_behaviour(build, image_id, str(reference))
     if isinstance(start, oci_config.Local):
         return remove_behaviour(build, _local(build, start), f"{start.kind}:{start.name}")
-    return _debootstrapped(build, start)
-
-
-def _pulled(build: DockerBuild) -> str:
-    base = build.context.base.reference
-    if base is None:
-        raise PlanError.of("the plan starts from no image of a registry")
-    reference = base.at(build.context.inputs.digest)
-    image_id = build.engine.identity(str(reference)) or pull(build, reference)
-    return remove_behaviour(build, image_id, str(reference))
+    if isinstance(start, oci_config.Debootstrap):
+        return _debootstrapped(build, start)
+    raise PlanError.of("the plan starts from no image of a registry")
 
 
 def _local(build: DockerBuild, start: oci_config.Local) -> str:
     """Return an image that the engine has, or that it loads from an archive."""
     if start.kind == image_name.DAEMON:
-        return build.engine.identity(start.name) or _refuse(build, start.name)
-    name = f"{start.kind}:{start.name}"
-    facts = [name, build.context.inputs.digest, build.surroundings]
-    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    if image := build.known(key):
+        if image := build.engine.identity(start.name):
+            return image
+        fix = "See 'docker images' for what it has, or name one of a registry by docker://."
+        raise MachineError.of(f"{build.engine} has no such image", where=start.name, fix=fix)
+    key = build.key(f"{start.kind}:{start.name}", build.context.inputs.digest)
+    if image := build.find_result(key):
         return image
     build.context.watcher.timer.start("base image")
-    return build.keep(load(build.engine, start), key)
-
-
-def _refuse(build: DockerBuild, name: str) -> NoReturn:
-    fix = "See 'docker images' for what it has, or name one of a registry by docker://."
-    raise MachineError.of(f"{build.engine} has no such image", where=name, fix=fix)
+    return build.tag_result(load(build.engine, start), key)
 
 
 def _debootstrapped(build: DockerBuild, start: oci_config.Debootstrap) -> str:
     """Return an image of a Debian system that debootstrap makes in a container."""
     programs = list(oci_config.programs(build.context.plan))
-    facts = {**asdict(start), "mirror": "", "around": build.surroundings}
     texts = [f"{file.path} {hashlib.sha256(file.data).hexdigest()}" for file in programs]
-    key = hashlib.sha256(json.dumps([facts, texts], sort_keys=True).encode()).hexdigest()
-    if image := build.known(key):
+    key = build.key({**asdict(start), "mirror": ""}, texts)
+    if image := build.find_result(key):
         return image
     build.context.watcher.timer.start("base image")
     reference = base_image.redirected_reference(build.context.plan.site, start.name)
     host = build.engine.identity(str(reference)) or pull(build, reference)
-    return build.keep(_made(build, host, start), key)
-
-
-def _made(build: DockerBuild, host: str, start: oci_config.Debootstrap) -> str:
     with workspace(build.context.work_dir) as scratch:
-        files = oci_config.programs(build.context.plan)
-        archive = archives.program(scratch, files, build.machine, shlex.join(start.command))
-        words = ("debootstrap", start.suite)
-        with build.ran(host, words, archive) as ran:
-            return load_tree(build, build.engine.get(ran.container, f"{oci_config.ROOT}/."))
+        archive = archives.program(scratch, programs, build.machine, shlex.join(start.command))
+        with build.ran(host, ("debootstrap", start.suite), archive) as (container, _):
+            tree = build.engine.get(container, f"{oci_config.ROOT}/.")
+            return build.tag_result(load_tree(build, tree), key)
 
 
 def pull(build: DockerBuild, reference: Reference) -> str:
@@ -97,7 +90,12 @@ def pull(build: DockerBuild, reference: Reference) -> str:
     build.context.watcher.timer.start("base image")
     with build.context.log.open("a", encoding="utf-8") as log:
         log.write(f"+ pull {name}\n")
-        build.engine.pull(name, login(reference), _Pull(lambda line: _tell(build, log.write, line)))
+
+        def tell(line: str) -> None:
+            log.write(f"{line}\n")
+            build.context.watcher(line)
+
+        build.engine.pull(name, login(reference), _Pull(tell))
     image_id = build.engine.identity(name)
     if not image_id:
         raise BuildError.of(
@@ -106,11 +104,6 @@ def pull(build: DockerBuild, reference: Reference) -> str:
             fix=mirrors.NETWORK_FIX,
         )
     return image_id
-
-
-def _tell(build: DockerBuild, write: Callable[[str], int], line: str) -> None:
-    write(f"{line}\n")
-    build.context.watcher(line)
 
 
 def login(reference: Reference) -> dict[str, Any] | None:
@@ -133,17 +126,93 @@ class _Pull:
 
     def __call__(self, event: dict[str, Any]) -> None:
         layer, status = str(event.get("id", "")), str(event.get("status", "")).strip()
-        line = " ".join(word for word in (layer, status, _share(event)) if word)
+        # How much of it has arrived, in tenths.
+        detail, share = event.get("progressDetail") or {}, ""
+        total, current = detail.get("total") or 0, detail.get("current") or 0
+        if total > 0:
+            tenth = min(current * _PARTS // total, _PARTS)
+            share = f"{100 * tenth // _PARTS} % of {total / 1e6:.1f} MB"
+        line = " ".join(word for word in (layer, status, share) if word)
         if line and self._said.get(layer) != line:
             self._said[layer] = line
             self.on_line(line)
 
 
-def _share(event: dict[str, Any]) -> str:
-    """Return how much of a layer has arrived, in tenths."""
-    detail = event.get("progressDetail") or {}
-    total, current = detail.get("total") or 0, detail.get("current") or 0
-    if total <= 0:
-        return ""
-    tenth = min(current * _PARTS // total, _PARTS)
-    return f"{100 * tenth // _PARTS} % of {total / 1e6:.1f} MB"
+def remove_behaviour(build: DockerBuild, image: str, name: str) -> str:
+    """Return the image, or one with the same files and environment that does nothing by itself.
+
+    `name` is what the plan calls it. Raises `PlanError` if its programs are for another processor.
+    """
+    details = build.engine.details(image)
+    _require_architecture(build, str(details.get("Architecture") or ""), name)
+    config = details.get("Config") or {}
+    checked = (config.get("Healthcheck") or {}).get("Test") not in (None, [], ["NONE"])
+    if not (checked or any(config.get(name) for name in _LIVELY)) and _can_commit(build, image):
+        return image
+    key = build.key("ready", image)
+    return build.find_result(key) or build.tag_result(_reloaded(build, image), key)
+
+
+def _require_architecture(build: DockerBuild, architecture: str, name: str) -> None:
+    site = build.context.plan.site
+    expected = ARCHITECTURES.get(site.processor, site.processor)
+    if architecture not in {"", expected}:
+        message = (
+            f"it is for {architecture}, and site '{site.name}' has {site.processor} ({expected})"
+        )
+        raise PlanError.of(message, where=name, fix=f"Name an image for {expected}.")
+
+
+def _can_commit(build: DockerBuild, image: str) -> bool:
+    """Podman commits nothing on an image whose history does not have just its layers.
+
+    It does not say which of the steps made none, so it is tried. Without any history, what comes
+    after the next step cannot be committed.
+    """
+    if not build.engine.is_podman:
+        return True
+    if not build.engine.has_history(image):
+        return False
+    tag = f"trial-{build.salt}"
+    with open_container(build.engine, Container(image=image)) as container:
+        try:
+            build.engine.commit(container, REPOSITORY, tag, "sifwright: a trial")
+        except BuildError:
+            return False
+        finally:
+            build.engine.untag(f"{REPOSITORY}:{tag}")
+    return True
+
+
+def _reloaded(build: DockerBuild, image: str) -> str:
+    build.context.watcher.timer.start("base image")
+    saved = build.engine.save(image)
+    with build.archive_file(saved, build.context.work_dir, TEMPORARY_FIX) as archive:
+        return build.load(_stripped_archive(archive))
+
+
+def _stripped_archive(archive: Path) -> Iterator[bytes]:
+    """Yield the archive with another configuration, which comes first."""
+    with tarfile.open(archive) as source:
+        (image,) = json.load(archive_member(source, "manifest.json"))
+        old = json.load(archive_member(source, image["Config"]))
+    config = json.dumps(_strip_behaviour(old)).encode()
+    name = f"{hashlib.sha256(config).hexdigest()}.json"
+    yield from text(name, config)
+    yield from unnamed(archive, Config=name)
+
+
+def _strip_behaviour(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration with environment and labels, and a history of all layers."""
+    old, layers = config.get("config") or {}, config["rootfs"]["diff_ids"]
+    history = [entry for entry in config.get("history") or [] if not entry.get("empty_layer")]
+    if len(history) != len(layers):
+        # Podman 4.3 fails over an entry without a time.
+        entry = {"created": config.get("created") or _EPOCH, "created_by": "of the base image"}
+        history = [entry] * len(layers)
+    return {
+        **{name: config[name] for name in _KNOWN if name in config},
+        "config": {name: old[name] for name in _CARRIED if old.get(name)},
+        "rootfs": config["rootfs"],
+        "history": history,
+    }

@@ -4,45 +4,31 @@ from __future__ import annotations
 
 import base64
 import codecs
+import hashlib
+import json
 import re
 import secrets
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
 
 from sifwright.build.docker.archives import ENTER
+from sifwright.build.request.build_context import BuildContext
 from sifwright.build.steps import build_folder
 from sifwright.errors import BuildError
-from sifwright.host.engines.docker import Container
+from sifwright.host.engines.docker import Container, Docker
 from sifwright.render import build_files
-from sifwright.system.liveness import ProcessIdentity
+from sifwright.system.liveness import ProcessIdentity, has_ended
 from sifwright.system.tempdirs import name_folder_in_errors, workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-    from typing import TextIO
-
-    from sifwright.build.request.build_context import BuildContext
-    from sifwright.host.engines.docker import Docker
 
 # Each result of a step is an image of this name, tagged with the step's key.
 REPOSITORY = "sifwright/step"
 # Printed by render/templates/enter.sh; it is no line of the log. Any program of the
 # container can say the same, so what is named is a file of one folder and nothing else.
 _KEPT = re.compile(r"sifwright: kept ([A-Za-z0-9_-][A-Za-z0-9._-]{0,99}) ([A-Za-z0-9+/=]*)")
-# Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
-_ANY = "surrogateescape"
 PREFIX = "sifwright-build-"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepRun:
-    """A container whose command has ended well, and what that left for later steps."""
-
-    container: str
-    kept: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +50,7 @@ class DockerBuild:
         return build_folder.mirrors(self.context.header)
 
     @property
-    def surroundings(self) -> dict[str, str]:
+    def build_environment(self) -> dict[str, str]:
         """Return what decides a step's result beside the plan; see `step_key`."""
         around = {
             "processor": self.engine.processor,
@@ -72,24 +58,35 @@ class DockerBuild:
             "enter": build_files.package_text("render/templates/enter.sh"),
             "surround": build_files.package_text("render/templates/surround.sh"),
         }
+        if self.context.options.format == "sif":
+            # Packing mends the bytecode that pip writes then, which imports more slowly.
+            around["epoch"] = str(self.context.options.epoch)
+        if lock := self.context.options.lock:
+            around["lock"] = lock.digest
         return around if self.context.options.cached else {**around, "salt": self.salt}
 
-    def container(self, image: str, words: Sequence[str]) -> Container:
-        """Return a container that runs the program in /.sifwright, with the machine's binds."""
-        mounts = [_mount(bind) for bind in self.context.settings.binds]
-        return Container(
-            image=image, name=container_name(), entrypoint=ENTER, command=words, mounts=mounts
-        )
+    def key(self, *facts: object) -> str:
+        """Return the key of an image that these facts and the build's environment decide."""
+        text = json.dumps([*facts, self.build_environment], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @contextmanager
-    def ran(self, image: str, words: Sequence[str], archive: bytes) -> Iterator[StepRun]:
-        """Run what an archive brings; raises `BuildError` if that fails."""
-        with open_container(self.engine, self.container(image, words)) as container:
+    def ran(
+        self, image: str, words: Sequence[str], archive: bytes
+    ) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """Run what an archive brings to /.sifwright; raises `BuildError` if that fails.
+
+        Yields the container, and what its command left for later steps.
+        """
+        binds = (bind.split(":") for bind in self.context.settings.binds)
+        mounts = [(source, target, "ro" in options) for source, target, *options in binds]
+        settings = Container(image=image, entrypoint=ENTER, command=words, mounts=mounts)
+        with open_container(self.engine, settings) as container:
             self.engine.put(container, archive)
             output, status = self.follow(container)
             if status != 0:
                 raise BuildError(self.context.watcher.problem(f"{self.engine.product} failed"))
-            yield StepRun(container=container, kept=output.kept)
+            yield container, output.kept
 
     def follow(self, container: str) -> tuple[StepOutput, int]:
         """Run a container to its end; what it said, and its exit status."""
@@ -104,23 +101,17 @@ class DockerBuild:
         self.tags.append(key)
         return self.engine.commit(container, REPOSITORY, key, f"sifwright: {message}")
 
-    def keep(self, image: str, key: str) -> str:
-        """Let an image be the result of a step."""
+    def tag_result(self, image: str, key: str) -> str:
         self.tags.append(key)
         self.engine.tag(image, REPOSITORY, key)
         return image
 
-    def forget(self) -> None:
+    def untag_results(self) -> None:
         """Take the names away that were given here; the images go where nothing else needs them."""
         for tag in reversed(self.tags):
             self.engine.untag(f"{REPOSITORY}:{tag}")
 
-    def saved(self, image: str, folder: Path, fix: str) -> AbstractContextManager[Path]:
-        """Save an image as a docker-archive; see `spooled`."""
-        return self.spooled(self.engine.save(image), folder, fix)
-
     def load(self, archive: Iterable[bytes]) -> str:
-        """Load a docker-archive that was made here; the id of its image."""
         try:
             return self.engine.load(archive)
         except ValueError as error:
@@ -129,7 +120,7 @@ class DockerBuild:
             raise BuildError.of(message, where=self.engine.address, fix=fix) from None
 
     @contextmanager
-    def spooled(self, archive: Iterable[bytes], parent: Path, fix: str) -> Iterator[Path]:
+    def archive_file(self, archive: Iterable[bytes], parent: Path, fix: str) -> Iterator[Path]:
         """Yield a tar archive as a private file; `fix` is advice for a full disk."""
         with workspace(parent) as folder:
             file = folder / "image.tar"
@@ -138,15 +129,9 @@ class DockerBuild:
                     sink.write(chunk)
             yield file.absolute()
 
-    def known(self, key: str) -> str:
+    def find_result(self, key: str) -> str:
         """Return the image of the step with this key; empty if there is none."""
         return self.engine.identity(f"{REPOSITORY}:{key}")
-
-
-def _mount(bind: str) -> tuple[str, str, bool]:
-    """Return source, target and mode of a bind in Apptainer's notation."""
-    source, target, *options = bind.split(":")
-    return source, target, "ro" in options
 
 
 @dataclass(kw_only=True)
@@ -174,56 +159,38 @@ class StepOutput:
 
     def _line(self, line: str) -> None:
         match = _KEPT.fullmatch(line)
-        if match and (data := _decoded(match[2])) is not None:
-            self.kept[match[1]] = data
-            return
+        if match:
+            with suppress(ValueError):
+                data = base64.b64decode(match[2], validate=True)
+                # Any bytes become text that JSON can hold, and the same bytes again (PEP 383).
+                self.kept[match[1]] = data.decode(errors="surrogateescape")
+                return
         self.log.write(f"{line}\n")
         self.log.flush()
         self.on_line(line)
 
 
-def _decoded(text: str) -> str | None:
-    try:
-        return base64.b64decode(text, validate=True).decode(errors=_ANY)
-    except ValueError:
-        return None
-
-
-def container_name() -> str:
-    """Return a name that holds the build's process; a label would get into the image."""
-    own = ProcessIdentity.here()
-    return f"{_neighbours(own)}{own.pid}-{own.started}-{secrets.token_hex(4)}"
-
-
-def _neighbours(own: ProcessIdentity) -> str:
-    """Return the prefix of names of builds whose processes we can see."""
-    return f"{PREFIX}{own.boot[:8]}-{own.namespace}-"
-
-
 @contextmanager
 def open_container(engine: Docker, container: Container) -> Iterator[str]:
-    """Yield the id of a container; it is gone afterwards, whatever runs in it."""
-    identity = engine.create(container)
+    """Yield the id of a container; it is gone afterwards, whatever runs in it.
+
+    Its name holds the build's process; a label would get into the image.
+    """
+    name = f"{PREFIX}{ProcessIdentity.here().label}{secrets.token_hex(4)}"
+    identity = engine.create(container, name)
     try:
         yield identity
     finally:
         engine.remove(identity)
 
 
-def reclaim(engine: Docker) -> None:
-    """Remove the containers of builds that were killed on this machine."""
+def remove_stale_containers(engine: Docker) -> None:
+    """Remove the containers of builds that were killed on this machine.
+
+    Builds in other containers count as running.
+    """
+    boot = ProcessIdentity.here().boot_id
     for name in engine.containers(PREFIX):
-        if _is_left(name):
+        label = name.removeprefix(PREFIX)
+        if has_ended(label) or not label.startswith(boot):
             engine.remove(name)
-
-
-def _is_left(name: str) -> bool:
-    """Return whether the build has ended; builds in other containers count as running."""
-    own = ProcessIdentity.here()
-    match = re.match(rf"{PREFIX}(\w+)-(\d+)-(\d+)-(\d+)-", name)
-    if match is None:
-        return False
-    boot, namespace, pid, started = match[1], *map(int, match.groups()[1:])
-    if boot != own.boot[:8]:
-        return True
-    return namespace == own.namespace and not replace(own, pid=pid, started=started).runs()

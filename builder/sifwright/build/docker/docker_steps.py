@@ -1,33 +1,31 @@
 """Steps that Docker Engine or podman runs in containers, each on the image of the step before."""
 
-from __future__ import annotations
-
-import hashlib
 import json
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from sifwright.build.attest.attach import Statements
 from sifwright.build.docker import archives
 from sifwright.build.docker.configure import configure_image
 from sifwright.build.docker.docker_base import prepare_base
-from sifwright.build.docker.docker_build import DockerBuild, container_name, open_container
+from sifwright.build.docker.docker_build import DockerBuild, open_container
 from sifwright.build.engine import Artifact
 from sifwright.build.request import base_image
+from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.first_use import SourceDigest
-from sifwright.build.steps import build_folder, cached_steps
-from sifwright.host.engines.docker import Container
+from sifwright.build.steps import build_folder, step_keys
+from sifwright.errors import BuildError
+from sifwright.host.engines.docker import Container, Docker
+from sifwright.images.contents.image_tree import BadImage, ImageTree, stacked
+from sifwright.images.contents.inventory import Inventory, inventory
+from sifwright.images.oci import layer
+from sifwright.images.oci.streams import PieceStream
+from sifwright.plan.model import Plan
 from sifwright.render import build_files, dockerfile, oci_config, singularity_metadata
 from sifwright.system import cache_folder, files
 from sifwright.system.tempdirs import workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from sifwright.build.request.build_context import BuildContext
-    from sifwright.host.engines.docker import Docker
-    from sifwright.plan.model import Plan
 
 # A folder of the user's cache. Apt's sources that a layer leaves for later steps may hold the
 # password of a mirror, so they are never in the image.
@@ -36,10 +34,15 @@ _FORMAT = "docker-1"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepImage:
-    """The image that a step made, and what else is known of it."""
+    """The image of a step.
+
+    `kept` is what the step left for later ones, `mirrors` are Debian's that are named in it.
+    """
 
     image: str
-    record: StepRecord
+    kept: Mapping[str, str]
+    used: Sequence[SourceDigest]
+    mirrors: Mapping[str, str]
 
 
 @dataclass(kw_only=True)
@@ -61,14 +64,18 @@ class DockerSteps:
         if not below:
             self.base = prepare_base(build)
         lower = below[-1].image if below else self.base
-        kept = below[-1].record.kept_here(build.mirrors) if below else {}
-        key = cached_steps.step_key(step, build.surroundings, lower)
+        kept = {}
+        if below:
+            kept = build_folder.moved(below[-1].kept, below[-1].mirrors, build.mirrors)
+        key = step_keys.step_key(step, build.build_environment, lower)
         build.context.watcher.timer.start(step.layer.name)
-        image = build.known(key)
-        record = read_record(image) if image else None
-        if record and record.fits(build.context.inputs.record):
+        image = build.find_result(key)
+        step_image, first_use = _read(image) if image else None, build.context.inputs.record
+        if step_image and all(
+            first_use.get(used.key, used.digest) == used.digest for used in step_image.used
+        ):
             build.context.watcher.timer.finish("cached")
-            return StepImage(image=image, record=record)
+            return step_image
         result = self._run(number, lower, kept, key)
         build.context.watcher.timer.finish("done")
         return result
@@ -77,46 +84,57 @@ class DockerSteps:
         build, step, watcher = self.build, self.plan.steps[number], self.build.context.watcher
         first = len(watcher.used)
         with workspace(build.context.work_dir) as scratch:
-            archive = archives.step(scratch, self.plan, number, build.machine, kept)
-            with build.ran(lower, (step.layer.name, step.id), archive) as ran:
+            archive = archives.step(scratch, self.plan, number, build.context.settings, kept)
+            with build.ran(lower, (step.layer.name, step.id), archive) as (container, left):
                 message = f"layer {step.layer.name}, step {step.id}"
-                image = build.commit(ran.container, key, message)
+                image = build.commit(container, key, message)
         used = tuple(watcher.used[first:])
-        record = StepRecord(kept=ran.kept, used=used, mirrors=build.mirrors)
-        write_record(image, record)
-        return StepImage(image=image, record=record)
+        result = StepImage(image=image, kept=left, used=used, mirrors=build.mirrors)
+        _file(image).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.write(_file(image), json.dumps(asdict(result)).encode(), mode=0o600)
+        return result
 
     def finish(self, results: Sequence[StepImage]) -> Artifact:
         """Add the tests, the plan and the configuration to the image of the last step."""
         engine, tree = self.build.engine, self.with_plan(results[-1].image)
         image = configure_image(self.build, tree, self.base)
+        statements = Statements.of(self.build.context, self.used(results), self._packages(image))
+        statements.provenance({self.build.context.output.tag: image.removeprefix("sha256:")})
+        statements.write(self.build.context.staging)
         facts = {"image_id": image, "bytes": engine.size(image), "engine": str(engine)}
         files = {"Dockerfile": dockerfile.dockerfile(self.plan, self._reference())}
         return Artifact(keys=self.keys(results), used=self.used(results), facts=facts, files=files)
 
+    def _packages(self, image: str) -> ImageTree | None:
+        """Return the files that say what is installed; None for a tree that cannot be read."""
+        engine = self.build.engine
+        with open_container(engine, Container(image=image)) as container, suppress(BadImage):
+            return stacked([layer.read(PieceStream(engine.export(container)))])
+        return None
+
+    def installed(self, artifact: Artifact) -> Inventory:
+        if tree := self._packages(str(artifact.facts["image_id"])):
+            return inventory(tree)
+        raise BuildError.of("its files cannot be read", where=self.build.context.output.tag)
+
     def keys(self, results: Sequence[StepImage]) -> dict[str, str]:
-        """Return the images of the steps, by layer."""
         names = (step.layer.name for step in self.plan.steps)
         return dict(zip(names, (result.image for result in results), strict=True))
 
     def used(self, results: Sequence[StepImage]) -> list[SourceDigest]:
-        """Return the sources of all steps."""
-        return [source for result in results for source in result.record.used]
+        return [source for result in results for source in result.used]
 
     def with_plan(self, lower: str) -> str:
-        """Return an image with the tests and the plan."""
         build, files = self.build, list(build_files.kept(self.plan))
-        texts = [[lower, archives.ENTER], *([file.path, file.data.decode()] for file in files)]
-        key = hashlib.sha256(json.dumps([build.surroundings, *texts]).encode()).hexdigest()
-        if image := build.known(key):
+        key = build.key(lower, archives.ENTER, [[file.path, file.data.decode()] for file in files])
+        if image := build.find_result(key):
             return image
         with workspace(build.context.work_dir) as scratch:
             archive = archives.closing(scratch, files)
-            with build.ran(lower, ("sifwright", self.plan.id), archive) as ran:
-                return build.commit(ran.container, key, f"tests and plan {self.plan.id}")
+            with build.ran(lower, ("sifwright", self.plan.id), archive) as (container, _):
+                return build.commit(container, key, f"tests and plan {self.plan.id}")
 
     def _reference(self) -> str:
-        """Return the name of the base image in a Dockerfile."""
         start = oci_config.start(self.plan)
         if isinstance(start, oci_config.Local):
             return self.base
@@ -131,7 +149,6 @@ class DockerSteps:
         config = oci_config.image_config(self.plan, {})
         container = Container(
             image=str(artifact.facts["image_id"]),
-            name=container_name(),
             entrypoint=("/bin/sh", "-c"),
             command=(script,),
             user=config.user,
@@ -162,45 +179,19 @@ def open_build(context: BuildContext, engine: Docker) -> Iterator[DockerBuild]:
         yield build
     finally:
         if not context.options.cached:
-            build.forget()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepRecord:
-    """`kept` is what the step left for later ones, `mirrors` are Debian's that are named in it."""
-
-    kept: Mapping[str, str]
-    used: Sequence[SourceDigest]
-    mirrors: Mapping[str, str]
-
-    def fits(self, record: Mapping[str, str]) -> bool:
-        """Return whether its sources have the digests of their first use here."""
-        return all(record.get(source.key, source.digest) == source.digest for source in self.used)
-
-    def kept_here(self, mirrors: Mapping[str, str]) -> dict[str, str]:
-        """Return the files with this machine's mirrors in place of those they had."""
-        return build_folder.moved(self.kept, self.mirrors, mirrors)
-
-
-def _folder() -> Path:
-    return cache_folder.root().with_name(_FORMAT)
+            build.untag_results()
 
 
 def _file(image: str) -> Path:
-    return _folder() / f"{image.removeprefix('sha256:')}.json"
+    return cache_folder.root().with_name(_FORMAT) / f"{image.removeprefix('sha256:')}.json"
 
 
-def read_record(image: str) -> StepRecord | None:
-    """Return the record of an image; None if there is none."""
+def _read(image: str) -> StepImage | None:
+    """Read what is known of an image; None if that is nothing."""
     try:
         data = json.loads(_file(image).read_text())
         used = [SourceDigest(**source) for source in data["used"]]
-        return StepRecord(kept=dict(data["kept"]), used=used, mirrors=dict(data["mirrors"]))
+        kept, mirrors = dict(data["kept"]), dict(data["mirrors"])
+        return StepImage(image=image, kept=kept, used=used, mirrors=mirrors)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def write_record(image: str, facts: StepRecord) -> None:
-    _folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    data = json.dumps(asdict(facts)).encode()
-    files.write(_file(image), data, mode=0o600)

@@ -12,26 +12,27 @@ import hashlib
 import io
 import json
 import lzma
+import os
 import tarfile
 import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from sifwright.build.checks.host_checks import TEMPORARY_FIX
+from sifwright.build.docker.docker_build import DockerBuild
 from sifwright.errors import MachineError
+from sifwright.host.engines.docker import Docker
+from sifwright.images.contents.files_to_read import Readable
+from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.oci import documents, oci_layout
-from sifwright.images.oci.streams import CheckedStream
-from sifwright.images.sources.model import ARCHITECTURES, BadImage
+from sifwright.images.oci.streams import CheckedStream, PieceStream
+from sifwright.images.sources.model import ARCHITECTURES
+from sifwright.render.oci_config import Local, OciConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from sifwright.build.docker.docker_build import DockerBuild
-    from sifwright.host.engines.docker import Docker
-    from sifwright.images.contents.files_to_read import Readable
-    from sifwright.render.oci_config import Local, OciConfig
-
     Opened = Callable[[str], IO[bytes]]
 
 _MANIFEST = "manifest.json"
@@ -60,11 +61,12 @@ def _read(image: Local, engine: Docker) -> Iterator[bytes]:
     path = Path(image.name)
     try:
         if image.kind == "oci":
-            yield from _layout_of_folder(path, engine)
+            yield from _layout_archive(lambda name: oci_layout.opened(path, name), engine)
         elif not path.is_file():
             raise BadImage("there is no such file")
         elif image.kind == "oci-archive":
-            yield from _layout_of_archive(path, engine)
+            with tarfile.open(path) as source:
+                yield from _layout_archive(lambda name: archive_member(source, name), engine)
         else:
             yield from unnamed(path)
     except _DAMAGE as error:
@@ -108,42 +110,61 @@ def member(entry: tarfile.TarInfo, data: Readable | None) -> Iterator[bytes]:
 
 
 def text(name: str, data: bytes) -> Iterator[bytes]:
-    """Yield a file of these bytes."""
     entry = tarfile.TarInfo(name)
     entry.size = len(data)
     return member(entry, io.BytesIO(data))
 
 
-def load_tree(build: DockerBuild, tree: Iterable[bytes], config: OciConfig | None = None) -> str:
-    """Make an image of a tar archive, with this configuration or none; the image's id."""
-    with build.spooled(tree, build.context.work_dir, TEMPORARY_FIX) as layer:
+def load_tree(
+    build: DockerBuild,
+    tree: Iterator[bytes],
+    config: OciConfig | None = None,
+    left_out: Collection[str] = (),
+) -> str:
+    """Make an image of a tar archive without these entries; the image's id.
+
+    It has this configuration or none.
+    """
+    pieces = _filtered(tree, left_out) if left_out else tree
+    with build.archive_file(pieces, build.context.work_dir, TEMPORARY_FIX) as layer:
         return build.load(_tree_archive(layer, _described(build, layer, config)))
+
+
+def _filtered(tree: Iterator[bytes], left_out: Collection[str]) -> Iterator[bytes]:
+    stream: Any = PieceStream(tree)
+    with tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK) as source:
+        for entry in source:
+            if os.path.normpath(entry.name) not in left_out:
+                yield from member(entry, source.extractfile(entry) if entry.isreg() else None)
+    yield END
+    while stream.read(_CHUNK):
+        # To its end, or whoever writes it waits for us.
+        pass
 
 
 def _described(build: DockerBuild, layer: Path, config: OciConfig | None) -> dict[str, Any]:
     """Return the image's configuration by OCI's image specification."""
     with layer.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
+    settings: dict[str, Any] = {}
+    if config:
+        settings = {
+            "Env": [f"{name}={value}" for name, value in config.env.items()],
+            "Labels": dict(config.labels),
+            "User": config.user,
+            "WorkingDir": config.working_dir,
+            "Entrypoint": list(config.entrypoint) or None,
+            "Cmd": list(config.cmd),
+        }
     processor = build.engine.processor
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {
         "architecture": ARCHITECTURES.get(processor, processor),
         "os": "linux",
         "created": now,
-        "config": _settings(config) if config else {},
+        "config": settings,
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
         "history": [{"created": now, "created_by": "sifwright"}],
-    }
-
-
-def _settings(config: OciConfig) -> dict[str, Any]:
-    return {
-        "Env": [f"{name}={value}" for name, value in config.env.items()],
-        "Labels": dict(config.labels),
-        "User": config.user,
-        "WorkingDir": config.working_dir,
-        "Entrypoint": list(config.entrypoint) or None,
-        "Cmd": list(config.cmd),
     }
 
 
@@ -160,25 +181,11 @@ def _tree_archive(layer: Path, described: dict[str, Any]) -> Iterator[bytes]:
     yield END
 
 
-def _layout_of_folder(folder: Path, engine: Docker) -> Iterator[bytes]:
-    """Yield the image of a folder; raises `BadImage` or `OSError` if it has none for the engine."""
-    return _layout_archive(lambda name: oci_layout.opened(folder, name), engine)
-
-
-def _layout_of_archive(file: Path, engine: Docker) -> Iterator[bytes]:
-    """Yield the image of a tar file with a layout; raises `tarfile.TarError`, too."""
-    with tarfile.open(file) as source:
-        yield from _layout_archive(lambda name: _member(source, name), engine)
-
-
-def _member(source: tarfile.TarFile, name: str) -> IO[bytes]:
-    for member in (name, f"./{name}"):
-        try:
-            file = source.extractfile(member)
-        except KeyError:
-            continue
-        if file is not None:
-            return file
+def archive_member(source: tarfile.TarFile, name: str) -> IO[bytes]:
+    for path in (name, f"./{name}"):
+        with suppress(KeyError):
+            if file := source.extractfile(path):
+                return file
     raise BadImage(f"it has no {name}")
 
 

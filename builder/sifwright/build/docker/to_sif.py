@@ -1,39 +1,32 @@
 """A SIF of the steps of Docker Engine or podman, as Apptainer's steps would have given it."""
 
-from __future__ import annotations
-
-import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.build.checks import preflight
 from sifwright.build.docker.configure import configure_like_base
-from sifwright.build.docker.docker_steps import DockerSteps, open_build
+from sifwright.build.docker.docker_steps import DockerSteps, StepImage, open_build
+from sifwright.build.engine import Artifact
 from sifwright.build.layers.pack import PackOptions, WorkTree, pack
 from sifwright.build.publish import OUTPUT_FIX
+from sifwright.build.request import host_settings
+from sifwright.build.request.build_context import BuildContext
+from sifwright.build.request.epoch import iso_date
+from sifwright.build.request.first_use import SourceDigest
 from sifwright.build.steps import build_folder
-from sifwright.build.steps.assemble import compose
+from sifwright.build.steps.assemble import Metadata, compose
 from sifwright.build.steps.sif_engine import SifEngine
 from sifwright.errors import BuildError, MachineError
+from sifwright.host.engines.apptainer import Apptainer
+from sifwright.host.engines.docker import Docker
+from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import Partition
 from sifwright.render import singularity_metadata
+from sifwright.render.singularity_metadata import BaseMetadata
 from sifwright.system import files, processes, user_namespace
 from sifwright.system.tempdirs import workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from sifwright.build.docker.docker_steps import StepImage
-    from sifwright.build.engine import Artifact
-    from sifwright.build.request.build_context import BuildContext
-    from sifwright.host.engines.apptainer import Apptainer
-    from sifwright.host.engines.docker import Docker
-    from sifwright.render.singularity_metadata import BaseMetadata
-
-_HEADER = "org.label-schema.usage.singularity.deffile."
 
 
 @dataclass(kw_only=True)
@@ -50,16 +43,18 @@ class DockerStepsToSif(SifEngine):
         steps = self.steps
         image = steps.with_plan(results[-1].image)
         self.context.watcher.timer.start("pack")
-        fingerprint = self._pack(self._unpack(configure_like_base(steps.build, image, steps.base)))
+        root = self._unpack(configure_like_base(steps.build, image, steps.base))
+        digests = self._pack(root, steps.used(results))
         compression = self.context.plan.site.compression
-        return self.artifact(steps.keys(results), steps.used(results), fingerprint, compression)
+        return self.artifact(steps.keys(results), steps.used(results), digests, compression)
 
     def _unpack(self, image: str) -> Path:
         """Return the tree of an image, with what Apptainer adds to it."""
         context, build = self.context, self.steps.build
         definition, root = context.work_dir / "tree.def", context.work_dir / "tree"
         # Beside the output, which has to have room for as much anyway.
-        with build.saved(image, context.staging, OUTPUT_FIX) as archive:
+        saved = build.engine.save(image)
+        with build.archive_file(saved, context.staging, OUTPUT_FIX) as archive:
             definition.write_text(f"Bootstrap: docker-archive\nFrom: {archive}\n")
             command = user_namespace.around(self._owners, root)
             command += self.apptainer.sandbox_command(definition, root, binds=())
@@ -75,32 +70,35 @@ class DockerStepsToSif(SifEngine):
     def _owners(self) -> Path:
         return self.context.work_dir / "owners"
 
-    def _pack(self, root: Path) -> str:
-        """Write image.sif of a tree, and return its fingerprint."""
+    def _pack(self, root: Path, used: Sequence[SourceDigest]) -> Digests:
         context, compression = self.context, self.context.plan.site.compression
         with workspace(context.work_dir) as scratch:
             (scratch / "upper").mkdir()
             changes = WorkTree(tree=root, state=scratch / "state.json", upper=scratch / "upper")
-            options = PackOptions(compression=compression, log=context.log, owners=self._owners)
-            packed = pack(changes, scratch, options)
+            options = PackOptions(
+                compression=compression,
+                log=context.log,
+                owners=self._owners,
+                epoch=context.options.epoch,
+            )
+            packed = pack(changes, scratch, options, exclude=build_folder.LEFT_OUT)
             digest = files.sha256(packed.squashfs)
             layer = Partition(path=packed.squashfs, name="rootfs", is_system=True, sha256=digest)
-            built = datetime.now(UTC).isoformat(timespec="seconds")
+            built = iso_date(context.options.epoch)
             metadata = singularity_metadata.files(
                 context.plan, context.definition, self._metadata(root), built
             )
-            return compose(context, [layer], list(metadata), build_folder.modes(root), scratch)
+            return compose(
+                context, [layer], Metadata(list(metadata), build_folder.modes(root)), scratch, used
+            )
 
     def _metadata(self, root: Path) -> BaseMetadata:
-        """Return Apptainer's metadata of the tree with the bootstrap lines of the plan."""
-        metadata = build_folder.base_metadata(root)
+        """Return Apptainer's metadata of the tree, without the header that unpacked it."""
+        metadata, start = build_folder.base_metadata(root), singularity_metadata.OF_HEADER
         labels = {
-            name: text for name, text in metadata.labels.items() if not name.startswith(_HEADER)
+            name: text for name, text in metadata.labels.items() if not name.startswith(start)
         }
-        lines = self.context.definition.partition("\n%")[0]
-        header = re.findall(r"^(\w+): (.*)$", lines, re.MULTILINE)
-        ours = {f"{_HEADER}{keyword.lower()}": value for keyword, value in header}
-        return replace(metadata, labels={**labels, **ours})
+        return replace(metadata, labels=labels)
 
 
 @contextmanager
@@ -111,6 +109,7 @@ def open_engine(
     if why_not := preflight.why_not_stepwise(apptainer, context.plan):
         fix = "Build the image alone: --engine docker --format image."
         raise MachineError.of(f"no SIF can be made of an image here: {why_not}", fix=fix)
+    host_settings.note_epoch(context.settings.machine, context.options.epoch)
     with open_build(context, engine) as build:
         steps = DockerSteps(build=build)
         yield DockerStepsToSif(context=context, apptainer=apptainer, steps=steps)

@@ -1,24 +1,17 @@
 """Download one file into the cache, unless it is there: all of it, with its sha256, or nothing."""
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from threading import Event
 from urllib.parse import urlsplit
 
 from sifwright.build.cache.claims import claim
-from sifwright.build.cache.store import Store, silent
+from sifwright.build.cache.store import CacheEntry, Store, silent
 from sifwright.errors import SifwrightError
 from sifwright.host.network import http, pip_settings, sdist, upstream
 from sifwright.system import cache_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-    from threading import Event
-
-    from sifwright.build.cache.store import CacheEntry
 
 _PIECE = 1 << 20
 _ERRORS = 400
@@ -46,7 +39,7 @@ def fetch(store: Store, file: File, settings: Mapping[str, str], stop: Event) ->
     """
     try:
         while (entry := store.get(file.sha256)) is None:
-            with claim(store, file.sha256, on_wait=_ignore) as ours:
+            with claim(store, file.sha256, on_wait=silent) as ours:
                 if ours:
                     return _downloaded(store, file, settings, stop)
     except (upstream.LookupFailedError, SifwrightError) as error:
@@ -91,27 +84,21 @@ def _download(address: str, path: Path, settings: Mapping[str, str], stop: Event
 def _with_login(address: str, settings: Mapping[str, str]) -> str:
     """Add the login of an index to any address on its server, as pip does."""
     parts = urlsplit(address)
-    words = " ".join(
-        settings.get(name, "") for name in ("index-url", "extra-index-url", "find-links")
-    )
-    for word in words.split():
+    places = ("index-url", "extra-index-url", "find-links")
+    for word in " ".join(settings.get(name, "") for name in places).split():
         login, _, host = urlsplit(word).netloc.rpartition("@")
         if login and host == parts.netloc:
             return parts._replace(netloc=f"{login}@{host}").geturl()
     return address
 
 
-def _ignore(_owner: str) -> None: ...
-
-
 def look_store() -> Store:
-    """Open it for reading, as `Store.look` does."""
     cache_folder.look(cache_folder.downloads())
-    return Store(root=cache_folder.downloads(), what="download")
+    return Store(root=cache_folder.downloads(), noun="download")
 
 
 def open_store(note: Callable[[str], None] = silent) -> Store:
     """Open the user's cache of downloads and make its folders; raises `MachineError`."""
     root = cache_folder.downloads()
     cache_folder.make(root)
-    return Store(root=root, note=note, what="download")
+    return Store(root=root, note=note, noun="download")

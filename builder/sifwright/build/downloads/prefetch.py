@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import InitVar, dataclass, field
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
+from sifwright.build.cache import pruning
 from sifwright.build.cache.leases import lease
-from sifwright.build.downloads import resolve_wheels, wheels
+from sifwright.build.cache.store import CacheEntry, Store
+from sifwright.build.downloads import resolve_wheels
 from sifwright.build.downloads.fetch import CONTENT, File, NotFetched, fetch, open_store
+from sifwright.build.downloads.resolve_wheels import (
+    LockedWheels,
+    ResolvedLock,
+    ResolveRequest,
+    Wheel,
+)
 from sifwright.catalog import mirrors
 from sifwright.errors import MachineError
 from sifwright.host.network import http, pip_settings, upstream
+from sifwright.plan.model import Plan, StepSource
 from sifwright.system import cache_folder
 from sifwright.system.tempdirs import workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from sifwright.build.cache.store import CacheEntry, Store
-    from sifwright.build.downloads.resolve_wheels import ResolvedLock, ResolveRequest
-    from sifwright.build.downloads.wheels import Wheel
-    from sifwright.plan.model import Plan, StepSource
 
 T = TypeVar("T")
 
@@ -61,21 +63,25 @@ def fetching(
     `work_dir` is for files of its own, `note` gets what had to be dropped or cannot be done. Yields
     None if they download nothing that could be fetched.
     """
-    numbers = [number for number in steps if _downloads(plan, number)]
+    settings = pip_settings.settings()
+    # The engine alone runs the first step.
+    numbers = [
+        number
+        for number in steps
+        if number > 0
+        and (
+            resolve_wheels.question(plan, number, settings)
+            or any(pinned_sources(plan.steps[number].sources))
+        )
+    ]
     if not numbers:
         yield None
         return
     store = open_store(note)
-    store.reclaim()
+    pruning.remove_stale(store.root)
     ahead = Prefetcher(plan=plan, numbers=numbers, store=store, work_dir=work_dir, log=log)
     with ahead.at_work():
         yield ahead
-
-
-def _downloads(plan: Plan, number: int) -> bool:
-    """Return whether a step downloads files; the engine alone runs the first step."""
-    asks = resolve_wheels.question(plan, number, pip_settings.settings())
-    return number > 0 and (asks is not None or any(_sources(plan.steps[number].sources)))
 
 
 @dataclass(kw_only=True)
@@ -106,7 +112,14 @@ class Prefetcher:
         """
         if number not in self._steps:
             return None
-        downloads = self._found(number)
+        try:
+            downloads = self._steps[number].result(_PATIENCE)
+        except MachineError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a lock that is none, an index that lies
+            with self.log.open("a") as log:
+                log.write(f"sifwright: nothing is fetched ahead: {http.redact_url(str(error))}\n")
+            return None
         wait([*downloads.wheels.values(), *downloads.sources.values()], _PATIENCE)
         ready = self._ready(downloads.wheels, lambda wheel: wheel.name)
         # Some of them would let a layer think that the machine's settings lead to all.
@@ -119,17 +132,6 @@ class Prefetcher:
         with cache_folder.translate_errors(self.store.root):
             _write_index(folder, ready, sources)
         return folder
-
-    def _found(self, number: int) -> _StepDownloads:
-        """Return the downloads of a step; the log says why some are unknown."""
-        try:
-            return self._steps[number].result(_PATIENCE)
-        except MachineError:
-            raise
-        except Exception as error:  # noqa: BLE001  # a lock that is none, an index that lies
-            with self.log.open("a") as log:
-                log.write(f"sifwright: nothing is fetched ahead: {http.redact_url(str(error))}\n")
-            return _StepDownloads()
 
     def _ready(
         self, downloads: Mapping[T, Future[CacheEntry]], name: Callable[[T], str]
@@ -172,14 +174,14 @@ class Prefetcher:
         """Find out what a step downloads, and begin with it."""
         question = resolve_wheels.question(self.plan, number, pip_settings.settings())
         answer = self._answer(question) if question else None
-        locked = wheels.LockedWheels(wheels=(), whole=True)
+        locked = LockedWheels(wheels=(), whole=True)
         if question and answer:
-            locked = wheels.read(answer.lock, question.python, question.processor)
-        sources = list(_sources(self.plan.steps[number].sources))
+            locked = resolve_wheels.read(answer.lock, question.python, question.processor)
+        sources = list(pinned_sources(self.plan.steps[number].sources))
         keys = [*(file.sha256 for file in locked.wheels), *(file.sha256 for file in sources)]
         leases.enter_context(lease(self.store, keys))
         return _StepDownloads(
-            wheels={wheel: self._start(_file(wheel)) for wheel in locked.wheels},
+            wheels={wheel: self._start(wheel.file) for wheel in locked.wheels},
             sources={file.sha256: self._start(file) for file in sources},
             whole=locked.whole,
             foreign=answer is not None and answer.foreign,
@@ -227,12 +229,7 @@ def _settle(future: Future[T], call: Callable[[], T]) -> None:
         future.set_exception(error)
 
 
-def _file(wheel: Wheel) -> File:
-    return File(name=wheel.name, sha256=wheel.sha256, locate=lambda: wheel.url)
-
-
-def _sources(sources: Iterable[StepSource]) -> Iterator[File]:
-    """Yield the archives that have a pin."""
+def pinned_sources(sources: Iterable[StepSource]) -> Iterator[File]:
     for source in sources:
         if source.kind != "git" and source.digest:
             yield File(
@@ -246,6 +243,10 @@ def _address(source: StepSource) -> str:
     """Return its address or its mirror's; raises `LookupFailedError`."""
     is_sdist = source.kind == "pip"
     address = upstream.sdist_of(source.url, source.version).address if is_sdist else source.url
+    return redirected(address)
+
+
+def redirected(address: str) -> str:
     return mirrors.load().redirect(address, *mirrors.DOWNLOADS)
 
 
@@ -259,13 +260,10 @@ def _write_index(
         package_folder = folder / "wheels" / wheel.package
         package_folder.mkdir(parents=True)
         os.link(entry.file(CONTENT), package_folder / wheel.name)
-        (package_folder / "index.html").write_text(_page(wheel))
+        # A page of PEP 503; pip compares the file with the digest.
+        link = f'<a href="{quote(wheel.name)}#sha256={wheel.sha256}">{escape(wheel.name)}</a>'
+        page = f"<!DOCTYPE html><html><body>{link}</body></html>\n"
+        (package_folder / "index.html").write_text(page)
     for sha256, entry in sources.items():
         (folder / "sources").mkdir(exist_ok=True)
         os.link(entry.file(CONTENT), folder / "sources" / sha256)
-
-
-def _page(wheel: Wheel) -> str:
-    """Return the page of PEP 503; pip compares the file with the digest."""
-    link = f"{quote(wheel.name)}#sha256={wheel.sha256}"
-    return f'<!DOCTYPE html><html><body><a href="{link}">{escape(wheel.name)}</a></body></html>\n'

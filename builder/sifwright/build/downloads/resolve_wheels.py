@@ -12,25 +12,34 @@ import os
 import re
 import sys
 import time
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from packaging.pylock import Pylock
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.tags import Tag, create_compatible_tags_selector
+from packaging.utils import canonicalize_name, parse_wheel_filename
 from uv import find_uv_bin
 
-from sifwright.build.downloads.wheels import GLIBC
-from sifwright.host.network import pip_settings, sdist
+from sifwright.build.downloads.fetch import File
+from sifwright.host.network import pip_settings, sdist, wheel_tags
+from sifwright.host.network.wheel_tags import GLIBC
+from sifwright.plan.model import Plan, Step
 from sifwright.system import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from threading import Event
 
-    from sifwright.plan.model import Plan, Step
+    from packaging.pylock import PackageWheel
 
+    Tagged = tuple[PackageWheel, frozenset[Tag]]
+    Select = Callable[[Iterable[Tagged]], Iterator[PackageWheel]]
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _SECONDS = 180.0
 _TRUE = ("1", "true", "yes", "on", "y", "t")
 
@@ -40,6 +49,8 @@ class ResolveRequest:
     """The packages that a step installs; those of `present` are in the image by then.
 
     `indexes` are the layer's own, asked where the machine's settings do not lead to everything.
+    `glibc` is the minor version of the newest C library that wheels may need. Without `deps`, only
+    what the requirements name is looked up.
     """
 
     requirements: tuple[str, ...]
@@ -47,6 +58,8 @@ class ResolveRequest:
     indexes: tuple[str, ...]
     python: str
     processor: str
+    glibc: int = GLIBC
+    deps: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,11 +103,10 @@ def ask(
 
     As the layers do: by the machine's own settings, and only then with the layer's index.
     """
-    (folder / "requirements.in").write_text(_lines(question.requirements))
-    never = [f'{name} ; python_version < "0"' for name in question.present]
-    (folder / "overrides.txt").write_text(_lines(never))
-    tiers: list[tuple[str, ...]] = [(), question.indexes]
-    for indexes in dict.fromkeys(tiers):
+    (folder / "requirements.in").write_text("".join(f"{line}\n" for line in question.requirements))
+    never = (f'{name} ; python_version < "0"\n' for name in question.present)
+    (folder / "overrides.txt").write_text("".join(never))
+    for indexes in dict.fromkeys(((), question.indexes)):
         lock = folder / "pylock.toml"
         environment = _environment(settings, indexes, folder)
         if _run(_command(question, lock, folder), environment, folder, stop):
@@ -105,21 +117,16 @@ def ask(
 def _present(steps: tuple[Step, ...]) -> Iterator[str]:
     """Return the packages of earlier steps: a layer provides torch under the package's name."""
     for step in steps:
-        yield from (
-            canonicalize_name(Requirement(requirement).name) for requirement, _ in step.packages()
-        )
-        yield from (canonicalize_name(name) for name in step.layer.provides)
-
-
-def _lines(words: list[str] | tuple[str, ...]) -> str:
-    return "".join(f"{word}\n" for word in words)
+        named = (Requirement(requirement).name for requirement, _ in step.packages())
+        yield from map(canonicalize_name, (*named, *step.layer.provides))
 
 
 def _command(question: ResolveRequest, lock: Path, folder: Path) -> list[str]:
     return [
         *(find_uv_bin(), "pip", "compile", "--quiet", "--no-config", "--no-header"),
         *("--python", sys.executable, "--python-version", question.python),
-        *("--python-platform", f"{question.processor}-manylinux_2_{GLIBC}"),
+        *("--python-platform", f"{question.processor}-manylinux_2_{question.glibc}"),
+        *(() if question.deps else ("--no-deps",)),
         # As pip does: the best version, whichever index has it. Nothing is built here.
         *("--index-strategy", "unsafe-best-match", "--only-binary", ":all:"),
         *("--overrides", str(folder / "overrides.txt"), "--format", "pylock.toml"),
@@ -133,25 +140,21 @@ def _environment(
     """Pip's settings as uv's. Not on the command line, which is everybody's to read."""
     places = ("UV_", "PIP_", "PYTHON", "VIRTUAL_ENV", "CONDA")
     own = {name: value for name, value in os.environ.items() if not name.startswith(places)}
+    first = settings.get("index-url", "") or (sdist.default_index() if indexes else "")
+    extra = settings.get("extra-index-url", "").split()
+    searched = [*reversed(extra), first, *indexes]
     links = [str(Path(word).expanduser()) for word in settings.get("find-links", "").split()]
     variables = {
         "UV_CACHE_DIR": str(folder / "cache"),
         "UV_FIND_LINKS": ",".join(links),
         "UV_INSECURE_HOST": settings.get("trusted-host", ""),
         "SSL_CERT_FILE": pip_settings.ca_bundle(),
-        **_indexes(settings, indexes),
+        # Reversed: if several have a file, pip takes the last, uv the first.
+        "UV_INDEX": " ".join(searched[:-1]),
+        "UV_DEFAULT_INDEX": searched[-1],
         **dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), settings.get("proxy", "")),
     }
     return own | {name: value for name, value in variables.items() if value}
-
-
-def _indexes(settings: Mapping[str, str], indexes: tuple[str, ...]) -> dict[str, str]:
-    """Reverse the indexes: if several have a file, pip takes the last, uv the first."""
-    extra = settings.get("extra-index-url", "").split()
-    first = settings.get("index-url", "") or (sdist.default_index() if indexes else "")
-    others = [*reversed(extra), first, *indexes]
-    last = others.pop()
-    return {"UV_INDEX": " ".join(others), "UV_DEFAULT_INDEX": last}
 
 
 def _run(command: list[str], env: Mapping[str, str], folder: Path, stop: Event) -> bool:
@@ -162,3 +165,56 @@ def _run(command: list[str], env: Mapping[str, str], folder: Path, stop: Event) 
             if stop.wait(0.02) or time.monotonic() > deadline:
                 return False
         return process.returncode == 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wheel:
+    """A wheel on a server, under its package's normalized name."""
+
+    package: str
+    name: str
+    url: str
+    sha256: str
+
+    @property
+    def file(self) -> File:
+        return File(name=self.name, sha256=self.sha256, locate=lambda: self.url)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockedWheels:
+    """The wheels that can be fetched. `whole`: with those in folders of this machine, all."""
+
+    wheels: tuple[Wheel, ...]
+    whole: bool
+
+
+def read(lock: str, python: str, processor: str) -> LockedWheels:
+    """Return the wheel that pip takes of each locked package, if it can be checked.
+
+    pip reads wheels in folders of this machine itself. Raises `ValueError` for a file that is no
+    TOML, `PylockValidationError` for one that is no lock of wheels.
+    """
+    best = best_wheels(lock, python, processor)
+    wheels, local = [], 0
+    for package, wheel in best:
+        url, sha256 = (wheel.url or "", wheel.hashes.get("sha256", "")) if wheel else ("", "")
+        if wheel and (wheel.path or url.startswith("file:")):
+            local += 1
+        elif wheel and url.startswith(("http://", "https://")) and _DIGEST.fullmatch(sha256):
+            name = wheel.filename
+            wheels.append(Wheel(package=package, name=name, url=url, sha256=sha256))
+    return LockedWheels(wheels=tuple(wheels), whole=len(wheels) + local == len(best))
+
+
+def best_wheels(lock: str, python: str, processor: str) -> list[tuple[str, PackageWheel | None]]:
+    """Return each locked package with the wheel that pip takes; raises as `read` does."""
+    select = create_compatible_tags_selector(wheel_tags.oldest(python, processor))
+    packages = Pylock.from_dict(tomllib.loads(lock)).packages
+    return [(item.name, _best(item.wheels or (), select)) for item in packages]
+
+
+def _best(wheels: Sequence[PackageWheel], select: Select) -> PackageWheel | None:
+    """Return the wheel that fits best; if several sources have it, pip takes the last."""
+    tagged = [(wheel, parse_wheel_filename(wheel.filename)[3]) for wheel in reversed(wheels)]
+    return next(select(tagged), None)

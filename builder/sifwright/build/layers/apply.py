@@ -5,18 +5,13 @@ Runs as a root who sees the owners that the image's files have.
 
 # Paths are bytes here, since names may be no text; pathlib takes none.
 # ruff: noqa: PTH101, PTH102, PTH105, PTH108, PTH112, PTH114, PTH118, PTH208
-from __future__ import annotations
-
 import os
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from sifwright.build.layers import overlay_marks
+from sifwright.build.layers.overlay_marks import Xattrs
 from sifwright.system.processes import run_or_fail
-
-if TYPE_CHECKING:
-    from sifwright.build.layers.overlay_marks import ImageXattrs
 
 
 def apply(layer: bytes, tree: bytes) -> None:
@@ -26,19 +21,22 @@ def apply(layer: bytes, tree: bytes) -> None:
     `OSError`.
     """
     status = os.lstat(layer)
-    attributes = overlay_marks.take_attributes(layer)
+    xattrs, is_opaque = overlay_marks.take_attributes(layer)
     content = overlay_marks.content(layer)
-    hides = attributes.is_opaque or content.is_opaque
+    hides = is_opaque or content.is_opaque
     for name in os.listdir(tree) if hides else content.gone:
         with suppress(FileNotFoundError):
             remove(os.path.join(tree, name))
     for name in content.names:
         _move(os.path.join(layer, name), os.path.join(tree, name))
-    _copy_rights(status, attributes, tree)
+    _copy_rights(status, xattrs, tree)
+
+
+def join(folder: bytes, name: bytes) -> bytes:
+    return folder + b"/" + name if folder else name
 
 
 def remove(path: bytes) -> None:
-    """Remove a file, or a folder with all that is in it."""
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         os.unlink(path)
         return
@@ -64,11 +62,10 @@ def _is_folder(path: bytes) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
 
-def _copy_rights(status: os.stat_result, attributes: ImageXattrs, folder: bytes) -> None:
-    """Give a folder the owner, mode, attributes and times of the layer's."""
-    for name, _ in overlay_marks.take_attributes(folder).kept:
+def _copy_rights(status: os.stat_result, xattrs: Xattrs, folder: bytes) -> None:
+    for name, _ in overlay_marks.take_attributes(folder)[0]:
         os.removexattr(folder, name)
-    for name, value in attributes.kept:
+    for name, value in xattrs:
         os.setxattr(folder, name, value)
     os.chown(folder, status.st_uid, status.st_gid)
     os.chmod(folder, stat.S_IMODE(status.st_mode))

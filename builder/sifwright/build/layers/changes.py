@@ -6,26 +6,17 @@ of an overlay would have put into an upper directory.
 
 # Paths are bytes here, since names may be no text; pathlib takes none.
 # ruff: noqa: PTH101, PTH102, PTH120
-from __future__ import annotations
-
 import os
 import stat
-from bisect import bisect_left
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 
 from sifwright.build.layers import overlay_marks
-from sifwright.build.layers.apply import remove
+from sifwright.build.layers.apply import join, remove
 from sifwright.build.layers.lower_tree import LowerTree
 from sifwright.build.layers.tree_state import NewState, PreviousState, line_of, lstat
-from sifwright.system.one_uid.kernel import AT_FDCWD
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from sifwright.system.one_uid.kernel import Identity
+from sifwright.system.one_uid.kernel import AT_FDCWD, Identity
 
 
 @contextmanager
@@ -37,12 +28,12 @@ def collected(
     `lower` is what the tree was then; without a file `state`, all of it is new. Files get another
     name here, so both directories have to be on one file system, and nobody may write to the tree
     inside. Yields the folders that are here instead of there, all of them being new. Afterwards the
-    current directory is empty, and `state` written anew for the next time.
+    current directory is empty, and `state` is written again for the next time.
 
     Raises `BuildError` and `OSError`; the tree may then lack those folders.
     """
     with _opened(tree) as root, NewState(state) as now:
-        with _lines(state) as lines:
+        with state.open("rb") if state.exists() else nullcontext(()) as lines:
             walk = _ChangeWalk(root, now, PreviousState(lines), lower, exclude)
             walk.folder(b"")
             walk.complete()
@@ -60,10 +51,6 @@ def note_state(tree: Path, state: Path) -> None:
     with _opened(tree) as root, NewState(state) as now:
         _ChangeWalk(root, now, PreviousState(()), LowerTree(), ()).note_all(b"")
         now.write(root)
-
-
-def _lines(state: Path) -> AbstractContextManager[Iterable[bytes]]:
-    return state.open("rb") if state.exists() else nullcontext(())
 
 
 class _ChangeWalk:
@@ -90,20 +77,21 @@ class _ChangeWalk:
     def folder(self, path: bytes) -> None:
         """Collect what changed in a folder; without anything, it is not made."""
         names = self._names(path)
-        gone = [name for name in self._lower.names(path) if not _has(names, name)]
+        there = frozenset(names)
+        gone = [name for name in self._lower.names(path) if name not in there]
         for name in names:
-            self._entry(_join(path, name))
+            self._entry(join(path, name))
         for name in gone:
             self._make(path)
             # As drivers do where they may make no device.
-            overlay_marks.mark_gone(_join(path, name))
+            overlay_marks.mark_gone(join(path, name))
         if path in self._made:
             self._copy_rights(path)
             self._made.remove(path)
 
     def note_all(self, path: bytes) -> None:
         for name in self._names(path):
-            inside = _join(path, name)
+            inside = join(path, name)
             status = lstat(inside, self._root)
             self._now.add(line_of(inside, status))
             if stat.S_ISDIR(status.st_mode):
@@ -115,7 +103,7 @@ class _ChangeWalk:
             names = sorted(os.fsencode(entry.name) for entry in entries)
         if not self._exclude:
             return names
-        return [name for name in names if _join(path, name) not in self._exclude]
+        return [name for name in names if join(path, name) not in self._exclude]
 
     def _entry(self, path: bytes) -> None:
         status = lstat(path, self._root)
@@ -128,7 +116,8 @@ class _ChangeWalk:
             return
         # What is in it may be moved, and moved back.
         self._now.add_open(path)
-        if is_new and self._is_all_new(path):
+        has_excluded = any(excluded.startswith(path + b"/") for excluded in self._exclude)
+        if is_new and not has_excluded and self._lower.get(path) is None:
             self._move(path)
             return
         if is_new:
@@ -166,7 +155,7 @@ class _ChangeWalk:
             self._copy_rights(folder)
 
     def _others(self, folder: bytes, inodes: Collection[int]) -> Iterator[bytes]:
-        for path in (_join(folder, name) for name in self._names(folder)):
+        for path in (join(folder, name) for name in self._names(folder)):
             status = lstat(path, self._root)
             if stat.S_ISDIR(status.st_mode):
                 yield from self._others(path, inodes)
@@ -179,11 +168,6 @@ class _ChangeWalk:
             yield from self._made_late(os.path.dirname(folder))
             os.mkdir(folder)
         yield folder
-
-    def _is_all_new(self, path: bytes) -> bool:
-        return self._lower.get(path) is None and not any(
-            excluded.startswith(path + b"/") for excluded in self._exclude
-        )
 
     def _move(self, path: bytes) -> None:
         """Move a folder here: to link each of its files, and to remove that, takes twice as long.
@@ -201,7 +185,7 @@ class _ChangeWalk:
     def _note_new(self, folder: bytes) -> None:
         with os.scandir(folder) as entries:
             names = sorted(os.fsencode(entry.name) for entry in entries)
-        for path in (_join(folder, name) for name in names):
+        for path in (join(folder, name) for name in names):
             overlay_marks.refuse_reserved(path)
             status = lstat(path, AT_FDCWD)
             is_folder = stat.S_ISDIR(status.st_mode)
@@ -216,7 +200,6 @@ class _ChangeWalk:
                 self._note_new(path)
 
     def move_back(self) -> None:
-        """Make the tree what it was."""
         for path in self.moved:
             os.rename(path, path, dst_dir_fd=self._root)
         for path, status in self._times.items():
@@ -224,14 +207,12 @@ class _ChangeWalk:
             os.utime(path or b".", ns=times, dir_fd=self._root)
 
     def _make(self, path: bytes) -> None:
-        """Make a folder, and those that it is in."""
         if path not in self._made:
             self._make(os.path.dirname(path))
             os.mkdir(path)
             self._made.add(path)
 
     def _copy_rights(self, path: bytes) -> None:
-        """Give a folder the owner, mode, attributes and times that it has in the tree."""
         here = path or b"."
         with self._opened(path) as folder:
             status = self._times.get(path) or os.fstat(folder)
@@ -252,13 +233,3 @@ def _opened(path: Path | bytes, near: int | None = None) -> Iterator[int]:
         yield folder
     finally:
         os.close(folder)
-
-
-def _join(folder: bytes, name: bytes) -> bytes:
-    return folder + b"/" + name if folder else name
-
-
-def _has(names: Sequence[bytes], name: bytes) -> bool:
-    """Return whether a name is one of these sorted ones."""
-    index = bisect_left(names, name)
-    return index < len(names) and names[index] == name

@@ -8,29 +8,23 @@ REQUEST is the JSON of a `PackRequest`. The last line on standard output is JSON
 `entries`, `bytes` and `whiteouts`, or the `problems` (and exit status 1).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import sys
-from contextlib import contextmanager, nullcontext
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sifwright.build.layers import fixed_bytes
 from sifwright.build.layers.apply import apply, remove
 from sifwright.build.layers.changes import collected, note_state
+from sifwright.build.layers.layer_summary import LayerSummary
 from sifwright.build.layers.lower_tree import LowerTree
 from sifwright.build.layers.normalise_upper import tidy
 from sifwright.errors import BuildError, Problem, quoted
 from sifwright.system.processes import run_or_fail
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
-    from sifwright.build.layers.layer_summary import LayerSummary
 
 # A path may have 2048 folders (PATH_MAX of limits.h), each is a call.
 _DEPTH = 10_000
@@ -44,7 +38,8 @@ class PackRequest:
     one, `state` is written of the `tree`.
     The `layers`, if any, become the folder `tree` first, unpacked by `unsquash` with the folder and
     the squashfs file as its last words. `squash` is the command that packs the current directory;
-    without one the tree itself is wanted.
+    without one the tree itself is wanted. `times` are those of the layers up to this one, which
+    new files get (fixed_bytes.py); without any, files keep their own.
     """
 
     tree: str
@@ -56,10 +51,10 @@ class PackRequest:
     layers: Sequence[str] = ()
     unsquash: Sequence[str] = ()
     squash: Sequence[str] = ()
+    times: Sequence[int] = ()
 
 
 def main(request: Path) -> int:
-    """Do it and print what came of it; 1 if it failed."""
     sys.setrecursionlimit(_DEPTH)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
@@ -79,11 +74,20 @@ def _do(request: PackRequest) -> dict[str, object]:
     os.chdir(tree.parent)
     for layer in request.layers:
         _add(request, tree.name, layer)
+    time = request.times[-1] if request.times else None
+    if request.times:
+        # What is new gets the time of this layer.
+        os.chdir(request.live or request.tree)
+        fixed_bytes.fix(request.times)
     os.chdir(tree)
     lower = LowerTree(*map(Path, request.lower))
     exclude = [os.fsencode(path) for path in request.exclude]
-    with _changes(request, lower, exclude) as moved:
-        summary = tidy(lower, exclude, is_linked=bool(request.live), moved=moved)
+    # The current directory is filled with the changes of a live tree; some folders are moved.
+    changes: AbstractContextManager[Collection[bytes]] = nullcontext(())
+    if request.live:
+        changes = collected(Path(request.live), Path(request.state), lower, exclude)
+    with changes as moved:
+        summary = tidy(lower, exclude, is_linked=bool(request.live), moved=moved, time=time)
         summary.write(Path(request.listing))
         if request.squash:
             with _pseudo_files(summary, Path(request.listing)) as words:
@@ -93,17 +97,7 @@ def _do(request: PackRequest) -> dict[str, object]:
     return summary.answer()
 
 
-def _changes(
-    request: PackRequest, lower: LowerTree, exclude: Sequence[bytes]
-) -> AbstractContextManager[Collection[bytes]]:
-    """Fill the current directory with the changes if need be; yield what was moved."""
-    if not request.live:
-        return nullcontext(())
-    return collected(Path(request.live), Path(request.state), lower, exclude)
-
-
 def _add(request: PackRequest, tree: str, layer: str) -> None:
-    """Unpack a layer on top of those before it."""
     if not Path(tree).exists():
         run_or_fail([*request.unsquash, tree, layer])
         return
@@ -116,7 +110,9 @@ def _add(request: PackRequest, tree: str, layer: str) -> None:
 @contextmanager
 def _pseudo_files(summary: LayerSummary, near: Path) -> Iterator[list[str]]:
     """Let mksquashfs itself make the whiteouts that this kernel lets nobody make."""
-    lines = [_pseudo_file(path) for path in sorted(summary.unmade)]
+    names = (re.sub(rb"[^A-Za-z0-9/._\x80-\xff-]", rb"\\\g<0>", path) for path in summary.unmade)
+    # Definitions of character devices 0:0 of root, of the year 1970.
+    lines = [name + b" C 0 0 0 0 0 0" for name in sorted(names)]
     if not lines:
         yield []
         return
@@ -126,12 +122,6 @@ def _pseudo_files(summary: LayerSummary, near: Path) -> Iterator[list[str]]:
     words = [os.fsdecode(line) for line in lines if b"\n" in line]
     yield ["-pf", str(file), *(word for line in words for word in ("-p", line))]
     file.unlink()
-
-
-def _pseudo_file(path: bytes) -> bytes:
-    """Return the definition of a character device 0:0 of root, of the year 1970."""
-    name = re.sub(rb"[^A-Za-z0-9/._\x80-\xff-]", lambda match: b"\\" + match[0], path)
-    return name + b" C 0 0 0 0 0 0"
 
 
 if __name__ == "__main__":

@@ -1,18 +1,11 @@
 """The summary of a layer: its listing and totals."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from sifwright.build.layers.lower_tree import LowerTree
 from sifwright.errors import quoted
-from sifwright.images.contents.listing import ListingWriter
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sifwright.build.layers.lower_tree import LowerTree
-    from sifwright.images.contents.listing import ListedPath
+from sifwright.images.contents.listing import ListedPath, ListingWriter
 
 _CAPABILITY = b"security.capability"
 # Bytes; below it, asking for holes costs more than they do.
@@ -46,10 +39,12 @@ class LayerSummary:
         if self._doubtful is None and self._is_doubtful(node):
             self._doubtful = node.path
         if self._is_first(node.links):
-            self._bytes += _taken(node)
+            # A large file may have holes, which take no room once it is unpacked either.
+            is_large = node.size >= _LARGE
+            blocks = os.lstat(node.path).st_blocks * _BLOCK if is_large else node.size
+            self._bytes += min(node.size, blocks)
 
     def _is_first(self, links: int) -> bool:
-        """Return whether no other name of the file was counted."""
         if links == 0:
             return True
         if links == len(self._names):
@@ -67,7 +62,6 @@ class LayerSummary:
         self._listing.write(listing)
 
     def answer(self) -> dict[str, object]:
-        """Return the facts of the layer for pack.py."""
         return {
             "entries": self._entries,
             "bytes": self._bytes,
@@ -87,13 +81,3 @@ class LayerSummary:
         if node.is_folder:
             return self._lower.get(node.path) is None and self._lower.was_removed(node.path)
         return self._lower.has_links(node.path)
-
-
-def _taken(node: ListedPath) -> int:
-    """Return the bytes that a file of the current directory takes.
-
-    A large one may have holes, which take no room once it is unpacked either.
-    """
-    if node.size < _LARGE:
-        return node.size
-    return min(node.size, os.lstat(node.path).st_blocks * _BLOCK)

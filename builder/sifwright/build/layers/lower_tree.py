@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from heapq import merge
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.images.contents import listing
-from sifwright.images.contents.listing import WHITEOUT, key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from sifwright.images.contents.listing import ListedPath, Row
+from sifwright.images.contents.listing import WHITEOUT, ListedPath, Row, key
 
 # Blocks of a listing that stay unpacked: paths are asked for in their order, nearly.
 _BLOCKS = 4
@@ -125,7 +120,6 @@ class _Layer:
         return block * listing.BLOCK + bisect_left(self._block(block)[0], sought)
 
     def _at(self, number: int) -> tuple[bytes, Row] | None:
-        """Return a row and its key; None behind the last."""
         block, index = divmod(number, listing.BLOCK)
         if block >= len(self._starts):
             return None

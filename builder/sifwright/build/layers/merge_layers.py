@@ -1,11 +1,10 @@
 """One tree of a stack of layers, without mounting them."""
 
-from __future__ import annotations
-
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.build.checks import disk_space
 from sifwright.build.layers.in_namespace import PackRequest
@@ -14,47 +13,44 @@ from sifwright.build.layers.pack import (
     LISTING,
     SQUASHFS,
     PackedLayer,
+    PackOptions,
     packed,
     perform,
     squash_command,
 )
 from sifwright.system import processes, user_namespace
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from sifwright.build.layers.pack import PackOptions
-
 # Megabytes; each would take 256 by default.
 _QUEUES = "64"
 
 
-def flatten(layers: Sequence[Path], into: Path, how: PackOptions, *, work: Path) -> PackedLayer:
+def flatten(layers: Sequence[Path], into: Path, how: PackOptions, *, work_dir: Path) -> PackedLayer:
     """Pack what the layers come to, the lowest first, into one squashfs in the folder `into`.
 
-    `work` is for the unpacked tree, which stays there: a folder of `workspace`, on a file system
-    that knows subordinate ids. To remove it can take longer than to pack it.
+    `work_dir` is for the unpacked tree, which stays there: a temporary folder on a file system that
+    knows subordinate ids. Removing it can take longer than packing it.
 
     Raises as `pack` does, and `MachineError` if there is no room for the tree and what is packed.
     """
     size = sum(path.stat().st_size + _unpacked(path) for path in layers)
-    disk_space.require_free_space(work, size, "to unpack the layers and pack them again")
+    disk_space.require_free_space(work_dir, size, "to unpack the layers and pack them again")
     command = squash_command(into / SQUASHFS, how.compression)
-    request = _request(layers, work / "tree", into / LISTING, command)
+    request = _request(layers, work_dir / "tree", into / LISTING, command)
     return packed(into, perform(request, into, how))
 
 
-def merge(layers: Sequence[Path], work: Path, how: PackOptions, state: Path | None = None) -> Path:
-    """Unpack what the squashfs files come to into `work`/tree, and return that folder.
+def merge(
+    layers: Sequence[Path], work_dir: Path, how: PackOptions, state: Path | None = None
+) -> Path:
+    """Unpack what the squashfs files come to into `work_dir`/tree, and return that folder.
 
     Its files belong to subordinate ids (see user_namespace.py). `state` is written for `pack.Live`.
     Raises as `pack` does.
     """
-    request = _request(layers, work / "tree", work / LISTING, [])
+    request = _request(layers, work_dir / "tree", work_dir / LISTING, [])
     noted = str(state.absolute()) if state else ""
-    perform(replace(request, state=noted), work, how)
-    return work / "tree"
+    perform(replace(request, state=noted), work_dir, how)
+    return work_dir / "tree"
 
 
 def _unpacked(layer: Path) -> int:

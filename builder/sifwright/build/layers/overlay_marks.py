@@ -8,8 +8,6 @@ folder.
 
 # Paths are bytes here, since names may be no text; pathlib takes none.
 # ruff: noqa: PTH118, PTH119
-from __future__ import annotations
-
 import errno
 import os
 import stat
@@ -35,12 +33,8 @@ _OF_THE_MACHINE = {"security.selinux"}
 _NOTES = {"opaque", "origin", "impure", "nlink", "uuid", "protattr"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImageXattrs:
-    """The extended attributes of a path that belong to the image."""
-
-    kept: tuple[tuple[bytes, bytes], ...]
-    is_opaque: bool
+# Names and values of extended attributes.
+Xattrs = tuple[tuple[bytes, bytes], ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,8 +47,8 @@ class UpperFolder:
     is_opaque: bool
 
 
-def take_attributes(path: bytes) -> ImageXattrs:
-    """Read a path's extended attributes, and remove those that are the driver's.
+def take_attributes(path: bytes) -> tuple[Xattrs, bool]:
+    """Remove the driver's extended attributes; return the image's, and whether it is opaque.
 
     Raises `BuildError` for one that says there is more to the file than this path.
     """
@@ -64,9 +58,16 @@ def take_attributes(path: bytes) -> ImageXattrs:
         if not name.startswith(_SPACES):
             kept.append((os.fsencode(name), value))
             continue
-        is_opaque |= _is_opaque(path, name, value)
+        note = name.rpartition(".")[2]
+        if note not in _NOTES or (note == "opaque" and value != b"y"):
+            raise BuildError.of(
+                f"the overlay keeps a part of it elsewhere ({name})",
+                where=quoted(path),
+                fix="Switch redirect_dir and metacopy of overlayfs off.",
+            )
+        is_opaque |= note == "opaque"
         os.removexattr(path, name, follow_symlinks=False)
-    return ImageXattrs(kept=tuple(kept), is_opaque=is_opaque)
+    return tuple(kept), is_opaque
 
 
 def content(folder: bytes) -> UpperFolder:
@@ -122,26 +123,11 @@ def refuse_reserved(path: bytes) -> None:
 
 def attributes(path: int | bytes) -> list[str]:
     """Return the names of a path's extended attributes, without the machine's own."""
-    return [name for name in sorted(_names(path)) if name not in _OF_THE_MACHINE]
-
-
-def _names(path: int | bytes) -> list[str]:
     try:
         # Of an open file there is no link to follow, and Python refuses to be told so.
-        return os.listxattr(path, follow_symlinks=isinstance(path, int))
+        names = os.listxattr(path, follow_symlinks=isinstance(path, int))
     except OSError as error:
         if error.errno == errno.ENOTSUP:
             return []
         raise
-
-
-def _is_opaque(path: bytes, name: str, value: bytes) -> bool:
-    """Return whether an attribute of the driver makes the folder opaque."""
-    note = name.rpartition(".")[2]
-    if note not in _NOTES or (note == "opaque" and value != b"y"):
-        raise BuildError.of(
-            f"the overlay keeps a part of it elsewhere ({name})",
-            where=quoted(path),
-            fix="Switch redirect_dir and metacopy of overlayfs off.",
-        )
-    return note == "opaque"
+    return sorted(set(names) - _OF_THE_MACHINE)

@@ -1,14 +1,13 @@
 """Pack what a step changed into a squashfs, with a listing of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sifwright.build.layers.in_namespace import PackRequest
 from sifwright.errors import BuildError, MachineError, Problem
@@ -16,12 +15,9 @@ from sifwright.host.engines.apptainer import QUEUE_MEMORY, ZSTD_LEVEL
 from sifwright.system import processes, user_namespace
 from sifwright.system.user_namespace import NOWHERE
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 SQUASHFS = "layer.sqfs"
 # To be raised when the same changes are packed into other bytes: cached results count no more.
-FORMAT = "4"
+FORMAT = "5"
 LISTING = "files.json.gz"
 # What a file takes on a disk beside its bytes: the rest of a block, and its inode.
 BYTES_PER_FILE = 4096
@@ -31,12 +27,18 @@ BYTES_PER_FILE = 4096
 class PackOptions:
     """Options of packing: the site's compression, and the log that programs write to.
 
-    `owners` has the owners of the files with one id (see `user_namespace.around`).
+    `owners` has the owners of the files with one id (see `user_namespace.around`). With an `epoch`,
+    in seconds since 1970, what is packed is the same on every day: see fixed_bytes.py.
     """
 
     compression: str
     log: Path
     owners: Path = NOWHERE
+    epoch: int | None = None
+
+    def times(self, below: int) -> list[int]:
+        """Return the times of so many layers and of the one above them."""
+        return [] if self.epoch is None else [self.epoch + number for number in range(below + 1)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +58,6 @@ class PackedLayer:
 
     @property
     def unpacked(self) -> int:
-        """Return the bytes that it takes as files."""
         return self.bytes + self.entries * BYTES_PER_FILE
 
 
@@ -100,12 +101,12 @@ def pack(
         live=str(live.tree.absolute()) if live else "",
         state=str(live.state.absolute()) if live else "",
         squash=squash_command(into / SQUASHFS, how.compression),
+        times=how.times(len(lower)),
     )
     return packed(into, perform(request, into, how))
 
 
 def packed(into: Path, answer: Mapping[str, Any]) -> PackedLayer:
-    """Return the packed layer of a folder."""
     return PackedLayer(squashfs=into / SQUASHFS, listing=into / LISTING, **answer)
 
 
@@ -129,32 +130,23 @@ def perform(request: PackRequest, into: Path, how: PackOptions) -> dict[str, Any
     file = into / "request.json"
     file.write_text(json.dumps(asdict(request)))
     last: deque[str] = deque(maxlen=3)
-    program = [
-        sys.executable,
-        "-P",
-        "-m",
-        "sifwright.build.layers.in_namespace",
-        str(file.absolute()),
-    ]
+    module = "sifwright.build.layers.in_namespace"
+    program = [sys.executable, "-P", "-m", module, str(file.absolute())]
     # The owners of what is unpacked here are of use to what unpacked it.
     tree = Path(request.tree) if request.layers else None
     command = [*user_namespace.prefix(how.owners, tree), *program]
     processes.stream(command, log=how.log, on_line=last.append, env=user_namespace.environment())
     file.unlink()
-    return _answer(last, how.log)
-
-
-def _answer(last: Sequence[str], log: Path) -> dict[str, Any]:
-    """Read the answer, which is the last line."""
+    # The answer is the last line.
     try:
         answer = json.loads(last[-1])
         problems = answer.pop("problems", ())
     except (LookupError, ValueError, AttributeError):
         message = f"packing a layer broke off: {' '.join(last)}"
-        raise BuildError.of(message, fix=f"Whole log: {log}") from None
+        raise BuildError.of(message, fix=f"Whole log: {how.log}") from None
     if problems:
         # What a program says there is seldom more than that something is full or cannot be read.
-        fix = f"Free space, or mend what is named. Whole log: {log}"
+        fix = f"Free space, or mend what is named. Whole log: {how.log}"
         raise BuildError(
             *(Problem(**{**problem, "fix": problem["fix"] or fix}) for problem in problems)
         )

@@ -7,17 +7,12 @@ extended attribute has the owner of each that belongs to somebody else (tried: 1
 such attributes, and stay root's. TREE is the unpacked image.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ATTRIBUTE = "user.rootlesscontainers"
 # What a change of the owner takes away.

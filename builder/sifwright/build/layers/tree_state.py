@@ -1,22 +1,15 @@
 """The state of a tree when it was last packed, in a file that is never held as a whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Self
 
 from sifwright.images.contents import listing
 from sifwright.system.one_uid import IS_SUPERVISED
-from sifwright.system.one_uid.kernel import AT_FDCWD, identity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-    from typing import Self
-
-    from sifwright.system.one_uid.kernel import Identity
+from sifwright.system.one_uid.kernel import AT_FDCWD, Identity, identity
 
 # Seconds; file systems have ticks of 1 s (ext3) down to less than 4 ms.
 _TICK = 0.005
@@ -32,9 +25,8 @@ class PreviousState:
         self._next = next(self._lines, b"")
 
     def had(self, path: bytes, line: bytes) -> bool:
-        """Return whether the line of this path was the same."""
         while self._next != line:
-            if not self._next or _key(self._next) >= listing.key(path):
+            if not self._next or listing.key(_path(self._next)) >= listing.key(path):
                 return False
             self._next = next(self._lines, b"")
         self._next = next(self._lines, b"")
@@ -101,7 +93,6 @@ def lstat(path: bytes, root: int) -> os.stat_result | Identity:
 
 
 def line_of(path: bytes, status: os.stat_result | Identity) -> bytes:
-    """Return the line of a path in a state."""
     return _line(path, status.st_ino, status.st_ctime_ns)
 
 
@@ -111,7 +102,3 @@ def _line(path: bytes, inode: int, changed: int) -> bytes:
 
 def _path(line: bytes) -> bytes:
     return listing.path_of(json.loads(line))
-
-
-def _key(line: bytes) -> bytes:
-    return listing.key(_path(line))

@@ -1,20 +1,14 @@
 """An inspected base image as a table row that options follow, or its refusal."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from packaging.version import InvalidVersion, Version
 
 from sifwright.catalog import pmi
+from sifwright.catalog.model import Site
 from sifwright.errors import Problem, quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.catalog.model import Site
-    from sifwright.images.contents.image_facts import ImageFacts, Python, Torch
+from sifwright.images.contents.image_facts import ImageFacts, Python, Torch
 
 # What the run scripts start with (docs/reference/run-scripts.md).
 OLDEST_PYTHON = (3, 6)
@@ -32,7 +26,6 @@ _UNPACKED = 3
 
 
 def preferred_python(facts: ImageFacts) -> Python | None:
-    """Return the first Python on the image's path that has torch, else the first."""
     with_torch = (python for python in facts.pythons if python.torch)
     return next(with_torch, next(iter(facts.pythons), None))
 
@@ -41,10 +34,13 @@ def table_row(facts: ImageFacts) -> dict[str, str]:
     """Return the image's row in the table base-images; empty cells for missing programs."""
     python = preferred_python(facts)
     torch = python.torch if python else None
+    matches = (_VARIABLE.match(plugin.set_by) for plugin in facts.plugins)
+    led = {match[1] for match in matches if match}
     return {
         "python": _series(python.version) if python else "",
         "program": python.path if python else "",
-        "torch": _release(torch.version) if torch else "",
+        # 2.8.0 of 2.8.0a0+34c6371d24.nv25.08.
+        "torch": ".".join(map(str, (*_version(torch.version), 0, 0)[:3])) if torch else "",
         "cuda": _series(torch.cuda if torch else facts.cuda),
         "rocm": _series(torch.rocm if torch else facts.rocm),
         "toolkit-cuda": _series(facts.cuda),
@@ -52,7 +48,10 @@ def table_row(facts: ImageFacts) -> dict[str, str]:
         "mpi": pmi.family(facts.mpi),
         "apt": facts.os if facts.os in _APT else "",
         "plugins": " ".join(dict.fromkeys(plugin.path for plugin in facts.plugins)),
-        "unset": " ".join(sorted(set(_unset(facts)))),
+        # What leads NCCL to another network's plugin, or pip to another torch.
+        "unset": " ".join(
+            sorted({*led, *(name for name in _MISLEADING if name in facts.environment)})
+        ),
     }
 
 
@@ -63,7 +62,6 @@ def origin(facts: ImageFacts, name: str) -> str:
 
 
 def disk_mb(facts: ImageFacts) -> int:
-    """Return its rough unpacked size."""
     return 1 + facts.bytes * _UNPACKED // 10**6
 
 
@@ -92,7 +90,11 @@ def problems_at_every_site(facts: ImageFacts, where: str) -> Iterator[Problem]:
         oldest = ".".join(map(str, OLDEST_PYTHON))
         message = f"its Python, {python.path}, is {python.version}; the run scripts need {oldest}"
         yield Problem(where=where, what=message, fix="Name an image with a newer one.")
-    yield from _hostile(facts, python, where)
+    # Names from the image end up in scripts: quoted there, and plain to begin with.
+    for path in (python.path, *(plugin.path for plugin in facts.plugins)):
+        if not _PATH.fullmatch(path):
+            message = f"its file {quoted(path)} cannot be named in a plan"
+            yield Problem(where=where, what=message, fix="Name an image with plain file names.")
 
 
 def _of_torch(torch: Torch, site: Site, where: str) -> Iterator[Problem]:
@@ -107,28 +109,6 @@ def _of_torch(torch: Torch, site: Site, where: str) -> Iterator[Problem]:
         what=f"{message} {site.vendor}'s",
         fix=f"Name an image with torch for {site.vendor}.",
     )
-
-
-def _hostile(facts: ImageFacts, python: Python, where: str) -> Iterator[Problem]:
-    """Names from the image end up in scripts: quoted there, and plain to begin with."""
-    for path in (python.path, *(plugin.path for plugin in facts.plugins)):
-        if not _PATH.fullmatch(path):
-            message = f"its file {quoted(path)} cannot be named in a plan"
-            yield Problem(where=where, what=message, fix="Name an image with plain file names.")
-
-
-def _unset(facts: ImageFacts) -> Iterator[str]:
-    """Variables that lead NCCL to another network's plugin, or pip to another torch."""
-    for plugin in facts.plugins:
-        if match := _VARIABLE.match(plugin.set_by):
-            yield match[1]
-    yield from (name for name in _MISLEADING if name in facts.environment)
-
-
-def _release(version: str) -> str:
-    """2.8.0 of 2.8.0a0+34c6371d24.nv25.08."""
-    parsed = _version(version)
-    return ".".join(map(str, (*parsed, 0, 0)[:3]))
 
 
 def _series(version: str) -> str:

@@ -1,25 +1,18 @@
 """The image that a plan starts from: where it is, and which one exactly."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import image_name, mirrors
 from sifwright.catalog.mirrors import MirrorRule
+from sifwright.catalog.model import Site
 from sifwright.errors import Problem, SifwrightError
 from sifwright.host.network import registry
+from sifwright.host.network.registry import Reference
 from sifwright.images.sif import sif_file
+from sifwright.plan.model import Plan, Step
 from sifwright.system import digest_cache
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sifwright.catalog.model import Site
-    from sifwright.host.network.registry import Reference
-    from sifwright.images.sif.sif_file import SifImage
-    from sifwright.plan.model import Plan, Step
 
 # Bootstrap of an image that a file of this machine identifies.
 _FILES = {"localimage", *image_name.LOCAL} - {image_name.DAEMON}
@@ -89,7 +82,8 @@ class BaseImage:
             image = sif_file.read(path)
         except sif_file.SifError:
             return
-        if count := _overlays(image):
+        others = [part for part in image.descriptors if part.is_overlay and not part.is_squashfs]
+        if count := len(image.partitions[1:]) + len(others):
             yield Problem(
                 where=str(path),
                 what=f"layer '{self.layer}' starts from it, and would take the first of its"
@@ -119,15 +113,6 @@ def redirected_reference(site: Site, name: str) -> Reference:
         hub = MirrorRule(kind="oci", source=registry.DOCKER_HUB, target=site.registry_mirror)
         address = mirrors.redirect((hub,), plain)
     return registry.parse(address)
-
-
-def _overlays(image: SifImage) -> int:
-    others = (
-        descriptor
-        for descriptor in image.descriptors
-        if descriptor.is_overlay and not descriptor.is_squashfs
-    )
-    return len(image.partitions[1:]) + sum(1 for _ in others)
 
 
 def engine_address() -> str:

@@ -4,17 +4,12 @@ No pin is invented. What could not be looked up is recorded by the first build a
 later ones, until `sifwright pins` gives it a pin or the user removes the entry.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.errors import BuildError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 FILE = "pins.json"
 # For a source's name, which has no blank: an archive of Debian or Ubuntu, which moves on.
@@ -38,7 +33,7 @@ class SourceDigest:
         return f"{self.layer} {self.source} {self.ref}"
 
 
-def read(folder: Path) -> dict[str, str]:
+def read_first_use(folder: Path) -> dict[str, str]:
     """Return the record of builds into this folder; nothing if there was none.
 
     Raises `BuildError` if the record is there and cannot be read: it would not be enforced.
@@ -52,24 +47,14 @@ def read(folder: Path) -> dict[str, str]:
     except (OSError, ValueError, AttributeError) as error:
         message = "the record of what sources were when they were first used cannot be read"
         message += f": {error.strerror}" if isinstance(error, OSError) else ""
-        fix = "Mend it, or remove it to record anew."
+        fix = "Mend it, or remove it to record them again."
         raise BuildError.of(message, where=str(path), fix=fix) from None
 
 
-def lines(record: dict[str, str]) -> str:
-    """Return the record as render/templates/bin/fetch-source reads it."""
-    return "".join(f"{key} {value}\n" for key, value in record.items())
-
-
-def text(record: dict[str, str], used: Iterable[SourceDigest]) -> str:
+def text(record: Mapping[str, str], used: Iterable[SourceDigest]) -> str:
     """Return the record with new sources, one a line so that one can be taken out."""
-    return json.dumps(dict(sorted({**record, **dict(_pairs(used))}.items())), indent=1) + "\n"
-
-
-def _pairs(used: Iterable[SourceDigest]) -> Iterator[tuple[str, str]]:
-    for source in used:
-        if source.source != ARCHIVE:
-            yield source.key, source.digest
+    new = {source.key: source.digest for source in used if source.source != ARCHIVE}
+    return json.dumps(dict(sorted({**record, **new}.items())), indent=1) + "\n"
 
 
 def documents(used: Iterable[SourceDigest]) -> dict[str, list[dict[str, str]]]:
@@ -83,16 +68,3 @@ def documents(used: Iterable[SourceDigest]) -> dict[str, list[dict[str, str]]]:
             if source.source == ARCHIVE
         ],
     }
-
-
-def refuse_if_changed(record: dict[str, str], used: SourceDigest, folder: Path) -> None:
-    """Raise `BuildError` if something that was used before is another one now."""
-    before = record.get(used.key, used.digest)
-    if before == used.digest:
-        return
-    raise BuildError.of(
-        f"{used.ref} is not what it was when it was first used here\n"
-        f"    expected: {before}\n    found:    {used.digest}",
-        where=f"layer '{used.layer}'",
-        fix=f"If that is meant, take the entry out of {folder / FILE}; nothing was built.",
-    )

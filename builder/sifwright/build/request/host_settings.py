@@ -1,29 +1,23 @@
 """The building machine's own settings: what a build needs of them, and nothing in the image."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re
 import shlex
 import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from sifwright.build.request.base_image import BaseImage
 from sifwright.catalog import mirrors
 from sifwright.catalog.mirrors import MirrorRule
-from sifwright.host.network import apt_mirror, pip_settings
+from sifwright.host.network import debian_archive, pip_settings
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
 from sifwright.host.network.pip_settings import Binds
 from sifwright.system import ids, processes
 from sifwright.system.netrc_file import Logins
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from sifwright.build.request.base_image import BaseImage
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -39,13 +33,14 @@ class Settings:
     """The settings of the building machine.
 
     `env` are variables for the engine's process, `machine` is the folder that a step reads, `binds`
-    are the folders that its programs read below /mnt.
+    are the folders that its programs read below /mnt. `secrets` are for the steps that name them.
     """
 
     env: Mapping[str, str]
     machine: Path
     mounts: Path
     binds: tuple[str, ...]
+    secrets: Mapping[str, bytes] = dataclasses.field(default_factory=dict, repr=False)
 
     @property
     def definition_binds(self) -> tuple[str, ...]:
@@ -59,37 +54,32 @@ def values(base: BaseImage) -> dict[str, str]:
     That is where Debian's archives are, and lines of the header that lead to a mirror, by their
     keyword.
     """
-    rules, header = mirrors.load(), base.step.header
-    apt, lines = rules.of("apt"), base.step.layer.bootstrap
+    rules, header, lines = mirrors.load(), base.step.header, base.step.layer.bootstrap
     archives = (line.keyword for line in lines if line.machine == "debian-mirror")
-    mirror, named = _archive(apt, DEBIAN), header.get(next(archives, ""), "")
+    mirror, named = debian_archive.address(DEBIAN), header.get(next(archives, ""), "")
     url = header.get("MirrorURL", "")
     redirected = rules.redirect(url, "apt")
     addresses = {
         "debian-mirror": mirror,
-        "debian-security-mirror": _archive(apt, SECURITY) or _beside(named or mirror),
+        "debian-security-mirror": debian_archive.address(SECURITY)
+        or debian_archive.beside(named or mirror),
         "MirrorURL": redirected if redirected != url else "",
         "From": str(base.reference) if base.is_redirected else "",
     }
     return {name: address for name, address in addresses.items() if address}
 
 
-def _beside(mirror: str) -> str:
-    """Return where mirrors of Debian have the security archive, as layer base-debian takes it."""
-    return f"{mirror.rstrip('/')}-security" if mirror else ""
-
-
-def _archive(apt: Sequence[MirrorRule], name: str) -> str:
-    """Return this machine's address of an archive of Debian, by the mirrors file or by apt."""
-    target = mirrors.redirect(apt, name)
-    return target if target != name else mirrors.redirect(apt, apt_mirror.mirror(name))
-
-
-def prepare(folder: Path, record: str = "", proxies: Mapping[str, str] = _NONE) -> Settings:
+def prepare(
+    folder: Path,
+    record: Mapping[str, str] = _NONE,
+    proxies: Mapping[str, str] = _NONE,
+    *,
+    locked: bool = False,
+) -> Settings:
     """Write the settings into `folder` for step.sh of render/templates.
 
-    `record` is what sources without a pin were when they were first used; `proxies` are for what
-    the environment does not set.
+    `record` is what sources without a pin were when they were first used (for the program
+    fetch-source); `proxies` are for what the environment does not set.
     """
     machine, binds = folder / "machine", Binds(mounts=folder / "mnt")
     machine.mkdir()
@@ -97,26 +87,70 @@ def prepare(folder: Path, record: str = "", proxies: Mapping[str, str] = _NONE) 
     # The image lacks this file of the machine; render/templates/step.sh names the copy.
     pip.pop("cert", None)
     rules = list(_bound_rules(binds))
-    rules += list(_archive_rules([rule for rule in rules if rule.kind == "apt"]))
-    logins = Logins()
-    table = "".join(_mirror_lines(rules, logins))
-    pip = {key: _without_logins(key, value, logins) for key, value in pip.items()}
+    apt_rules = [rule for rule in rules if rule.kind == "apt"]
+    # Debian's archives are this machine's mirrors of them, where the mirrors file says no more.
+    for name in (DEBIAN, SECURITY):
+        target = debian_archive.address(name, apt_rules)
+        if target and mirrors.redirect(apt_rules, name) == name:
+            rules.append(MirrorRule(kind="apt", source=name, target=target))
     apt = _apt_settings()
     if ids.are_one():
         # It would become another user to download.
         apt += 'APT::Sandbox::User "root";\n'
-    _write_private(machine / "environment", "".join(_exports(pip, proxies)))
+    if locked:
+        # The repository of a lock has no signature: the lock has the digest of each package.
+        apt += 'Acquire::AllowInsecureRepositories "true";\n'
+        apt += 'APT::Get::AllowUnauthenticated "true";\n'
+        # Its date is that of the lock, and a clock may be behind.
+        apt += 'Acquire::Check-Date "false";\n'
+    _write(machine, pip, rules, proxies)
     _write_private(machine / "apt.conf", apt)
-    _write_private(machine / "mirrors", table)
-    _write_private(machine / "netrc", logins.text())
-    _write_private(machine / "gitconfig", "".join(_git_lines(rules)))
-    _write_private(machine / "pins", record)
+    pins = "".join(f"{key} {value}\n" for key, value in record.items())
+    _write_private(machine / "pins", pins)
     if bundle := pip_settings.ca_bundle():
         shutil.copyfile(bundle, machine / "ca.crt")
     (binds.mounts / "machine").mkdir(parents=True)
     return Settings(
         env=_debootstrap_proxy(apt), machine=machine, mounts=binds.mounts, binds=binds.all()
     )
+
+
+def note_epoch(machine: Path, time: int) -> None:
+    """Have the next step's programs write this time instead of today's.
+
+    That is for steps whose result is packed: pip writes other bytecode then, which packing mends.
+    """
+    (machine / "epoch").write_text(f"{time}\n")
+
+
+def prepare_native(folder: Path) -> Path:
+    """Write the settings for steps on the host itself; return their folder."""
+    machine = folder / "machine"
+    machine.mkdir()
+    _write(machine, pip_settings.settings(), list(mirrors.load().rules), _NONE)
+    return machine
+
+
+def _write(
+    machine: Path, pip: Mapping[str, str], rules: Sequence[MirrorRule], proxies: Mapping[str, str]
+) -> None:
+    logins = Logins()
+    # For render/templates/bin/mirrored; git and base images need no line.
+    table = [
+        f"{rule.source} {logins.without(rule.target)}\n"
+        for rule in rules
+        if rule.kind not in {"git", "oci"}
+    ]
+    # Pip passes its indexes on command lines, which are everybody's to read.
+    plain = {
+        key: " ".join(map(logins.without, value.split()))
+        for key, value in pip.items()
+        if key in pip_settings.PIP_PLACES
+    }
+    _write_private(machine / "environment", "".join(_exports({**pip, **plain}, proxies)))
+    _write_private(machine / "mirrors", "".join(table))
+    _write_private(machine / "netrc", logins.text())
+    _write_private(machine / "gitconfig", "".join(_git_lines(rules)))
 
 
 def _exports(pip: Mapping[str, str], proxies: Mapping[str, str]) -> Iterator[str]:
@@ -147,28 +181,6 @@ def _bound_rules(binds: Binds) -> Iterator[MirrorRule]:
             yield dataclasses.replace(rule, source=rule.target, target=target)
 
 
-def _archive_rules(apt: Sequence[MirrorRule]) -> Iterator[MirrorRule]:
-    """Debian's archives are this machine's mirrors of them, where the mirrors file says no more."""
-    for name in (DEBIAN, SECURITY):
-        target = _archive(apt, name)
-        if target and mirrors.redirect(apt, name) == name:
-            yield MirrorRule(kind="apt", source=name, target=target)
-
-
-def _mirror_lines(rules: Iterable[MirrorRule], logins: Logins) -> Iterator[str]:
-    """Return the lines for render/templates/bin/mirrored; git and base images need none."""
-    for rule in rules:
-        if rule.kind not in {"git", "oci"}:
-            yield f"{rule.source} {logins.without(rule.target)}\n"
-
-
-def _without_logins(key: str, value: str, logins: Logins) -> str:
-    """Return a setting of pip without logins: pip passes its indexes on command lines."""
-    if key not in pip_settings.PIP_PLACES:
-        return value
-    return " ".join(logins.without(word) for word in value.split())
-
-
 def _git_lines(rules: Iterable[MirrorRule]) -> Iterator[str]:
     for key, value in mirrors.git_config(rule for rule in rules if rule.kind == "git"):
         section, _, rest = key.partition(".")
@@ -184,8 +196,6 @@ def _write_private(path: Path, text: str) -> None:
 
 def _apt_settings() -> str:
     """Return apt's proxies and retries, without its mirrors and this machine's keys."""
-    if shutil.which("apt-config") is None:
-        return ""
     lines = processes.capture(["apt-config", "dump"]).stdout.splitlines()
     return "".join(f"{line}\n" for line in lines if _ACQUIRE.match(line))
 

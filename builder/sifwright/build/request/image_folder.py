@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from sifwright.build.request import base_image
 from sifwright.errors import SifwrightError
 from sifwright.images.sif.fingerprint import known_fingerprint
 from sifwright.system import files
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 _IMAGE = "image.sif"
 
@@ -55,19 +53,23 @@ class ImageFolder:
         """Return the stable name, a link to the SIF that was built last."""
         return self.folder / _IMAGE
 
+    @property
+    def signature(self) -> Path:
+        """Return the file with the signed statements about the SIF."""
+        return self.folder / f"{_IMAGE}.intoto.jsonl"
+
     def is_current(self, expected: Mapping[str, object]) -> bool:
         """Return whether a whole image is here whose record has these entries."""
         try:
             record = json.loads(self.record.read_text())
-            if any(record[key] != value for key, value in expected.items()):
-                return False
-            self._refuse_damage(record)
+            # Compared first: to look for damage may take long.
+            if is_it := all(record[key] == value for key, value in expected.items()):
+                self._refuse_damage(record)
         except (OSError, ValueError, KeyError, TypeError, SifwrightError):
             return False
-        return True
+        return is_it
 
     def whole_record(self) -> dict[str, Any]:
-        """Return the record of the published image; `ValueError` says how they differ."""
         try:
             record: dict[str, Any] = json.loads(self.record.read_text())
             self._refuse_damage(record)
@@ -81,10 +83,11 @@ class ImageFolder:
         """Raise `ValueError` if the image or its texts are not those of the record."""
         if not self._fits(record):
             raise ValueError("the files beside it are of another build")
-        identity = (
-            base_image.engine_image_id(self.tag) if self.tag else known_fingerprint(self.link)
-        )
-        if identity != record["image_id" if self.tag else "sif_fingerprint"]:
+        if self.tag:
+            is_it = base_image.engine_image_id(self.tag) == record["image_id"]
+        else:
+            is_it = known_fingerprint(self.link) == record["sif_fingerprint"]
+        if not is_it:
             raise ValueError("the image is not the one that was built")
 
     def damage(self) -> str:
@@ -97,7 +100,6 @@ class ImageFolder:
         return ""
 
     def passed_tests(self) -> dict[str, str]:
-        """Return the digests of the tests that passed in the published image, by layer."""
         try:
             return dict(json.loads(self.record.read_text())["proofs"])
         except (OSError, ValueError, KeyError, TypeError):
@@ -114,7 +116,6 @@ class ImageFolder:
             return False
 
     def _fits(self, record: Mapping[str, Any]) -> bool:
-        """Return whether the link and the texts are those of this record."""
         leads_to_it = bool(self.tag) or str(self.link.readlink()) == record["sif"]
         return leads_to_it and all(
             files.sha256(self.folder / name) == record["files"][name] for name in self.texts
@@ -122,7 +123,6 @@ class ImageFolder:
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Return the names of the files that a person reads."""
         recipe = "Dockerfile" if self.tag else f"recipe/{self.name}.def"
         return recipe, "plan.json"
 

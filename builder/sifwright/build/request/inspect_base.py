@@ -1,50 +1,62 @@
 """Look at the image that a plan starts from, before the plan is made."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from sifwright.build.request import adapt_base, base_image, first_use
 from sifwright.catalog import image_name
+from sifwright.catalog.model import Catalog, Site
 from sifwright.errors import PlanError, Problem, UsageError
 from sifwright.host.network import registry
+from sifwright.host.network.registry import Reference
+from sifwright.images.contents.image_facts import ImageFacts
 from sifwright.plan import base_request
+from sifwright.plan.base_request import BaseRequest
+from sifwright.system.progress import Progress
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
-    from sifwright.catalog.model import Catalog, Site
-    from sifwright.host.network.registry import Reference
-    from sifwright.images.contents.image_facts import ImageFacts
-    from sifwright.plan.base_request import BaseRequest
-    from sifwright.system.progress import Progress
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownBase:
+    """The facts of the base: the folder `out` of all images, and the facts of a lock.
+
+    `facts` returns these for the names of a site and an image; nothing without a lock.
+    `follow_tag`: it is what its tag names now, whatever builds into the folder have used.
+    """
+
+    out: Path
+    facts: Callable[[str, str], Mapping[str, str]]
+    follow_tag: bool = False
 
 
 def inspect_base(
-    catalog: Catalog, names: tuple[str, str], settings: Sequence[str], out: Path, progress: Progress
+    catalog: Catalog,
+    names: tuple[str, str],
+    settings: Sequence[str],
+    known: KnownBase,
+    progress: Progress,
 ) -> Catalog:
     """Return the definitions with the facts of the base image.
 
-    `names` are those of the site and of the image, `out` is the folder of all images. The same
-    definitions where nothing is to be looked at. Raises `PlanError` for an image that no plan can
-    start from, and whatever looking raises.
+    `names` are those of the site and of the image. The same definitions where nothing is to be
+    looked at. Raises `PlanError` for an image that no plan can start from, and whatever looking
+    raises.
     """
     site = catalog.sites.get(names[0])
     image = catalog.images.get(names[1] or (site.image if site else ""))
-    base = base_request.base_request(catalog, site, image, settings) if site and image else None
-    if (
-        site is None
-        or image is None
-        or base is None
-        or base_request.table_row(catalog, base) is not None
-    ):
+    if site is None or image is None:
+        return catalog
+    base = base_request.base_request(catalog, site, image, settings)
+    if base is None or base_request.table_row(catalog, base) is not None:
         return catalog
     if (row := base_request.row_without_scheme(catalog, base)) is not None:
         return base_request.add_table_row(
             catalog, base, row, f"versions.yaml: {base.inspects.table}"
         )
-    facts = _facts(base, site, out / site.name / image.name, progress)
+    if facts_of_lock := known.facts(site.name, image.name):
+        return base_request.with_facts(catalog, base, facts_of_lock)
+    folder = None if known.follow_tag else known.out / site.name / image.name
+    facts = _facts(base, site, folder, progress)
     if problems := list(adapt_base.problems(facts, site, base.where)):
         raise PlanError(*problems)
     cells, size = adapt_base.table_row(facts), adapt_base.disk_mb(facts)
@@ -53,16 +65,19 @@ def inspect_base(
     )
 
 
-def _facts(base: BaseRequest, site: Site, folder: Path, progress: Progress) -> ImageFacts:
+def _facts(base: BaseRequest, site: Site, folder: Path | None, progress: Progress) -> ImageFacts:
     from sifwright.images.sources.inspect_image import facts_of  # noqa: PLC0415  # most plans need none of it
 
     try:
         return facts_of(_source(base, site, folder), processor=site.processor, progress=progress)
     except UsageError as error:
-        raise PlanError(*(_of_base(base, problem) for problem in error.problems)) from None
+        # The layer that wanted it comes first.
+        told = ((": ".join(filter(None, (p.where, p.what))), p.fix) for p in error.problems)
+        problems = (Problem(where=base.where, what=text, fix=fix) for text, fix in told)
+        raise PlanError(*problems) from None
 
 
-def _source(base: BaseRequest, site: Site, folder: Path) -> str:
+def _source(base: BaseRequest, site: Site, folder: Path | None) -> str:
     """Its name, where it is found; by the digest that a build into this folder has used.
 
     A tag that has moved is refused by the build, not by looking: see `Inputs.asked`.
@@ -74,7 +89,8 @@ def _source(base: BaseRequest, site: Site, folder: Path) -> str:
         layer=base.layer.name, source="From", ref=str(registry.parse(name)), digest=""
     )
     reference = base_image.redirected_reference(site, name)
-    digest = reference.digest or first_use.read(folder).get(used.key) or _digest(reference)
+    record = first_use.read_first_use(folder) if folder else {}
+    digest = reference.digest or record.get(used.key) or _digest(reference)
     scheme = "http" if reference.http else image_name.REGISTRY
     return f"{scheme}://{reference.at(digest) if digest else reference}"
 
@@ -85,9 +101,3 @@ def _digest(reference: Reference) -> str:
         return registry.digest(reference)
     except registry.RegistryError:
         return ""
-
-
-def _of_base(base: BaseRequest, problem: Problem) -> Problem:
-    """Say which layer wanted it."""
-    message = f"{problem.where}: {problem.what}" if problem.where else problem.what
-    return Problem(where=base.where, what=message, fix=problem.fix)

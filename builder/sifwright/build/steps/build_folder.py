@@ -4,35 +4,31 @@ It is no part of the image. What a layer writes to its `kept` (apt's sources) is
 step's result, because a later build finds the result in the cache and still needs it.
 """
 
-from __future__ import annotations
-
+import errno
 import json
-import os
 import re
 import shutil
 import stat
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.build.checks.host_checks import TEMPORARY_FIX
+from sifwright.build.request.host_settings import Settings
+from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError
 from sifwright.images.contents.image_tree import resolve_links
+from sifwright.plan.model import Plan
 from sifwright.render import build_files
-from sifwright.render.singularity_metadata import ENVIRONMENT, LABELS, BaseMetadata
+from sifwright.render.singularity_metadata import ENVIRONMENT, HEADER, LABELS, BaseMetadata
 from sifwright.system.tempdirs import name_folder_in_errors, remove
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from sifwright.catalog.model import LayerFile
-    from sifwright.plan.model import Plan
-
+# What is packed with no step. The two files name the day, the mirror and a folder of the machine;
+# the metadata of the finished image has other ones (render/singularity_metadata.py).
+LEFT_OUT = (build_files.BUILD, LABELS, HEADER)
 _KEPT = "kept"
 # Folders that the image's metadata lies in: the last layer must not give them other modes.
 _METADATA_FOLDERS = ("", ".singularity.d", ".singularity.d/env", "opt", "opt/sifwright")
-# To go through a folder, which need not be one that we may list.
-_ENTER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
 _FIX = "The step, or the image it starts from, has to leave a plain one there."
 _PLACES = {"tmp": "/tmp", "var-tmp": "/var/tmp"}  # noqa: S108  # of the image
 _STEP_TMP = "step-tmp"
@@ -40,35 +36,39 @@ _STEP_TMP = "step-tmp"
 _MODE = 0o1777
 
 
-def prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> None:
+def prepare(
+    build: Path, plan: Plan, number: int, settings: Settings, kept: Mapping[str, str]
+) -> None:
     """Make the folder for a step: its files, sifwright's programs, the machine's settings."""
-    with name_folder_in_errors(build, TEMPORARY_FIX):
-        _prepare(build, plan, number, machine, kept)
-
-
-def _prepare(build: Path, plan: Plan, number: int, machine: Path, kept: Mapping[str, str]) -> None:
-    settings(build, machine)
-    for name, text in kept.items():
-        (build / _KEPT / Path(name).name).write_bytes(text.encode(errors="surrogateescape"))
     step = plan.steps[number]
-    write_files(build, [*build_files.programs(), *build_files.of_step(step)], build_files.BUILD)
-    (build / "run").write_text(build_files.script(plan, number))
-    (build / "shell").write_text(build_files.shell_script(plan, number))
+    with name_folder_in_errors(build, TEMPORARY_FIX):
+        copy_settings(build, settings.machine)
+        for name in step.layer.secrets:
+            _write_secret(build / "secrets" / name, settings.secrets[name])
+        for name, text in kept.items():
+            (build / _KEPT / Path(name).name).write_bytes(text.encode(errors="surrogateescape"))
+        write_files(build, [*build_files.programs(), *build_files.of_step(step)], build_files.BUILD)
+        (build / "run").write_text(build_files.script(plan, number))
+        (build / "shell").write_text(build_files.shell_script(plan, number))
 
 
-def settings(build: Path, machine: Path) -> None:
+def _write_secret(path: Path, data: bytes) -> None:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_bytes(data)
+    path.chmod(0o400)
+
+
+def copy_settings(build: Path, machine: Path) -> None:
     """Make the folder, with the machine's settings in it."""
     for name in ("tmp", _KEPT):
         (build / name).mkdir(parents=True)
     shutil.copytree(machine, build / "machine")
     # Programs of the image that give up root (apt's) read these, too.
-    for path, mode in (
-        (build, 0o755),
-        (build / "machine", 0o755),
-        (build / "machine/ca.crt", 0o644),
-    ):
-        if path.exists():
-            path.chmod(mode)
+    build.chmod(0o755)
+    (build / "machine").chmod(0o755)
+    if (bundle := build / "machine/ca.crt").exists():
+        bundle.chmod(0o644)
 
 
 def read(root: Path) -> dict[str, str]:
@@ -128,11 +128,13 @@ def _make_folder(path: Path) -> None:
 # to later steps and into the image. Paths are those in the image.
 def _read_text(root: Path, path: str) -> str | None:
     """Return the text of a file; None if it is missing. Raises `BuildError` for other kinds."""
-    parent, name = os.path.split(path)
     with _translate_errors(path):
         try:
-            with _folder(root, parent) as near:
-                return _read(near, name).decode()
+            file = _inside(root, path)
+            # Asked first: a pipe lets whoever opens it wait, and a device may do more.
+            if not stat.S_ISREG(file.lstat().st_mode):
+                raise OSError("is no plain file")
+            return file.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
 
@@ -144,11 +146,9 @@ def _read_texts(root: Path, path: str) -> dict[str, str]:
     """
     with _translate_errors(path):
         try:
-            with _folder(root, path) as folder:
-                names = [name for name in _names(folder) if _is_plain(folder, name)]
-                return {
-                    name: _read(folder, name).decode(errors="surrogateescape") for name in names
-                }
+            files = sorted(_inside(root, f"{path}/").iterdir())
+            plain = (file for file in files if stat.S_ISREG(file.lstat().st_mode))
+            return {file.name: file.read_bytes().decode(errors="surrogateescape") for file in plain}
         except FileNotFoundError:
             return {}
 
@@ -157,59 +157,34 @@ def _read_mode(root: Path, path: str) -> int | None:
     """Return the mode of a folder; None if there is none at this path."""
     with _translate_errors(path):
         try:
-            with _folder(root, path) as folder:
-                return stat.S_IMODE(os.fstat(folder).st_mode)
+            return stat.S_IMODE(_inside(root, f"{path}/").stat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
 
-@contextmanager
-def _folder(root: Path, path: str) -> Iterator[int]:
-    """Yield the descriptor of a folder; raises `NotADirectoryError` for a link on the way."""
-    folder = os.open(root, _ENTER)
-    try:
-        for name in PurePosixPath(path.lstrip("/")).parts:
-            above, folder = folder, os.open(name, _ENTER, dir_fd=folder)
-            os.close(above)
-        yield folder
-    finally:
-        os.close(folder)
-
-
-def _names(folder: int) -> list[str]:
-    near = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
-    try:
-        return sorted(os.listdir(near))  # noqa: PTH208  # a descriptor
-    finally:
-        os.close(near)
-
-
-def _is_plain(folder: int, name: str) -> bool:
-    return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-
-
-def _read(folder: int, name: str) -> bytes:
-    # Asked first: a pipe lets whoever opens it wait, and a device may do more.
-    if not _is_plain(folder, name):
-        raise OSError("is no plain file")
-    with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder), "rb") as file:  # noqa: PTH123  # a descriptor
-        return file.read()
+def _inside(root: Path, path: str) -> Path:
+    """Return a path in a tree; raises `NotADirectoryError` for a link or a file on the way."""
+    file, (*parents, name) = root, path.lstrip("/").split("/")
+    for parent in parents:
+        file /= parent
+        if not stat.S_ISDIR(file.lstat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, "is no folder", str(file))
+    return file / name
 
 
 @contextmanager
 def _translate_errors(path: str) -> Iterator[None]:
+    where = f"/{path.lstrip('/')} in the image"
     try:
         yield
     except NotADirectoryError:
-        raise _problem(path, "lies behind a link, or what is no folder") from None
+        message = "lies behind a link, or what is no folder"
+        raise BuildError.of(message, where=where, fix=_FIX) from None
     except UnicodeDecodeError:
-        raise _problem(path, "is no text in UTF-8") from None
+        raise BuildError.of("is no text in UTF-8", where=where, fix=_FIX) from None
     except OSError as error:
-        raise _problem(path, f"cannot be read: {error.strerror or error}") from None
-
-
-def _problem(path: str, message: str) -> BuildError:
-    return BuildError.of(message, where=f"/{path.lstrip('/')} in the image", fix=_FIX)
+        message = f"cannot be read: {error.strerror or error}"
+        raise BuildError.of(message, where=where, fix=_FIX) from None
 
 
 # The engine shows the machine's own /tmp and /var/tmp, in which others work. Many recipes end with
@@ -219,11 +194,15 @@ def make_step_tmp(work_dir: Path, tree: Path | None = None) -> list[str]:
 
     In a `tree` only for those that are there: nothing is made in it to bind to.
     """
-    return [
-        f"{_make_open_folder(work_dir / _STEP_TMP / name)}:{target}"
-        for name, target in _PLACES.items()
-        if tree is None or _is_folder(tree, target)
-    ]
+    binds = []
+    for name, target in _PLACES.items():
+        if tree is None or _is_folder(tree, target):
+            folder = work_dir / _STEP_TMP / name
+            folder.mkdir(parents=True)
+            # Not of mkdir, whose mode the umask takes from.
+            folder.chmod(_MODE)
+            binds.append(f"{folder}:{target}")
+    return binds
 
 
 def _is_folder(tree: Path, folder: str) -> bool:
@@ -240,10 +219,3 @@ def _is_folder(tree: Path, folder: str) -> bool:
 def clear_step_tmp(work_dir: Path) -> None:
     """Remove them: what a step leaves there takes room, and its files may be anybody's."""
     remove(work_dir / _STEP_TMP)
-
-
-def _make_open_folder(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    # Not of mkdir, whose mode the umask takes from.
-    folder.chmod(_MODE)
-    return folder

@@ -1,25 +1,23 @@
 """The engine that builds a whole definition file by itself, and what all makers of SIFs share."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.build import test
 from sifwright.build.engine import Artifact
+from sifwright.build.lock import installed
+from sifwright.build.request.build_context import BuildContext
+from sifwright.build.request.first_use import SourceDigest
 from sifwright.build.steps import build_folder
 from sifwright.errors import BuildError, MachineError
-from sifwright.images.sif.fingerprint import sif_fingerprint
+from sifwright.host.engines.apptainer import Apptainer
+from sifwright.images.contents.inventory import Inventory
+from sifwright.images.sif import fingerprint, sif_file
+from sifwright.images.sif.fingerprint import Digests
+from sifwright.render.definition import definition as render_definition
 from sifwright.system import processes, user_namespace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from sifwright.build.request.build_context import BuildContext
-    from sifwright.build.request.first_use import SourceDigest
-    from sifwright.host.engines.apptainer import Apptainer
 
 
 @dataclass(kw_only=True)
@@ -37,21 +35,21 @@ class SifEngine:
         self,
         keys: Mapping[str, str],
         used: Sequence[SourceDigest],
-        fingerprint: str,
+        digests: Digests,
         compression: str,
     ) -> Artifact:
         """Return the artifact of image.sif."""
-        facts = {
-            "sif_fingerprint": fingerprint,
-            "engine": f"{self.apptainer.product} {self.apptainer.version}",
-            "compression": compression,
-        }
+        engine = f"{self.apptainer.product} {self.apptainer.version}"
+        facts = {**digests.document, "engine": engine, "compression": compression}
         return Artifact(keys=keys, used=used, facts=facts)
 
+    def installed(self, _artifact: Artifact) -> Inventory:
+        parts = sif_file.partitions(self.sif)
+        return installed.of_squashfs([sif_file.place(self.sif, part) for part in parts])
+
     def test(self, _artifact: Artifact, layers: Sequence[str] | None) -> int:
-        return test.run_in_sif(
-            self.apptainer, self.sif, layers, self.context.log, self.context.watcher
-        )
+        log, watcher = self.context.log, self.context.watcher
+        return test.run_in_sif(self.apptainer, self.sif, layers, log, watcher)
 
     def name(self, _artifact: Artifact) -> None:
         """Do nothing: the link image.sif is the name of a SIF."""
@@ -71,25 +69,20 @@ class WholeDefinition(SifEngine):
             watcher.progress.note(f"{name} compresses with gzip only")
         watcher.timer.start(plan.steps[0].layer.name)
         self._build(compression)
-        fingerprint = sif_fingerprint(self.sif)
+        digests = fingerprint.measure(self.sif)
         # The results of single steps are unknown, so no test of an earlier image counts here.
-        keys = {step.layer.name: fingerprint for step in plan.steps}
-        return self.artifact(keys, watcher.used, fingerprint, compression)
+        keys = {step.layer.name: digests.fingerprint for step in plan.steps}
+        return self.artifact(keys, watcher.used, digests, compression)
 
     def _build(self, compression: str) -> None:
         context = self.context
         definition = context.work_dir / f"{context.plan.image.name}.def"
-        definition.write_text(context.definition)
+        definition.write_text(render_definition(context.plan, context.header))
         binds = [*build_folder.make_step_tmp(context.work_dir), *context.settings.definition_binds]
-        command = self.apptainer.build_command(
-            definition, self.sif, compression=compression, binds=binds
-        )
-        status = processes.stream(
-            [*user_namespace.around(), *command],
-            log=context.log,
-            on_line=context.watcher,
-            env=context.environment(),
-        )
+        build = self.apptainer.build_command
+        command = build(definition, self.sif, compression=compression, binds=binds)
+        words, env = [*user_namespace.around(), *command], context.environment()
+        status = processes.stream(words, log=context.log, on_line=context.watcher, env=env)
         if status != 0:
             raise BuildError(context.watcher.problem(f"{self.apptainer.product} build failed"))
 
@@ -102,6 +95,9 @@ def open_whole_definition(
 
     Raises `MachineError` for a layered SIF, which needs single steps.
     """
+    if any(step.layer.secrets for step in context.plan.steps):
+        message = f"no layer can have secrets here: {why_not}"
+        raise MachineError.of(message, fix="Build where steps run one by one.")
     if context.options.layout == "layered":
         fix = "Build it with --layout flat."
         raise MachineError.of(f"no layered SIF can be made here: {why_not}", fix=fix)

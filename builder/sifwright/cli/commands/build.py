@@ -3,17 +3,22 @@
 import json
 import shlex
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 from sifwright.build.checks import site_policy
 from sifwright.build.request.build_request import BuildOptions, BuildRequest, request_build
+from sifwright.build.request.epoch import source_epoch
 from sifwright.build.request.image_folder import ImageFolder
+from sifwright.build.request.secrets import read_secrets
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
+from sifwright.cli import emulation, locks, submission
 from sifwright.cli.context import output_of, progress_of, resolve_plan
 from sifwright.errors import MachineError, UsageError
+from sifwright.launch.submit.graph import Task
+from sifwright.launch.submit.tasks import image_tasks
 from sifwright.plan.lint import run as lint
 from sifwright.plan.model import Plan
 from sifwright.system.progress import Progress
@@ -28,35 +33,109 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_output_folder(parser)
     shared.add_progress(parser)
     shared.add_build_options(parser)
-    parser.add_argument(
-        "--engine",
-        choices=("apptainer", "docker"),
-        default="apptainer",
-        help="what runs the steps: apptainer, or Docker Engine or podman's service (docker)",
-    )
-    parser.add_argument(
-        "--format",
-        choices=("sif", "image"),
-        help="what comes of it: a SIF, or an image in the engine (docker's default)",
-    )
+    text = "what runs the steps: apptainer, or Docker Engine or podman's service (docker)"
+    parser.add_argument("--engine", choices=("apptainer", "docker"), default="apptainer", help=text)
+    text = "what comes of it: a SIF, or an image in the engine (docker's default)"
+    parser.add_argument("--format", choices=("sif", "image"), help=text)
+    shared.add_secret(parser)
+    text = "run the steps up to this layer's into the cache, and make no image"
+    parser.add_argument("--until", default="", metavar="LAYER", help=text)
+    locks.add_arguments(parser)
+    text = "sign the SIF: private key in PEM, or user or fingerprint of Apptainer's PGP keyring"
+    parser.add_argument("--sign", default="", metavar="KEY", help=text)
+    submission.add_arguments(parser)
 
 
 def run(arguments: Namespace) -> None:
+    """Build or submit the images; SITE and IMAGE may be several, with commas."""
+    matrix = list(_matrix(arguments))
+    if arguments.submit is not None:
+        _submit(matrix)
+        return
+    for image in matrix:
+        build(image)
+
+
+def _matrix(arguments: Namespace) -> Iterator[Namespace]:
+    """Yield the arguments of each image."""
+    for site in arguments.site.split(","):
+        for image in arguments.image.split(","):
+            yield Namespace(**{**vars(arguments), "site": site, "image": image})
+
+
+def _submit(matrix: Sequence[Namespace]) -> None:
+    """Submit the jobs that make what the images lack."""
+    first, progress = matrix[0], progress_of(matrix[0])
+    locked = first.locked is not None or first.bundle
+    alone = first.until or first.secret or first.sign or locked
+    if first.no_cache or first.engine == "docker" or alone:
+        words = "--no-cache, --engine docker, --until, --secret, --sign, --locked, --bundle"
+        fix = f"Leave out {words}."
+        raise UsageError.of("jobs hand over the steps in the step cache", where="--submit", fix=fix)
+    plans = [resolve_plan(arguments) for arguments in matrix]
+    for line in dict.fromkeys(
+        line for plan in plans for line in _notes(plan, project_folder(first.project) / "defs")
+    ):
+        progress.note(line)
+    chains = [_tasks(*pair) for pair in zip(matrix, plans, strict=True)]
+    output = Path(first.output)
+    submission.submit_tasks(first, plans[0].site, chains, output, progress.note)
+
+
+def _tasks(arguments: Namespace, plan: Plan) -> list[Task]:
+    output = output_of(arguments, plan)
+    words = [
+        "build",
+        plan.site.name,
+        plan.image.name,
+        f"--output={Path(arguments.output).absolute()}",
+    ]
+    words += [f"--tests={arguments.tests}", *(["--force"] if arguments.force else [])]
+    words += [f"--layout={arguments.layout}"] if arguments.layout else []
+    request = request_build(plan, output, _options(arguments, plan))
+    return image_tasks(request, submission.command_words(arguments, *words))
+
+
+def build(arguments: Namespace) -> None:
     """Build the image unless it is up to date; print where it is."""
     plan, progress = resolve_plan(arguments), progress_of(arguments)
     for line in _notes(plan, project_folder(arguments.project) / "defs"):
         progress.note(line)
     request = request_build(plan, output_of(arguments, plan), _options(arguments, plan))
+    _check_key(request)
+    until = getattr(arguments, "until", "")
     is_new = request.options.force or not request.is_current
+    if (is_new or until) and request.options.engine == "apptainer":
+        emulation.start(plan, progress, compilers=arguments.emulate_compilers)
+    if until:
+        with locks.with_files(request, arguments, progress) as locked:
+            _build_steps(locked, until, progress)
+        return
     if is_new:
         _note_damage(request, progress)
-        _build(request, progress)
+        with locks.with_files(request, arguments, progress) as locked:
+            _build(locked, progress)
     elif problems := list(request.base.overlay_problems()):
         # Earlier versions built from such a base: that image lacks most of it.
         raise MachineError(*problems)
+    elif request.options.sign and not request.output.signature.exists():
+        from sifwright.build.signing.sign import sign_image  # noqa: PLC0415  # seldom needed
+
+        sign_image(request.output.link, request.options.sign)
     result = _image_result if request.output.tag else _sif_result
     for line in result(plan, request.output, "built" if is_new else "up to date"):
         progress.note(line)
+
+
+def _check_key(request: BuildRequest) -> None:
+    """Refuse a key that cannot sign, before a build that may take an hour."""
+    if request.options.sign:
+        from sifwright.build.signing.keys import find_key  # noqa: PLC0415  # seldom needed
+
+        if request.output.tag:
+            fix = "Build a SIF: --format sif."
+            raise UsageError.of("an image of an engine cannot be signed", where="--sign", fix=fix)
+        find_key(request.options.sign)
 
 
 def _build(request: BuildRequest, progress: Progress) -> None:
@@ -65,14 +144,25 @@ def _build(request: BuildRequest, progress: Progress) -> None:
     build_image(request, progress)
 
 
+def _build_steps(request: BuildRequest, layer: str, progress: Progress) -> None:
+    from sifwright.build.open_shell import build_steps  # noqa: PLC0415  # takes 0.3 s to load
+
+    build_steps(request, layer, progress)
+
+
 def _options(arguments: Namespace, plan: Plan) -> BuildOptions:
+    lock = locks.lock_of(arguments, plan)
     return BuildOptions(
         layout=arguments.layout or plan.site.layout,
         force=arguments.force,
         cached=not arguments.no_cache,
         tests=arguments.tests,
         engine=_engine(arguments),
+        secrets=read_secrets(getattr(arguments, "secret", ())),
         format=_format(arguments),
+        lock=lock,
+        epoch=lock.epoch if lock else source_epoch(),
+        sign=getattr(arguments, "sign", ""),
     )
 
 

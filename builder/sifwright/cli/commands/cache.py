@@ -18,7 +18,6 @@ from sifwright.build.cache.store import CacheEntry, DamagedEntry, Store
 from sifwright.build.downloads.fetch import look_store, open_store
 from sifwright.cli import arguments as shared
 from sifwright.errors import Problem, SifwrightError, TestError, UsageError, quoted
-from sifwright.system import cache_folder
 from sifwright.system.terminal import print_json, print_line, print_table
 
 HELP = "list, check or prune what builds made and downloaded"
@@ -106,7 +105,7 @@ def _list(stores: Sequence[Store]) -> _Report:
 
 def _verify(stores: Sequence[Store]) -> _Report:
     counts = [len(store.all_keys()) for store in stores]
-    bad = [(store.what, damaged) for store in stores for damaged in store.verify()]
+    bad = [(store.noun, damaged) for store in stores for damaged in store.verify()]
     return _Report(
         document={
             "bad": [
@@ -120,8 +119,7 @@ def _verify(stores: Sequence[Store]) -> _Report:
 
 
 def _prune(stores: Sequence[Store], keep: int, *, dry_run: bool) -> _Report:
-    with cache_folder.translate_errors(stores[0].root):
-        pruned = pruning.prune(stores, keep, dry_run=dry_run)
+    pruned = pruning.prune(stores, keep, dry_run=dry_run)
     done = "would be removed" if dry_run else "removed"
     parts = [f"{_count(pruned.removed)} {done}", f"{decimal(pruned.kept_bytes)} kept"]
     if pruned.in_use:

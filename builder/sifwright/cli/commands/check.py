@@ -3,17 +3,17 @@
 from argparse import ArgumentParser, Namespace
 
 from sifwright.build import forecast
-from sifwright.build.checks import disk_space, preflight, site_policy
-from sifwright.build.layers import squashfs_tools
+from sifwright.build.checks import disk_space, host_checks, preflight, site_policy
 from sifwright.build.request import host_settings
 from sifwright.build.request.base_image import base_image_of
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
+from sifwright.cli import emulation
 from sifwright.cli.context import output_of, resolve_plan
 from sifwright.host.engines import apptainer
 from sifwright.plan.lint import run as lint
 from sifwright.system import ids
-from sifwright.system.processes import search_path
+from sifwright.system.progress import Progress
 from sifwright.system.terminal import print_line
 
 HELP = "say what this machine lacks for building an image"
@@ -29,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Print what a build would use; raises all that is missing."""
     plan = resolve_plan(arguments)
+    emulation.start(plan, Progress(), compilers=True)
     for line in site_policy.line(plan.site):
         print_line(line)
     lint.refuse_image(plan, project_folder(arguments.project) / "defs")
@@ -41,5 +42,5 @@ def run(arguments: Namespace) -> None:
         print_line(f"builds with one uid and gid: {why}")
     if needs := disk_space.summary_line(future.needs, folder):
         print_line(needs)
-    for name in squashfs_tools.PROGRAMS:
-        print_line(f"{name} {squashfs_tools.version(name, search_path())}")
+    for name in host_checks.SQUASHFS_TOOLS:
+        print_line(f"{name} {host_checks.program_version(name)}")

@@ -1,15 +1,21 @@
 """The command `check-comm`: the speed of collectives, and the network that they use."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
+from sifwright.build.request.image_folder import ImageFolder
+from sifwright.catalog.model import Site
 from sifwright.cli import arguments as shared
-from sifwright.cli.context import built, resolve_plan
+from sifwright.cli.context import built, load, resolve_plan
 from sifwright.errors import TestError
 from sifwright.launch.comm import check, results, start
-from sifwright.system.terminal import console, print_json, print_line, print_line_flushed
+from sifwright.plan.resolve import get_or_suggest
+from sifwright.system.terminal import console, note, print_json, print_line, print_line_flushed
 
 HELP = "time the collectives in the image, and prove its network"
 GROUP = "run"
+
+_QUICK = 16 << 20
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -22,23 +28,41 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--min-size", default="1K", metavar="SIZE", help="smallest size in bytes, or K, M, G (1K)")
     add("--max-size", default="512M", metavar="SIZE", help="largest size (512M)")
     add("--launch", default="", metavar="COMMAND", help="start a rank per task with this instead")
+    add("--environment", default="", metavar="DIR", help="on the host, in this environment")
     shared.add_json(parser)
 
 
 def run(arguments: Namespace) -> None:
     """Measure, and print the result; raises `TestError` if the network is not the site's."""
     arguments.settings = []
-    request, plan = check.request(arguments), resolve_plan(arguments)
-    start.require_images(plan.site)
-    output = built(arguments, plan)
+    request = check.request(arguments)
+    site, output = _on_host(arguments) if request.environment else _in_image(arguments)
+    is_slow = request.backend == "gloo" or site.vendor == "cpu"
+    if is_slow and request.max_size > _QUICK:
+        note("this takes about five minutes on CPUs; --max-size 16M takes a minute")
     show = _ignore if arguments.json else print_line_flushed
-    result = check.check_comm(plan.site, output, request, show)
+    result = check.check_comm(site, output, request, show)
     if arguments.json:
         print_json(result.document)
     else:
         _print(result)
     if problems := check.failures(result):
         raise TestError(*problems)
+
+
+def _in_image(arguments: Namespace) -> tuple[Site, ImageFolder]:
+    plan = resolve_plan(arguments)
+    start.require_images(plan.site)
+    return plan.site, built(arguments, plan)
+
+
+def _on_host(arguments: Namespace) -> tuple[Site, ImageFolder]:
+    """Return the folder of the results beside those of images; the environment is no image."""
+    start.require_environment(arguments.environment)
+    site = get_or_suggest(load(arguments).sites, arguments.site, "site")
+    folder = Path(arguments.output, site.name, "host")
+    folder.mkdir(parents=True, exist_ok=True)
+    return site, ImageFolder(folder=folder, name="host")
 
 
 def _print(result: check.BenchmarkResult) -> None:

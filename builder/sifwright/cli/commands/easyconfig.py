@@ -10,8 +10,8 @@ from sifwright.cli import arguments as shared
 from sifwright.cli import context
 from sifwright.errors import UsageError, quoted
 from sifwright.host.network.http import redact_url
-from sifwright.install import bundle, collect_facts, help_text, module
-from sifwright.install.bundle import Bundle
+from sifwright.install import collect_facts, easybuild_folder, help_text, module
+from sifwright.install.easybuild_folder import EasyBuildFolder
 from sifwright.install.installed_image import InstalledImage
 from sifwright.plan.resolve import get_or_suggest, resolve
 from sifwright.system.terminal import print_line
@@ -37,40 +37,34 @@ def run(arguments: Namespace) -> None:
     """Write the folder that `eb` installs from."""
     url = _image_url(arguments)
     content = replace(bundle_of(arguments), image_url=url)
-    site, image = arguments.site, content.facts.image or _stem(arguments)
+    site, image = arguments.site, content.facts.image or Path(arguments.sif).stem
     folder = Path(arguments.output, site, image, "easybuild")
-    path = bundle.write(content, folder)
+    path = easybuild_folder.write(content, folder)
     print_line(f"easyconfig: {path}")
-    if content.image_url:
-        print_line(
-            f"eb fetches {content.image_url}/{content.module.sif}:"
-            " put the image there under this name"
-        )
+    sif = content.module.sif
+    if url:
+        print_line(f"eb fetches {url}/{sif}: put the image there under this name")
     elif content.missing:
-        print_line(
-            f"it comes without its image: put {content.module.sif} beside it, once that is built"
-        )
+        print_line(f"it comes without its image: put {sif} beside it, once that is built")
     elif content.sif is None:
-        print_line(
-            f"it installs no image: the module takes {content.module.central}/{content.module.sif}"
-        )
+        print_line(f"it installs no image: the module takes {content.module.central}/{sif}")
     print_line(f"install it: eb {path}")
 
 
-def bundle_of(arguments: Namespace) -> Bundle:
+def bundle_of(arguments: Namespace) -> EasyBuildFolder:
     """Return the files of an installation."""
     catalog = context.load(arguments)
     site = get_or_suggest(catalog.sites, arguments.site, "site")
     central = _central(arguments, site)
     sif, facts, share = _image(arguments, catalog)
     brings = arguments.central is None
-    return Bundle(
+    return EasyBuildFolder(
         module=module.describe(site, facts, central),
         facts=facts,
         sif=sif if brings else None,
-        programs=tuple(bundle.programs(catalog)),
-        notes=tuple(bundle.notes(site, share)),
-        links=bundle.links(site),
+        programs=tuple(easybuild_folder.programs(catalog)),
+        notes=tuple(easybuild_folder.notes(site, share)),
+        links=easybuild_folder.links(site),
         missing=tuple(help_text.missing(site, facts, central)) if brings and sif is None else (),
     )
 
@@ -82,7 +76,9 @@ def _image(
         return _other(arguments, get_or_suggest(catalog.sites, arguments.site, "site"))
     plan = resolve(catalog, arguments.site, arguments.image, arguments.settings)
     if arguments.date:
-        _check_date(arguments)
+        if not _DATE.fullmatch(arguments.date):
+            where = f"--date {arguments.date}"
+            raise UsageError.of("no date", where=where, fix="Example: 20261122")
         return (None, *collect_facts.from_planned(plan, arguments.date))
     output = context.built(arguments, plan)
     return (output.link, *collect_facts.from_built(plan, output))
@@ -111,11 +107,6 @@ def _image_url(arguments: Namespace) -> str:
     return url
 
 
-def _check_date(arguments: Namespace) -> None:
-    if not _DATE.fullmatch(arguments.date):
-        raise UsageError.of("no date", where=f"--date {arguments.date}", fix="Example: 20261122")
-
-
 def _central(arguments: Namespace, site: Site) -> str:
     """Return the folder of central images: of --central, the site, or a variable."""
     given = arguments.central or site.central or (ANY_CENTRAL if arguments.central == "" else "")
@@ -123,7 +114,3 @@ def _central(arguments: Namespace, site: Site) -> str:
         fix = "Begin it with /, and take printable characters."
         raise UsageError.of("not a full path", where=f"--central {quoted(given)}", fix=fix)
     return given.rstrip("/")
-
-
-def _stem(arguments: Namespace) -> str:
-    return Path(arguments.sif).stem

@@ -13,7 +13,8 @@ from sifwright.cli.context import load, output_of, progress_of
 from sifwright.errors import UsageError
 from sifwright.plan.resolve import get_or_suggest, resolve
 from sifwright.recipe_import.requirements.extended_image import Extension, check, extended
-from sifwright.recipe_import.requirements.read_requirements import read_requirements
+from sifwright.recipe_import.requirements.locks.read_lock import read_locked
+from sifwright.recipe_import.requirements.read_requirements import Requirements, read_requirements
 from sifwright.recipe_import.requirements.saved_extension import SavedExtension
 
 HELP = "build an image with your own packages as its last layer"
@@ -26,7 +27,10 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_site_and_image(parser)
     add = parser.add_argument
-    add("--requirements", required=True, metavar="FILE", help="what pip is to install")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--requirements", metavar="FILE", help="what pip is to install")
+    text = "exactly what is locked: pylock.toml, uv.lock, pixi.lock, environment.yml"
+    source.add_argument("--lock", metavar="FILE", help=text)
     add("--name", default="", metavar="NAME", help="of the image that this makes (IMAGE-extended)")
     add("--dry-run", action="store_true", help="show the plan only, as 'sifwright plan' does")
     shared.add_set(parser)
@@ -47,7 +51,7 @@ def run(arguments: Namespace) -> None:
         plan.show(resolved, output_of(arguments, resolved).folder, explain=False)
     else:
         _save(arguments, SavedExtension.of(extension, held))
-        build.run(arguments)
+        build.build(arguments)
 
 
 def _save(arguments: Namespace, wanted: SavedExtension) -> None:
@@ -70,8 +74,21 @@ def _extension(arguments: Namespace, catalog: Catalog) -> Extension:
     if name in catalog.images:
         fix = "Choose another --name."
         raise UsageError.of(f"'{name}' is an image under defs/", where="--name", fix=fix)
-    requirements = read_requirements(Path(arguments.requirements))
+    if arguments.lock:
+        requirements = _locked(arguments, catalog, image.name)
+    else:
+        requirements = read_requirements(Path(arguments.requirements))
     return Extension(name=name, image=image.name, requirements=requirements)
+
+
+def _locked(arguments: Namespace, catalog: Catalog, image: str) -> Requirements:
+    requirements, notes = read_locked(
+        Path(arguments.lock), catalog, arguments.site, image, arguments.settings
+    )
+    if not arguments.dry_run:
+        for note in notes:
+            progress_of(arguments).note(note)
+    return requirements
 
 
 def _changes(before: SavedExtension | None, wanted: SavedExtension) -> Iterator[str]:

@@ -11,16 +11,11 @@ GROUP = "build"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "sif", metavar="SIF", help="a layered SIF; with --compression also a flat one"
-    )
+    text = "a layered SIF; with --compression also a flat one"
+    parser.add_argument("sif", metavar="SIF", help=text)
     parser.add_argument("target", metavar="TARGET", help="where the flat one goes")
-    parser.add_argument(
-        "--compression",
-        choices=("zstd", "gzip"),
-        default="",
-        help="compression of the flat SIF (default: that of the layers; another one repacks all)",
-    )
+    text = "compression of the flat SIF (default: that of the layers; another one repacks all)"
+    parser.add_argument("--compression", choices=("zstd", "gzip"), default="", help=text)
 
 
 def run(arguments: Namespace) -> None:

@@ -13,7 +13,7 @@ from sifwright.recipe_import import placement, read_text, write_layers
 from sifwright.recipe_import.context import Context
 from sifwright.recipe_import.definition_file import read_definition
 from sifwright.recipe_import.dockerfile import hints, read_dockerfile, starting_image
-from sifwright.recipe_import.draft import Draft, Findings
+from sifwright.recipe_import.draft import AS_IT_IS, Findings, Wanted
 from sifwright.system.terminal import print_line
 
 HELP = "make an image with layers of a Dockerfile or a definition file"
@@ -31,6 +31,8 @@ _ROOT = (
     " put there; put programs and data into /opt"
 )
 _RENDERED = re.compile(r"# (?:Written by sifwright |Image \S+ for site \S+, written by sifwright)")
+# As ARG and {{ NAME }} name it.
+_ARGUMENT = r"(?im)^\s*ARG\s(?:.*\\\n)*.*\b(?-i:{name})\b|\{{\{{\s*{name}\s*\}}\}}"
 _SHOWN_LINES = 8
 
 
@@ -39,6 +41,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("recipe", metavar="FILE", help="a Dockerfile, or a definition file of Apptainer")
     add("--name", default="", metavar="NAME", help="of the image; default: the file's or folder's")
     add("--context", default="", metavar="DIR", help="where it copies from; default: its folder")
+    add("--target", default="", metavar="STAGE", help="of a Dockerfile; default: the last one")
+    value = "of an ARG or of a {{ NAME }}; may be repeated"
+    add("--build-arg", action="append", default=[], metavar="NAME=VALUE", help=value)
     add("--output", default="", metavar="DIR", help="folder defs/ to write to (the project's)")
     add("--offline", action="store_true", help="ask no registry what the base image says of itself")
     add("--dry-run", action="store_true", help="say what would be written, and write nothing")
@@ -50,7 +55,7 @@ def run(arguments: Namespace) -> None:
     defs = _defs(arguments)
     name = _name(recipe, arguments.name)
     look = starting_image.ask_nothing if arguments.offline else starting_image.ask_registry
-    writing = imported(recipe, name, arguments.context, look)
+    writing = imported(recipe, name, arguments.context, look, _wanted(arguments))
     new_files = write_layers.files(writing)
     placement.refuse_taken(defs, new_files)
     for line in _preview(writing, new_files, defs):
@@ -67,13 +72,25 @@ def imported(
     name: str,
     context: str = "",
     look: starting_image.Look = starting_image.ask_nothing,
+    wanted: Wanted = AS_IT_IS,
 ) -> write_layers.ImportedImage:
     """Return the layers of a recipe; raises `UsageError` with all that cannot be carried."""
     text = read_text.read_recipe_text(recipe)
     _refuse_rendered(recipe, text)
     findings = Findings(file=str(recipe))
     folder = Context(root=Path(context) if context else recipe.parent, is_assumed=not context)
-    draft = _read(recipe, text, folder, findings, look)
+    for argument in wanted.arguments:
+        if not re.search(_ARGUMENT.format(name=re.escape(argument)), text):
+            message = f"--build-arg {argument}: the recipe has no such argument"
+            findings.refuse(1, message, "Check its name.")
+    if is_definition(recipe, text):
+        if wanted.target:
+            findings.refuse(1, "--target is for a Dockerfile", "Leave it out.")
+        folder = replace(folder, follows=True)
+        draft = read_definition.read_definition(text, folder, findings, look, wanted)
+    else:
+        folder = replace(folder, ignored=_ignored(recipe, folder.root))
+        draft = read_dockerfile.read_dockerfile(text, folder, findings, look, wanted)
     if findings.problems:
         raise UsageError(*findings.in_order())
     for line in write_layers.installs_torch(draft):
@@ -88,15 +105,6 @@ def _refuse_rendered(recipe: Path, text: str) -> None:
         if _RENDERED.match(line):
             fix = "Change its image and its layers below defs/."
             raise UsageError.of("sifwright wrote this file", where=f"{recipe}:{number}", fix=fix)
-
-
-def _read(
-    recipe: Path, text: str, folder: Context, findings: Findings, look: starting_image.Look
-) -> Draft:
-    if is_definition(recipe, text):
-        return read_definition.read_definition(text, replace(folder, follows=True), findings, look)
-    context = replace(folder, ignored=_ignored(recipe, folder.root))
-    return read_dockerfile.read_dockerfile(text, context, findings, look)
 
 
 def _listed(lines: list[int]) -> str:
@@ -127,6 +135,15 @@ def _name(recipe: Path, wanted: str) -> str:
         fix = "Choose one with --name: lower-case words joined by '-'."
         raise UsageError.of(f"{name[:80]!a} is no name of an image", where="--name", fix=fix)
     return name
+
+
+def _wanted(arguments: Namespace) -> Wanted:
+    for text in arguments.build_arg:
+        if "=" not in text:
+            fix = "Write NAME=VALUE."
+            raise UsageError.of(f"{text!a} has no value", where="--build-arg", fix=fix)
+    values = dict(text.split("=", 1) for text in arguments.build_arg)
+    return Wanted(target=arguments.target, arguments=values)
 
 
 def _defs(arguments: Namespace) -> Path:

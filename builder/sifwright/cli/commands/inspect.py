@@ -4,12 +4,16 @@ import platform
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from rich.console import Console
 
+from sifwright.build.attest.attach import PROVENANCE, SBOM
 from sifwright.build.request import adapt_base
 from sifwright.cli import arguments as shared
-from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python
+from sifwright.errors import UsageError
+from sifwright.images.contents.image_facts import ImageFacts, Python
+from sifwright.images.sif import sif_file
 from sifwright.images.sources.inspect_image import facts_of
 from sifwright.system.progress import QuietProgress, TextProgress
 from sifwright.system.terminal import escape_name, print_json, print_line
@@ -22,41 +26,47 @@ _LONGEST = 100
 
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "image",
-        metavar="IMAGE",
-        help="docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE,"
-        " docker-daemon:NAME, or a SIF",
+    text = (
+        "docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE, docker-daemon:NAME, "
+        "or a SIF"
     )
+    add("image", metavar="IMAGE", help=text)
     add("--processor", default="", metavar="NAME", help="as in aarch64; default: this machine's")
-    add("--labels", action="store_true", help="print its labels only")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--labels", action="store_true", help="print its labels only")
+    only.add_argument("--sbom", action="store_true", help="print a SIF's bill of materials")
+    only.add_argument("--provenance", action="store_true", help="print what a SIF was made from")
     shared.add_json(parser)
 
 
 def run(arguments: Namespace) -> None:
-    """Print the facts or the labels of the image."""
+    """Print the facts, the labels or a statement of the image."""
+    if arguments.sbom or arguments.provenance:
+        print_line(_statement(arguments.image, SBOM if arguments.sbom else PROVENANCE))
+        return
     facts = _facts(arguments)
     if arguments.json:
         print_json(facts.labels if arguments.labels else asdict(facts))
         return
-    for line in _labels(facts) if arguments.labels else lines(facts):
+    labels = (f"{name}  {facts.labels[name]}" for name in sorted(facts.labels))
+    for line in labels if arguments.labels else lines(facts):
         print_line(line)
+
+
+def _statement(image: str, name: str) -> str:
+    """Return a JSON document in a SIF; raises `UsageError` without one."""
+    text = sif_file.data_of_name(sif_file.read(Path(image)), name)
+    if not text:
+        fix = f"Build it with this release; of an image of an engine, {name} is beside its record."
+        raise UsageError.of(f"has no {name}", where=image, fix=fix)
+    return text.decode(errors="replace").rstrip()
 
 
 def _facts(arguments: Namespace) -> ImageFacts:
     """Inspect the image, with progress on standard error so that JSON stays JSON."""
-    progress = QuietProgress() if arguments.json else TextProgress(_console)
+    progress = QuietProgress() if arguments.json else TextProgress(lambda: Console(stderr=True))
     processor = arguments.processor or platform.machine()
     return facts_of(arguments.image, processor=processor, progress=progress)
-
-
-def _console() -> Console:
-    return Console(stderr=True)
-
-
-def _labels(facts: ImageFacts) -> Iterator[str]:
-    for name in sorted(facts.labels):
-        yield f"{name}  {facts.labels[name]}"
 
 
 def lines(facts: ImageFacts) -> Iterator[str]:
@@ -79,7 +89,8 @@ def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
     yield "cuda", facts.cuda
     yield "rocm", facts.rocm
     yield from (("mpi", item) for item in facts.mpi)
-    yield from (("plugin", _plugin(item)) for item in facts.plugins)
+    by = {item.path: f" (by {item.set_by})" if item.set_by else "" for item in facts.plugins}
+    yield from (("plugin", f"{path}{how}") for path, how in by.items())
     yield from (("env", _short(f"{name}={facts.environment[name]}")) for name in facts.environment)
     yield from (("label", _short(f"{name}={facts.labels[name]}")) for name in sorted(facts.labels))
 
@@ -94,10 +105,6 @@ def _python(python: Python) -> str:
         ]
         has = f", torch {torch.version} ({' '.join(filter(None, of)) or 'for CPUs'})"
     return f"{python.path} {python.version} ({python.kind}){has}"
-
-
-def _plugin(plugin: Plugin) -> str:
-    return f"{plugin.path} (by {plugin.set_by})" if plugin.set_by else plugin.path
 
 
 def _short(text: str) -> str:

@@ -11,7 +11,8 @@ from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
-from sifwright.launch import job_files, job_image, job_notes
+from sifwright.images.sif.fingerprint import expected_digests
+from sifwright.launch import image_check, job_files, job_image_mpi, job_notes
 from sifwright.launch.job import decide_job
 from sifwright.launch.job_rules import ACCOUNTS
 from sifwright.launch.jobscript import render_jobscript
@@ -31,16 +32,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add all arguments of a job; texts that are not given are empty."""
     for group in (_shape, _program, _scheduler):
         group(parser)
-    parser.add_argument(
-        "--expand-variables",
-        action="store_true",
-        help="replace $NAME and ${NAME} in the script's arguments in each rank, as in"
-        " --master_addr=$MASTER_ADDR",
+    text = (
+        "replace $NAME and ${NAME} in the script's arguments in each rank, as in "
+        "--master_addr=$MASTER_ADDR"
     )
+    parser.add_argument("--expand-variables", action="store_true", help=text)
     shared.add_output_file(parser)
-    parser.add_argument(
-        "arguments", nargs="+", metavar="SCRIPT", help="-- and the Python script with its arguments"
-    )
+    text = "-- and the Python script with its arguments"
+    parser.add_argument("arguments", nargs="+", metavar="SCRIPT", help=text)
 
 
 def _shape(parser: ArgumentParser) -> None:
@@ -48,90 +47,46 @@ def _shape(parser: ArgumentParser) -> None:
     add("--site", required=True, metavar="SITE", help="a site of 'sifwright list'")
     add("--nodes", required=True, type=int, metavar="N", help="nodes of the job")
     add("--tasks-per-node", type=int, metavar="N", help="ranks on each node; default: one per GPU")
-    add(
-        "--launcher",
-        default="",
-        help="srun, mpiexec, mpirun, flux or torchrun; default: the site's",
-    )
+    text = "srun, mpiexec, mpirun, flux or torchrun; default: the site's"
+    add("--launcher", default="", help=text)
 
 
 def _program(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--run-in",
-        default="",
-        choices=("container", "host"),
-        help="run in the image or in an environment of the host; default: the site's",
-    )
+    text = "run in the image or in an environment of the host; default: the site's"
+    add("--run-in", default="", choices=("container", "host"), help=text)
     add("--image", default="", metavar="IMAGE", help="which built image; default: the site's")
-    add("--sif", default="", metavar="PATH", help="the SIF; default: $SIF, else what was built")
-    add(
-        "--module",
-        dest="modules",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="load this module in the job, and take its image and packages; may be repeated",
-    )
-    add(
-        "--module-path",
-        dest="module_paths",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="where such a module is, for 'module use'; may be repeated",
-    )
-    add(
-        "--environment",
-        default="",
-        metavar="DIR",
-        help="virtual environment or conda environment of the host (--run-in host)",
-    )
-    add(
-        "--elsewhere",
-        action="store_true",
-        help="the job will run on another machine: do not look for its files on this one",
-    )
+    text = "the SIF, or what 'deliver' made of it; default: $SIF, else what was built"
+    add("--sif", default="", metavar="PATH", help=text)
+    text = "load this module in the job, and take its image and packages; may be repeated"
+    add("--module", dest="modules", action="append", default=[], metavar="NAME", help=text)
+    text = "where such a module is, for 'module use'; may be repeated"
+    add("--module-path", dest="module_paths", action="append", default=[], metavar="DIR", help=text)
+    text = "virtual environment or conda environment of the host (--run-in host)"
+    add("--environment", default="", metavar="DIR", help=text)
+    text = "the job will run on another machine: do not look for its files on this one"
+    add("--elsewhere", action="store_true", help=text)
+    text = "start from the nodes' own disks: copy the image, or the archive of 'sifwright stage'"
+    add("--stage", action="store_true", help=text)
     add("--host-mpi", action="store_true", help="the site's MPI in place of the image's")
-    add(
-        "--pmi",
-        default="",
-        metavar="NAME",
-        help="PMI of srun and the image's MPI: pmi2, pmix or none; default: the one they share",
-    )
+    text = "PMI of srun and the image's MPI: pmi2, pmix or none; default: the one they share"
+    add("--pmi", default="", metavar="NAME", help=text)
 
 
 def _scheduler(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--time", default="", metavar="HH:MM:SS", help="wall time; default: the site's")
-    add(
-        "--account",
-        default="",
-        metavar="PROJECT",
-        help="project that pays for the job; default: SBATCH_ACCOUNT (Slurm), PBS_ACCOUNT (PBS)",
-    )
+    text = "project that pays for the job; default: SBATCH_ACCOUNT (Slurm), PBS_ACCOUNT (PBS)"
+    add("--account", default="", metavar="PROJECT", help=text)
     add("--name", default="", help="name of the job; default: the script's")
     add("--signal", default="", metavar="NAME@SECONDS", help="signal sent before the time is up")
-    add(
-        "--partition",
-        "--queue",
-        default="",
-        metavar="NAME",
-        help="partition (Slurm) or queue (PBS, Flux); default: the site's",
-    )
+    text = "partition (Slurm) or queue (PBS, Flux); default: the site's"
+    add("--partition", "--queue", default="", metavar="NAME", help=text)
     add("--qos", default="", metavar="NAME", help="quality of service (Slurm); default: the site's")
-    add(
-        "--constraint",
-        default="",
-        metavar="FEATURES",
-        help="features of the nodes (Slurm, Flux), beside those that the site asks for",
-    )
-    add(
-        "--job-output",
-        default="",
-        metavar="FILE",
-        help="file for output and errors, with the scheduler's patterns, as in %%x-%%j.out",
-    )
+    text = "features of the nodes (Slurm, Flux), beside those that the site asks for"
+    add("--constraint", default="", metavar="FEATURES", help=text)
+    text = "file for output and errors, with the scheduler's patterns, as in %%x-%%j.out"
+    add("--job-output", default="", metavar="FILE", help=text)
     add(
         "--directive",
         dest="directives",
@@ -147,16 +102,17 @@ def run(arguments: Namespace) -> None:
     catalog = load(arguments)
     site = get_or_suggest(catalog.sites, arguments.site, "site")
     project = project_folder(arguments.project)
-    # A launch that hangs costs a job's hours: nothing is written for a site that does not lint.
+    # A launch that hangs costs a job's hours: no script for a site that does not pass lint.
     lint.refuse(site, lint.locator(project / "defs", site))
     image = get_or_suggest(catalog.images, arguments.image or site.image, "image")
-    built = Path("build", site.name, image.name, "image.sif").absolute()
-    request = _request(arguments, site, built, project)
+    request = _request(arguments, site, _built(site, image.name), project)
     decide_job(site, request)  # a wrong word is refused before any image is looked at
-    mpi = job_image.mpi(catalog, site, image, request)
+    mpi = job_image_mpi.mpi(catalog, site, image, request)
     job = decide_job(site, replace(request, mpi=mpi))
     if not arguments.elsewhere:
-        job_files.require(job.request)
+        job_files.require(job.request, site.delivery)
+    if job.run_in == "container" and site.delivery == "sif":
+        job = replace(job, request=_with_check(job.request))
     data = render_jobscript(job).encode()
     for line in job_notes.notes_about_job(job, os.environ):
         note(line)
@@ -169,12 +125,33 @@ def run(arguments: Namespace) -> None:
     print_line(f"submit it:  {_SUBMIT[site.scheduler]} {shlex.quote(arguments.output)}")
 
 
-def _request(arguments: Namespace, site: Site, built: Path, project: Path) -> JobRequest:
+def _built(site: Site, image: str) -> str:
+    """Return the image of this checkout, in the form that the site's engine runs."""
+    folder = Path("build", site.name, image).absolute()
+    names = {"sif": folder / "image.sif", "squashfs": folder / f"{image}.sqsh"}
+    return str(names.get(site.delivery, f"localhost/sifwright/{image}:{site.name}"))
+
+
+def _with_check(request: JobRequest) -> JobRequest:
+    """Return the request with the program that compares the image, and its digests if known.
+
+    The image of a module has its record in the module's installation.
+    """
+    of_module = request.modules and not request.sif
+    sif = Path(request.sif or request.built_sif)
+    return replace(
+        request,
+        check_program=image_check.check_program(Path(request.run_scripts)),
+        image_digests="" if of_module else expected_digests(sif),
+    )
+
+
+def _request(arguments: Namespace, site: Site, built: str, project: Path) -> JobRequest:
     variable = "" if arguments.account else ACCOUNTS.get(site.scheduler, "")
     account = arguments.account or os.environ.get(variable, "")
     size = ("nodes", "launcher", "run_in", "time", "name", "signal", "expand_variables")
     queue = ("partition", "qos", "constraint", "job_output")
-    places = ("sif", "environment", "host_mpi", "pmi")
+    places = ("sif", "environment", "host_mpi", "pmi", "stage")
     return JobRequest(
         **{name: getattr(arguments, name) for name in (*size, *queue, *places)},
         account=account,
@@ -184,6 +161,6 @@ def _request(arguments: Namespace, site: Site, built: Path, project: Path) -> Jo
         modules=tuple(arguments.modules),
         module_paths=tuple(arguments.module_paths),
         ranks_per_node=arguments.tasks_per_node,
-        built_sif=str(built),
+        built_sif=built,
         run_scripts=str(project / "runscripts"),
     )

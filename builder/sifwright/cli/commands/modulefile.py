@@ -7,7 +7,7 @@ from pathlib import Path
 from sifwright.cli import arguments as shared
 from sifwright.cli.commands.easyconfig import bundle_of
 from sifwright.errors import UsageError
-from sifwright.install import placement, render_module
+from sifwright.install import modulefile, placement
 from sifwright.system import files
 from sifwright.system.terminal import print_line
 
@@ -27,14 +27,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Write the modulefile to standard output or to a file."""
     if arguments.date and arguments.central is None:
-        raise UsageError.of(
-            "a module without EasyBuild cannot wait for an image that is not built yet",
-            where="--date",
-            fix="Add --central: the module takes the image from a folder of the site.",
-        )
+        message = "a module without EasyBuild cannot wait for an image that is not built yet"
+        fix = "Add --central: the module takes the image from a folder of the site."
+        raise UsageError.of(message, where="--date", fix=fix)
     bundle = bundle_of(arguments)
     root = Path(arguments.root).absolute()
-    text = render_module.modulefile(bundle.module, str(root), arguments.format)
+    text = modulefile.modulefile(bundle.module, str(root), arguments.format)
     if arguments.install:
         placement.install(bundle, root)
     if not arguments.modulefile:

@@ -50,9 +50,8 @@ def native_site(arguments: Namespace, catalog: Catalog) -> Site:
     site = get_or_suggest(catalog.sites, arguments.site, "site")
     if "host" not in site.run_in:
         message = f"jobs at site '{site.name}' run in containers only"
-        raise PlanError.of(
-            message, fix="Add host to run-in in its file, if jobs may run on the host."
-        )
+        fix = "Add host to run-in in its file, if jobs may run on the host."
+        raise PlanError.of(message, fix=fix)
     return site
 
 

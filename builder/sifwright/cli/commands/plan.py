@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def _cells(outlook: StepForecast) -> Iterator[str]:
 def _document(plan: Plan, output: Path) -> dict[str, object]:
     """Return the plan and its forecast as plain data (docs/reference/plan-json.md)."""
     forecasts = forecast.forecast_steps(plan, output)
-    needs = _needs(forecasts).document()
+    needs = asdict(_needs(forecasts))
     return {**plan_document(plan), "forecast": {**forecast.document(forecasts), "needs": needs}}
 
 
@@ -85,7 +86,7 @@ def _summaries(forecasts: Sequence[StepForecast], output: Path) -> Iterator[str]
 
 
 def _needs(forecasts: Sequence[StepForecast]) -> DiskNeeds:
-    return disk_space.estimate_disk_needs(
+    return forecast.estimate_disk_needs(
         forecasts, sum(forecast.why is None for forecast in forecasts)
     )
 
@@ -100,12 +101,9 @@ def _summary(forecasts: Sequence[StepForecast]) -> str:
     if known:
         seconds = sum(outlook.seconds or 0 for outlook in known)
         size = sum(outlook.bytes or 0 for outlook in known) / 1e6
-        text += f"; before, {_of(known, ahead)} took {seconds:.0f} s and {size:.0f} MB"
+        some = "they" if len(known) == len(ahead) else f"{len(known)} of them"
+        text += f"; before, {some} took {seconds:.0f} s and {size:.0f} MB"
     return text
-
-
-def _of(known: Sequence[StepForecast], ahead: Sequence[StepForecast]) -> str:
-    return "they" if len(known) == len(ahead) else f"{len(known)} of them"
 
 
 def _lines(plan: Plan, *, explain: bool) -> Iterator[str]:

@@ -1,36 +1,64 @@
-"""The command `report`: write the page about an image that was built."""
+"""The command `report`: write the page about an image or an installation, or about all."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from sifwright.build.request.image_folder import ImageFolder
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import built, resolve_plan
-from sifwright.errors import MachineError
-from sifwright.report.page.html import render
+from sifwright.catalog.model import Catalog
+from sifwright.cli import context
+from sifwright.errors import MachineError, UsageError
+from sifwright.install.native.native_folder import InstalledVersion, NativeFolder, native_folder
+from sifwright.plan.model import Plan
+from sifwright.plan.native import with_env_manager
+from sifwright.plan.resolve import get_or_suggest, resolve
+from sifwright.report.fleet import MISSING, REFUSED, ImageState, image_state
+from sifwright.report.page import prefix_data
+from sifwright.report.page.html import render, render_fleet
 from sifwright.report.page.report_data import gather
+from sifwright.report.prefix_state import prefix_state
 from sifwright.system import files
 from sifwright.system.terminal import print_line
 
-HELP = "write a page about an image that was built"
+HELP = "write a page about an image or an installation, or about all"
 GROUP = "look"
 
 NAME = "report.html"
+_BUILD = Path("build")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser)
-    parser.add_argument(
-        "--output", default="", metavar="FILE", help="file to write (build/SITE/IMAGE/report.html)"
-    )
+    add = parser.add_argument
+    add("site", metavar="SITE", nargs="?", default="", help="a site of 'sifwright list'")
+    add("image", metavar="IMAGE", nargs="?", default="", help="an image; default: the site's")
+    add("--all", action="store_true", help="all sites and images: built, tested, stale, broken")
+    add("--prefix", action="append", default=[], metavar="DIR", help="a native installation")
+    add("--output", default="", metavar="FILE", help="file to write (report.html in its folder)")
 
 
 def run(arguments: Namespace) -> None:
     """Write the page, and print where it is."""
+    _refuse(arguments)
     page, arguments.output, arguments.settings = arguments.output, "build", []
-    output = built(arguments, resolve_plan(arguments))
-    target = write(output, page)
+    if arguments.all:
+        target = _write_fleet(arguments, Path(page) if page else _BUILD / NAME)
+    elif arguments.prefix:
+        folder = native_folder(*arguments.prefix)
+        facts = prefix_data.gather(folder)
+        target = _written(render(facts), Path(page) if page else folder.page)
+    else:
+        target = write(context.built(arguments, context.resolve_plan(arguments)), page)
     print_line(f"report: {target} ({target.stat().st_size / 1e3:.0f} kB)")
+
+
+def _refuse(arguments: Namespace) -> None:
+    """Raise `UsageError` unless the arguments name one image, one prefix, or all."""
+    prefixes = min(len(arguments.prefix), 0 if arguments.all else 2)
+    if arguments.all + bool(arguments.site) + prefixes != 1:
+        fix = "sifwright report SITE [IMAGE], report --prefix DIR, or report --all [--prefix DIR]…"
+        raise UsageError.of("name a site, or one prefix, or give --all", fix=fix)
 
 
 def write(output: ImageFolder, page: str) -> Path:
@@ -38,8 +66,53 @@ def write(output: ImageFolder, page: str) -> Path:
 
     Raises `UsageError` if the image cannot be read, `MachineError` if there is no writing.
     """
-    target = Path(page) if page else output.folder / NAME
-    text = render(gather(output))
+    return _written(render(gather(output)), Path(page) if page else output.folder / NAME)
+
+
+def _write_fleet(arguments: Namespace, target: Path) -> Path:
+    now = datetime.now(UTC)
+    catalog = context.definitions(arguments)
+    prefixes = [NativeFolder(Path(prefix).absolute()) for prefix in arguments.prefix]
+    states = list(_states(catalog, arguments, now))
+    states += [prefix_state(folder, partial(_native_plan, catalog), now) for folder in prefixes]
+    for state in states:
+        if state.state not in (MISSING, REFUSED):
+            tests = f"tests: {state.tested}, " if state.tested else ""
+            name = state.prefix or f"{state.site} {state.image}"
+            line = f"{name}: {state.state} ({tests}{state.days} days old)"
+            print_line(f"{line}{': ' if state.why else ''}{state.why}")
+    if target.parent == _BUILD:
+        _BUILD.mkdir(exist_ok=True)
+    return _written(render_fleet(states, f"{now:%Y-%m-%d}"), target)
+
+
+def _states(catalog: Catalog, arguments: Namespace, now: datetime) -> Iterator[ImageState]:
+    built = {path.parent for path in _BUILD.glob("*/*/record.json")}
+    folders = {_BUILD / site / image for site in catalog.sites for image in catalog.images}
+    for folder in sorted(folders | built):
+        plan = partial(_plan, catalog, arguments, folder, is_built=folder in built)
+        yield image_state(ImageFolder(folder=folder, name=folder.name), plan, now)
+
+
+def _native_plan(catalog: Catalog, version: InstalledVersion) -> Plan:
+    """Return the plan of an installed version as it is now."""
+    site = get_or_suggest(catalog.sites, version.text("site"), "site")
+    catalog = with_env_manager(catalog, site, version.text("env_manager"))
+    settings = [str(setting) for setting in version.entry.get("settings", ())]
+    prefix = str(version.folder)
+    return resolve(catalog, site.name, version.text("image"), settings, prefix=prefix)
+
+
+def _plan(catalog: Catalog, arguments: Namespace, folder: Path, *, is_built: bool) -> Plan:
+    """Return the plan as it is now; only for a built image, its base image is looked at."""
+    site, image = folder.parent.name, folder.name
+    if is_built:
+        catalog = context.with_extension(catalog, arguments, site, image)
+        catalog = context.with_image(catalog, arguments, site, image)
+    return resolve(catalog, site, image, ())
+
+
+def _written(text: str, target: Path) -> Path:
     if target.is_dir() or not target.parent.is_dir():
         message = "is a folder" if target.is_dir() else "is in a folder that is not there"
         raise MachineError.of(message, where=str(target), fix="Name a file with --output.")

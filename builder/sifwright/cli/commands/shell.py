@@ -4,7 +4,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from sifwright.build.open_shell import open_shell
+from sifwright.build.request.build_request import BuildOptions, request_build
+from sifwright.build.request.secrets import read_secrets
 from sifwright.cli import arguments as shared
+from sifwright.cli import emulation
 from sifwright.cli.context import output_of, progress_of, resolve_plan
 from sifwright.errors import BuildError
 
@@ -17,16 +20,22 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_set(parser)
     shared.add_output_folder(parser)
     shared.add_progress(parser)
-    parser.add_argument(
-        "--before", required=True, metavar="LAYER", help="open the shell before this layer is built"
-    )
+    shared.add_secret(parser)
+    text = "open the shell before this layer is built"
+    parser.add_argument("--before", required=True, metavar="LAYER", help=text)
 
 
 def run(arguments: Namespace) -> None:
     """Run the steps before the layer, then the shell; raises `BuildError` if a script fails."""
     plan = resolve_plan(arguments)
+    emulation.start(plan, progress_of(arguments), compilers=True)
     output = output_of(arguments, plan)
-    status = open_shell(plan, arguments.before, output, progress_of(arguments))
+    options = BuildOptions(
+        layout=plan.site.layout,
+        before=arguments.before,
+        secrets=read_secrets(arguments.secret),
+    )
+    status = open_shell(request_build(plan, output, options), progress_of(arguments))
     # Of a person's shell it is that of the last thing they tried.
     if status and not sys.stdin.isatty():
         fix = (

@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 
 from sifwright.build.test import rerun_tests
 from sifwright.cli import arguments as shared
+from sifwright.cli import emulation
 from sifwright.cli.context import built, progress_of, resolve_plan
 
 HELP = "run the tests of all layers in the SIF that was built"
@@ -20,4 +21,5 @@ def run(arguments: Namespace) -> None:
     """Run the tests; raises `TestError` if one fails."""
     arguments.settings = []
     plan = resolve_plan(arguments)
+    emulation.start(plan, progress_of(arguments), compilers=True)
     rerun_tests(built(arguments, plan), progress_of(arguments))

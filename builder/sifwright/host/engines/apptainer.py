@@ -1,21 +1,16 @@
 """Apptainer or SingularityCE: find it, build a definition file with it, test a SIF with it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from packaging.version import Version
 
 from sifwright.system import ids, processes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 # By what `--version` says. Apptainer 1.1.0 is the first that builds without any setuid program (its
 # CHANGELOG). Our tests do not run SingularityCE (docs/reference/sif-layouts.md has what was tried):
@@ -55,17 +50,10 @@ class Apptainer:
         self, definition: Path, sif: Path, *, compression: str, binds: Sequence[str]
     ) -> list[str]:
         """Build without running %test: the tests run in the finished SIF, see `test_command`."""
+        # --force is not for the file, which is new: without it, labels of a base win over ours.
         return [
-            self.program,
-            "build",
-            *_fakeroot(),
-            "--notest",
-            # Not for the file, which is new: without it, labels of a base image win over ours.
-            "--force",
-            *_bound(binds),
-            *self._squashfs_arguments(compression),
-            str(sif),
-            str(definition),
+            *(self.program, "build", *_fakeroot(), "--notest", "--force", *_bound(binds)),
+            *(*self._squashfs_arguments(compression), str(sif), str(definition)),
         ]
 
     def sandbox_command(self, definition: Path, folder: Path, *, binds: Sequence[str]) -> list[str]:
@@ -130,12 +118,9 @@ def environment() -> dict[str, str]:
     APPTAINERENV_X, APPTAINER_BIND and others reach a container whatever its options say (tried on
     1.4.5). A site's modules set them, and a cached result must not depend on them.
     """
-    return {name: value for name, value in os.environ.items() if _is_harmless(name)}
-
-
-def _is_harmless(name: str) -> bool:
-    ours = re.match(r"(?:APPTAINER|SINGULARITY)(?:_(\w+)|ENV_)", name)
-    return ours is None or ours[1] in _OWN
+    pattern = r"(?:APPTAINER|SINGULARITY)(?:_(\w+)|ENV_)"
+    ours = {name: re.match(pattern, name) for name in os.environ}
+    return {name: os.environ[name] for name, match in ours.items() if not match or match[1] in _OWN}
 
 
 def find() -> Apptainer | None:

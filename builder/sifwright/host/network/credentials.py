@@ -1,15 +1,11 @@
 """Names and passwords for registries: where Apptainer, Docker and podman keep them."""
 
-from __future__ import annotations
-
 import base64
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 
 def basic(registry: str) -> str:
@@ -27,8 +23,12 @@ def known(registry: str) -> tuple[str, str]:
     """
     if user := os.environ.get("APPTAINER_DOCKER_USERNAME", ""):
         return user, os.environ.get("APPTAINER_DOCKER_PASSWORD", "")
-    logins = (_kept(path, registry) for path in _files() if path.is_file())
-    return next((login for login in logins if login[0]), ("", ""))
+    for path in (path for path in _files() if path.is_file()):
+        # Of one file, or of its credential helper.
+        login = {key.lower(): str(value) for key, value in (token(registry, path) or {}).items()}
+        if login.get("username"):
+            return login["username"], login.get("password", "")
+    return "", ""
 
 
 def _files() -> Iterator[Path]:
@@ -44,25 +44,11 @@ def _files() -> Iterator[Path]:
     yield Path(config) / "containers" / "auth.json"
 
 
-def _kept(path: Path, registry: str) -> tuple[str, str]:
-    """Return the login of one file, or of its credential helper."""
-    values = {key.lower(): str(value) for key, value in (_found(registry, path) or {}).items()}
-    return values.get("username", ""), values.get("password", "")
-
-
-def token(registry: str) -> dict[str, Any] | None:
-    """Return the login that Docker's SDK would send, or None.
-
-    The login is empty if the SDK would fail; the command docker takes that for no login.
-    """
-    return _found(registry)
-
-
-def _found(registry: str, path: Path | None = None) -> dict[str, Any] | None:
+def token(registry: str, path: Path | None = None) -> dict[str, Any] | None:
     """Return one file's login for a registry, or without a path Docker's own; None if it has none.
 
     A file or a helper that cannot be used gives an empty login: the registry says whether it needs
-    one.
+    one, and the command docker takes that for no login.
     """
     from docker import auth  # noqa: PLC0415  # 100 ms, and only needed where one is asked for
     from docker.errors import DockerException  # noqa: PLC0415

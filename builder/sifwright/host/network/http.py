@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Timer
 from typing import TYPE_CHECKING
 
-from sifwright.catalog.mirrors import local_path
+from sifwright.catalog.mirrors import NETWORK_FIX, local_path
+from sifwright.errors import MachineError
 from sifwright.host.network.pip_settings import ca_bundle
 from sifwright.system.terminal import note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from requests import Response
 
-    from sifwright.host.network.http_session import Session
+    from sifwright.host.network.http_session import Session, Upload
 
+# Of a whole file, which may be long.
+_MOST_BYTES = 512 << 20
+_ERRORS, _NOT_FOUND = 400, 404
 # To connect, and between two pieces of an answer.
 _SECONDS = (10.0, 30.0)
 # In seconds; and of a message.
@@ -26,6 +29,8 @@ _NOTE_AFTER, _LONGEST = 5.0, 200
 # In seconds, whatever a server asks for.
 LONGEST_WAIT = 30.0
 _REFUSES_HEAD = (403, 405, 501)
+# Of those who keep what they read.
+_KEPT: list[dict[str, bytes]] = []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,13 +39,15 @@ class HttpOptions:
 
     `proxy` is for all addresses. `trusted`: whatever certificate it shows will do. `patient`: a
     server that fails is asked again as well, and one that says how long to wait is believed.
-    `netrc`: logins of ~/.netrc go to their hosts, in place of a header, too.
+    `netrc`: logins of ~/.netrc go to their hosts, in place of a header, too. `body` is what a
+    request brings.
     """
 
     proxy: str = ""
     trusted: bool = False
     patient: bool = False
     netrc: bool = True
+    body: Upload | bytes | None = None
 
 
 def ask(
@@ -84,7 +91,7 @@ def open_response(
     if way.trusted:
         # It is the user who trusts it, in pip's settings.
         disable_warnings(exceptions.InsecureRequestWarning)
-    pace = Pace()
+    pace = getattr(way.body, "pace", None) or Pace()
     session = Session(pace, longest_wait=LONGEST_WAIT, patient=way.patient, netrc=way.netrc)
     with session, ExitStack() as stack:
         try:
@@ -105,6 +112,7 @@ def _answer(
             method,
             url,
             headers={"Accept-Encoding": "identity", **headers},
+            data=way.body,
             timeout=_SECONDS,
             allow_redirects=True,
             stream=True,
@@ -164,3 +172,59 @@ def redact_url(url: str) -> str:
     """Return an address without its user, password and conda token, for messages."""
     # Up to the last @: a password may hold one.
     return re.sub(r"/t/[^/\s]+/", "/t/…/", re.sub(r"//[^/\s]*@", "//", url))
+
+
+@contextmanager
+def kept_files() -> Iterator[dict[str, bytes]]:
+    """Yield the files that `read_file` returns inside, by their addresses."""
+    kept: dict[str, bytes] = {}
+    _KEPT.append(kept)
+    try:
+        yield kept
+    finally:
+        _KEPT.remove(kept)
+
+
+def read_file(
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    way: HttpOptions | None = None,
+) -> bytes | None:
+    """Return the file at an address, also file://, or None where there is none.
+
+    Raises `MachineError`, without a login that the address has.
+    """
+    path = local_path(url)
+    try:
+        if path is not None:
+            data = path.read_bytes() if path.is_file() else None
+        else:
+            data = _of_server(url, headers, way)
+    except OSError as error:
+        raise refusal(url, root_cause(error)) from error
+    if data is not None:
+        for kept in _KEPT:
+            kept[url] = data
+    return data
+
+
+def _of_server(
+    url: str, headers: Mapping[str, str] | None, way: HttpOptions | None
+) -> bytes | None:
+    with open_response(url, headers=headers, way=way or HttpOptions(), large=True) as answer:
+        if answer.status_code == _NOT_FOUND:
+            return None
+        if answer.status_code >= _ERRORS:
+            raise OSError(f"HTTP {answer.status_code} {answer.reason}")
+        pieces, size = [], 0
+        for piece in answer.iter_content(1 << 20):
+            pieces.append(piece)
+            size += len(piece)
+            if size > _MOST_BYTES:
+                raise OSError(f"the answer has more than {_MOST_BYTES >> 20} MiB")
+        return b"".join(pieces)
+
+
+def refusal(where: str, message: str) -> MachineError:
+    """Return the error of an address that does not give what it should."""
+    return MachineError.of(message, where=redact_url(where), fix=NETWORK_FIX)

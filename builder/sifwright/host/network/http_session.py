@@ -9,6 +9,8 @@ from __future__ import annotations
 import http.client
 import io
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import requests
@@ -28,6 +30,8 @@ _WHOLE, _MOST_BYTES = 60.0, 8 << 20
 # Of a long answer: as curl's --speed-time and --speed-limit, a KiB a second.
 _AT_LEAST = 32 << 10
 SLOWEST = 30.0
+# Of a body that is sent.
+_BLOCK = 1 << 20
 _TRIES = 3
 # Servers that are asked too often, and gateways that have no answer yet.
 _PASSING = (429, 502, 503, 504)
@@ -55,7 +59,6 @@ class Pace:
 
     @property
     def left(self) -> float:
-        """Return the seconds that are left; zero or less after the limit."""
         return self._until - time.monotonic()
 
     def took(self, count: int) -> None:
@@ -75,6 +78,36 @@ class Pace:
         else:
             message = f"there was no whole answer within {self._seconds:.0f} s"
         return TimeoutError(message)
+
+
+class Upload:
+    """Bytes of a file for the body of a request; requests sends them again from `tell`."""
+
+    def __init__(self, path: Path, offset: int, size: int) -> None:
+        self._path, self._offset, self._size, self._at = path, offset, size, 0
+        self.pace = Pace()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(lambda: self.read(_BLOCK), b"")
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, at: int) -> None:
+        self._at = at
+
+    def read(self, size: int = -1) -> bytes:
+        """Read on; the time for the answer counts from the last bytes that were sent."""
+        left = self._size - self._at
+        with self._path.open("rb") as file:
+            file.seek(self._offset + self._at)
+            data = file.read(left if size < 0 else min(max(size, _BLOCK), left))
+        self._at += len(data)
+        self.pace.stream()
+        return data
 
 
 class _Paced(io.RawIOBase):

@@ -1,24 +1,18 @@
 """Every source of every layer and its pin: listed, looked up, checked."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.catalog import pins_file
+from sifwright.catalog.model import Catalog, Layer, Source
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import CatalogError, MachineError, Problem, UsageError
 from sifwright.host.network import upstream
 from sifwright.plan.resolve import get_or_suggest
 from sifwright.plan.sources import fill
 from sifwright.system import files
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from sifwright.catalog.model import Catalog, Layer, Pin, Source
 
 _AT_ONCE = 8
 _CHANGED = {
@@ -30,7 +24,7 @@ _CHANGED = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PinStatus:
-    """One version of a source. `found` is what it is there now, `state` what that comes to."""
+    """One version of a source. `found` is its pin there now, `state` the outcome."""
 
     layer: str
     source: str
@@ -44,12 +38,10 @@ class PinStatus:
 
 
 def entries(catalog: Catalog, words: Sequence[str] = ()) -> list[PinStatus]:
-    """Return all versions of all sources, or of one layer, source or version."""
     return [_entry(*pin) for pin in _chosen(catalog, words)]
 
 
 def check(catalog: Catalog, words: Sequence[str] = ()) -> list[PinStatus]:
-    """Return the entries, compared with the versions upstream."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(lambda pin: _checked(*pin), _chosen(catalog, words)))
 
@@ -75,14 +67,15 @@ def add(catalog: Catalog, defs: Path, words: Sequence[str]) -> PinStatus:
         for error in errors([_checked(layer, source, version)]):
             raise error
         return _entry(layer, source, version)
-    digest = _look_up(layer, source, version)
-    text = pins_file.with_pin(path.read_text(), source, version, digest, _shown(path, defs))
+    try:
+        digest = upstream.digest(source, version)
+    except upstream.LookupFailedError as error:
+        entry = replace(_entry(layer, source, version), reason=str(error))
+        raise MachineError(_silent_problem(entry)) from None
+    shown = str(path.relative_to(defs.parent))
+    text = pins_file.with_pin(path.read_text(), source, version, digest, shown)
     files.write(path, text.encode(), mode=path.stat().st_mode & 0o777)
     return replace(_entry(layer, source, version), pin=digest, state="checked", reason="")
-
-
-def _shown(path: Path, defs: Path) -> str:
-    return str(path.relative_to(defs.parent))
 
 
 def _chosen(catalog: Catalog, words: Sequence[str]) -> Iterator[tuple[Layer, Source, str]]:
@@ -91,9 +84,11 @@ def _chosen(catalog: Catalog, words: Sequence[str]) -> Iterator[tuple[Layer, Sou
         for source in layer.sources:
             if len(words) > 1 and source is not _source(layer, words[1]):
                 continue
-            if len(words) > 2:  # noqa: PLR2004  # layer, source, version
-                _require_version(source, words[2])
             for version in words[2:3] or source.versions:
+                if version not in source.versions:
+                    fix = did_you_mean(version, source.versions)
+                    message = f"source '{source.name}' has no version {version!r}"
+                    raise UsageError.of(message, fix=fix)
                 yield layer, source, version
 
 
@@ -104,12 +99,6 @@ def _layer(catalog: Catalog, name: str) -> Layer:
 
 def _source(layer: Layer, name: str) -> Source:
     return get_or_suggest({source.name: source for source in layer.sources}, name, "source")
-
-
-def _require_version(source: Source, version: str) -> None:
-    if version not in source.versions:
-        fix = did_you_mean(version, source.versions)
-        raise UsageError.of(f"source '{source.name}' has no version {version!r}", fix=fix)
 
 
 def _to_add(catalog: Catalog, words: Sequence[str]) -> tuple[Layer, Source, str]:
@@ -149,23 +138,9 @@ def _checked(layer: Layer, source: Source, version: str) -> PinStatus:
         actual = upstream.digest(source, version)
     except upstream.LookupFailedError as error:
         return replace(entry, state="no answer", reason=str(error))
-    return replace(entry, found=actual, state=_state(source.versions[version], actual, source))
-
-
-def _state(pin: Pin, actual: str, source: Source) -> str:
-    if not pin.digest:
-        return "can be pinned"
-    if pin.digest == actual:
-        return "good"
-    return "moved" if source.kind == "git" else "changed"
-
-
-def _look_up(layer: Layer, source: Source, version: str) -> str:
-    try:
-        return upstream.digest(source, version)
-    except upstream.LookupFailedError as error:
-        entry = replace(_entry(layer, source, version), reason=str(error))
-        raise MachineError(_silent_problem(entry)) from None
+    changed = "moved" if source.kind == "git" else "changed"
+    state = "good" if entry.pin == actual else changed if entry.pin else "can be pinned"
+    return replace(entry, found=actual, state=state)
 
 
 def _changed_problem(entry: PinStatus) -> Problem:

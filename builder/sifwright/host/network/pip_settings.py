@@ -6,20 +6,14 @@ import ast
 import os
 import re
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from sifwright.catalog import mirrors
 from sifwright.system import processes
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Mapping
-    from concurrent.futures import Future
 
 PIP_KEYS = (
     "index-url",
@@ -43,21 +37,9 @@ CA_BUNDLES = (
 )
 
 
-def ask_ahead() -> None:
-    """Start asking pip, whose start takes longer than most of what a build looks at first."""
-    _asked()
-
-
 @cache
-def _asked() -> Future[subprocess.CompletedProcess[str]]:
-    thread = ThreadPoolExecutor(1)
-    answer = thread.submit(processes.capture, [sys.executable, "-m", "pip", "config", "list"])
-    thread.shutdown(wait=False)
-    return answer
-
-
 def _pip_config() -> str:
-    return _asked().result().stdout
+    return processes.capture([sys.executable, "-m", "pip", "config", "list"]).stdout
 
 
 def settings() -> dict[str, str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
 
 from sifwright.catalog import mirrors
 from sifwright.catalog.schema import did_you_mean
@@ -14,10 +16,9 @@ from sifwright.host.network import credentials
 from sifwright.host.network import http as web
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
-
     from requests import Response
+
+    from sifwright.host.network.http_session import Upload
 
 DOCKER_HUB = "docker.io"
 # Where the engine looks for name and password, and so do we.
@@ -36,7 +37,8 @@ _MANIFESTS = (
 )
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _MAX_TAGS = 1000
-_OK, PARTIAL, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 200, 206, 401, 403, 404
+OK, CREATED, ACCEPTED, PARTIAL = 200, 201, 202, 206
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 _TOO_MANY, _SERVER_ERROR = 429, 500
 ACCEPT = {"Accept": ", ".join(_MANIFESTS)}
 _PLAIN = web.HttpOptions(netrc=False)
@@ -89,7 +91,9 @@ def parse(text: str) -> Reference:
     """Read a name by Docker's rules: what comes first is a registry if it looks like a host."""
     scheme, _, name = text.rpartition("://")
     name, _, digest = name.partition("@")
-    name, tag = _tag(name)
+    # The colon of a port is before a slash.
+    before, colon, tag = name.rpartition(":")
+    name, tag = (before, tag) if colon and "/" not in tag else (name, "")
     first, slash, rest = name.partition("/")
     if not slash or not (first == "localhost" or re.search("[.:]", first)):
         first, rest = DOCKER_HUB, name
@@ -97,12 +101,6 @@ def parse(text: str) -> Reference:
         rest = f"library/{rest}"
     tag = "" if digest else tag or "latest"
     return Reference(registry=first, repository=rest, tag=tag, digest=digest, http=scheme == "http")
-
-
-def _tag(name: str) -> tuple[str, str]:
-    """Split a name and its tag; the colon of a port is before a slash."""
-    before, colon, tag = name.rpartition(":")
-    return (before, tag) if colon and "/" not in tag else (name, "")
 
 
 class Client:
@@ -123,27 +121,47 @@ class Client:
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
         large: bool = False,
+        body: Upload | bytes | None = None,
     ) -> Iterator[Response]:
-        """Open the answer to a path below the image's address. Raise `OSError` without one."""
+        """Open the answer to a path below the image's address. Raise `OSError` without one.
+
+        The path may also be a whole address that the registry has given.
+        """
         with ExitStack() as stack:
-            answer = stack.enter_context(self._once(path, method, headers or {}, large=large))
+            words = (path, method, headers or {}, body)
+            answer = stack.enter_context(self._once(*words, large=large))
             if answer.status_code == _UNAUTHORIZED and self._authorize(answer):
-                answer = stack.enter_context(self._once(path, method, headers or {}, large=large))
+                if body is not None and not isinstance(body, bytes):
+                    body.seek(0)
+                answer = stack.enter_context(self._once(*words, large=large))
             yield answer
 
     def ask(self, path: str, *, method: str = "GET") -> Response:
-        """Return a whole answer."""
         with self.opened(path, method=method, headers=ACCEPT) as answer:
             web.whole(answer)
             return answer
 
     def _once(
-        self, path: str, method: str, headers: Mapping[str, str], *, large: bool
+        self,
+        path: str,
+        method: str,
+        headers: Mapping[str, str],
+        body: Upload | bytes | None,
+        *,
+        large: bool,
     ) -> AbstractContextManager[Response]:
+        base = f"{self.reference.api}/"
+        url = urljoin(base, path)
         own = {"Authorization": self._authorization} if self._authorization else {}
-        url = f"{self.reference.api}/{path}"
+        if urlsplit(url)[:2] != urlsplit(base)[:2]:
+            # The store of a registry, which has a login of its own in the address.
+            own = {}
         return web.open_response(
-            url, method=method, headers={**headers, **own}, way=self._way, large=large
+            url,
+            method=method,
+            headers={**headers, **own},
+            way=replace(self._way, body=body),
+            large=large,
         )
 
     def _authorize(self, answer: Response) -> bool:
@@ -158,7 +176,7 @@ def digest(reference: Reference) -> str:
     client, path = Client(reference), f"manifests/{reference.digest or reference.tag}"
     try:
         answer = client.ask(path, method="HEAD")
-        if answer.status_code == _OK and not digest_header(answer):
+        if answer.status_code == OK and not digest_header(answer):
             answer = client.ask(path)
         refuse(answer, client)
     except OSError as error:
@@ -169,15 +187,16 @@ def digest(reference: Reference) -> str:
 def refuse(answer: Response, client: Client) -> None:
     """Raise `RegistryError` for an answer that is not what was asked for."""
     message = f"HTTP {answer.status_code} {answer.reason}"
-    if answer.status_code == _TOO_MANY:
-        raise RegistryUnreachableError(f"{message}{_waiting(answer)}", BUSY_FIX)
-    if answer.status_code >= _SERVER_ERROR:
-        raise RegistryUnreachableError(f"{message}{_waiting(answer)}")
+    if answer.status_code == _TOO_MANY or answer.status_code >= _SERVER_ERROR:
+        seconds = answer.headers.get("Retry-After", "")
+        waiting = f" (it asks to wait {seconds[:40]} s)" if seconds.isdecimal() else ""
+        fix = BUSY_FIX if answer.status_code == _TOO_MANY else mirrors.NETWORK_FIX
+        raise RegistryUnreachableError(f"{message}{waiting}", fix)
     if answer.status_code == _NOT_FOUND:
         raise ImageNotFoundError(_not_found(client))
     if answer.status_code in {_UNAUTHORIZED, _FORBIDDEN}:
         raise RegistryError(message, login_fix(client.reference))
-    if answer.status_code not in {_OK, PARTIAL}:
+    if answer.status_code not in {OK, CREATED, ACCEPTED, PARTIAL}:
         raise RegistryError(message)
 
 
@@ -186,17 +205,12 @@ def digest_header(answer: Response) -> str:
     return value if _DIGEST.fullmatch(value) else ""
 
 
-def _waiting(answer: Response) -> str:
-    seconds = answer.headers.get("Retry-After", "")
-    return f" (it asks to wait {seconds[:40]} s)" if seconds.isdecimal() else ""
-
-
 def _not_found(client: Client) -> str:
     """Say whether the tag or the image is missing, and which tags exist."""
     wanted = client.reference.digest or client.reference.tag
     try:
         answer = client.ask(f"tags/list?n={_MAX_TAGS}")
-        tags = answer.json().get("tags") or [] if answer.status_code == _OK else []
+        tags = answer.json().get("tags") or [] if answer.status_code == OK else []
     except (OSError, ValueError, AttributeError):
         tags = []
     if not tags:

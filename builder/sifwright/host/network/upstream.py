@@ -1,24 +1,16 @@
 """Lookups of sources upstream or at the mirror: the commit of a ref, the sha256 of a file."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile
-from typing import TYPE_CHECKING
 
 from sifwright.catalog import mirrors
+from sifwright.catalog.model import Source
 from sifwright.host.network import http, pip_settings, sdist
 from sifwright.plan.sources import fill
 from sifwright.system import files, processes
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sifwright.catalog.mirrors import MirrorRule, Mirrors
-    from sifwright.catalog.model import Source
-
-_GIT_SECONDS = 60
+_GIT_SECONDS, _FETCH_SECONDS = 60, 1800
 _PIECE = 1 << 20
 
 
@@ -30,7 +22,7 @@ def digest(source: Source, version: str) -> str:
     """Return the current commit or sha256 of a version. Raise `LookupFailedError`."""
     rules, url = mirrors.load(), fill(source.url, version)
     if source.kind == "git":
-        return _commit(source, version, rules)
+        return _commit(source, version)
     if source.kind == "pip":
         archive = sdist_of(url, version)
         if archive.sha256:
@@ -53,13 +45,13 @@ def sdist_of(name: str, version: str) -> sdist.Sdist:
         raise LookupFailedError(str(error)) from None
 
 
-def _commit(source: Source, version: str, rules: Mirrors) -> str:
+def _commit(source: Source, version: str) -> str:
     """Return the commit of an annotated tag, not the tag's own object (gitrevisions, `^{}`)."""
     url, ref = fill(source.url, version), fill(source.ref, version)
     names = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}"]
     if source.branch:
         names = [f"refs/heads/{ref}"]
-    answer = _git("ls-remote", url, *names, rules=rules)
+    answer = git("ls-remote", url, *names, seconds=_GIT_SECONDS)
     commits = {name: commit for commit, name in map(str.split, answer.splitlines())}
     for name in names:
         if name in commits:
@@ -72,38 +64,37 @@ def has_commit(source: Source, version: str) -> bool:
 
     Raises `LookupFailedError` if the repository gives nothing at all.
     """
-    rules, url = mirrors.load(), fill(source.url, version)
+    url = fill(source.url, version)
     commit = source.versions[version].digest
     with tempfile.TemporaryDirectory() as folder:
         here = ("-C", folder)
-        _git(*here, "init", "--quiet", "--bare", rules=rules)
+        git(*here, "init", "--quiet", "--bare")
         try:
-            _git(*here, "fetch", "--quiet", "--depth=1", url, commit, rules=rules)
+            git(*here, "fetch", "--quiet", "--depth=1", url, commit, seconds=_GIT_SECONDS)
         except LookupFailedError:
             # A plain web server gives no single commits, nor do old servers.
-            _git(*here, "fetch", "--quiet", url, "+refs/heads/*:refs/heads/*", rules=rules)
+            refs = "+refs/heads/*:refs/heads/*"
+            git(*here, "fetch", "--quiet", url, refs, seconds=_GIT_SECONDS)
             kind = processes.capture(["git", *here, "cat-file", "-t", commit]).stdout
             return kind.strip() == "commit"
     return True
 
 
-def _git(*arguments: str, rules: Mirrors) -> str:
-    """Return the output of git. Raise `LookupFailedError` with what it complained about."""
-    environment = _git_environment(rules.of("git"))
-    answer = processes.capture(["git", *arguments], env=environment, timeout=_GIT_SECONDS)
+def git(*arguments: str, seconds: float = _FETCH_SECONDS) -> str:
+    """Return the output of git, also of a long fetch, with the mirrors file's rules.
+
+    Raises `LookupFailedError` with its complaint. The rules are variables, because every user can
+    read a command line.
+    """
+    settings = list(mirrors.git_config(mirrors.load().of("git")))
+    env = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    answer = processes.capture(["git", *arguments], env={**os.environ, **env}, timeout=seconds)
     if answer.returncode != 0:
         lines = answer.stderr.strip().splitlines() or [f"exit status {answer.returncode}"]
         raise LookupFailedError(http.redact_url(lines[-1]))
     return answer.stdout
-
-
-def _git_environment(rules: Iterable[MirrorRule]) -> dict[str, str]:
-    """Return git's settings as variables, because every user can read a command line."""
-    settings = list(mirrors.git_config(rules))
-    env = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (key, value) in enumerate(settings):
-        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return {**os.environ, **env}
 
 
 def _sha256_of_download(address: str) -> str:

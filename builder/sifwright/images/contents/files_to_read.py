@@ -1,21 +1,20 @@
 """The files of an image that are read for its facts, and the part of each that is kept."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Protocol
 
 _PIECE = 1 << 18
 # More than any match of `_Scanned` has, so that none is lost between two pieces.
 _OVERLAP = 512
 _TEXT_BYTES = 1 << 20
+# Of a database of packages: dpkg's has less than 10 MB, rpm's has some 40.
+_DATABASE_BYTES = 64 << 20
 # Open MPI and MPICH print their version by a format, so format and version stand apart.
 MPI_LIBRARY = (rb"Open MPI v|MPICH Version:", rb"\0v?\d{1,9}\.\d{1,9}\.\d{1,9}[a-z0-9]{0,99}\0")
 _LIBC = (rb"GNU C Library [^\n\0]{0,200}? version \d{1,9}\.\d{1,9}",)
+_PACKAGES = r"(?:.*/)?(?:site|dist)-packages/"
 _LIB = r"(?:usr/)?lib(?:32|64)?/(?:[a-z0-9_]+-linux-gnu\w*/)?"
 
 
@@ -52,6 +51,17 @@ _RULES = {
     r"(?:.*/)?pkgconfig/(?:ompi|mpich)\.pc": ReadRule(text=65536),
     r"(?:usr/)?lib/apk/db/installed": ReadRule(text=_TEXT_BYTES),
     r"\.singularity\.d/(?:labels\.json|env/[^/]+\.sh)": ReadRule(text=_TEXT_BYTES),
+    r"var/lib/dpkg/status": ReadRule(text=_DATABASE_BYTES),
+    r"(?:var/lib|usr/lib/sysimage)/rpm/rpmdb\.sqlite": ReadRule(text=_DATABASE_BYTES),
+    r"usr/share/doc/[^/]+/copyright": ReadRule(text=_TEXT_BYTES),
+    r"etc/apt/sources\.list(?:\.d/[^/]+)?": ReadRule(text=65536),
+    r"etc/(?:yum|zypp)[./]repos\.d/[^/]+\.repo": ReadRule(text=65536),
+    r"etc/(?:dnf|yum)/vars/[^/]+": ReadRule(text=4096),
+    r"opt/sifwright/plan\.json": ReadRule(text=_TEXT_BYTES),
+    rf"{_PACKAGES}[^/]+\.(?:dist-info/(?:METADATA|WHEEL)|egg-info(?:/PKG-INFO)?)": ReadRule(
+        text=_TEXT_BYTES
+    ),
+    rf"{_PACKAGES}[^/]+\.dist-info/(?:licenses/.+|(?:LICEN[CS]E|COPYING|NOTICE)[^/]*)": _NAMED,
     r"(?:usr/)?lib/ld-musl-[^/]+\.so\.1": _NAMED,
     r"usr/local/cuda-\d+\.\d+|opt/rocm-\d+\.\d[.\d]*": _NAMED,
     r"(?:.*/)?libcudart\.so\.\d+\.\d[.\d]*": _NAMED,
@@ -62,8 +72,16 @@ _RULES = {
 # One pass over a path, however many rules there are: an image has 200,000 paths.
 _ANY = re.compile("|".join(f"({pattern})" for pattern in _RULES), re.DOTALL)
 _WANTS = tuple(_RULES.values())
+# The code of Python packages, and what programs share apart from their licences.
+_OTHER_FOLDERS = re.compile(
+    r"usr/share/(?!doc$)[^/]+|usr/(?:include|src)|(?:.*/)?(?:__pycache__|pkgs)"
+    rf"|{_PACKAGES}[^/]+(?<!\.dist-info)(?<!\.egg-info)|{_PACKAGES}[^/]+-info/(?!licenses$)[^/]+",
+    re.DOTALL,
+)
 # Thousands of links that lead to nothing of the above.
 _NO_LINKS = ("usr/share/", "etc/ssl/", "proc/", "sys/")
+# But packages of one source share their copyright file.
+_DOCUMENTS = "usr/share/doc/"
 
 
 def want(path: str) -> ReadRule | None:
@@ -74,7 +92,15 @@ def want(path: str) -> ReadRule | None:
 
 def keeps_link(path: str) -> bool:
     """Tell whether a symbolic link may lead to such a file."""
-    return not path.startswith(_NO_LINKS)
+    return not path.startswith(_NO_LINKS) or path.startswith(_DOCUMENTS)
+
+
+def may_list_packages(folder: str) -> bool:
+    """Tell whether files below a folder may say which packages are there.
+
+    The packages themselves have most of the folders of an image.
+    """
+    return not _OTHER_FOLDERS.fullmatch(folder)
 
 
 def keep(wanted: ReadRule, size: int, file: Readable) -> bytes:

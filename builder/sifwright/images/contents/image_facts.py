@@ -1,7 +1,5 @@
 """The facts that `sifwright inspect` prints, and that a plan on the image adapts to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

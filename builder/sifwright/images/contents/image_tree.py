@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import posixpath
 from array import array
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
-
-from sifwright.images.sources.model import BadImage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 _Value = TypeVar("_Value", str, bytes)
 # As the kernel (ELOOP), and more than any path has (PATH_MAX allows 2048).
@@ -25,6 +21,14 @@ _LONGEST_PATH = 4096
 _ENTRY_BYTES, _MOST_BYTES = 250, 256 << 20
 # Bytes of paths that are looked up while links are followed: some seconds.
 _MOST_LOOKED_UP = 1 << 30
+
+
+class BadImage(Exception):
+    """An image that cannot be read; the text does not name it, `fix` says what to do."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.fix = fix
 
 
 @dataclass(slots=True)

@@ -1,19 +1,14 @@
 """The tree of a SIF, with the layer that each path comes from."""
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
-from sifwright.images.contents.unsquashfs import Squashed
+from sifwright.images.contents.listing import ListedPath
+from sifwright.images.contents.squashed import Squashed
 from sifwright.images.sif import sif_file
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from sifwright.images.contents.listing import ListedPath
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +63,13 @@ class LayerStack:
         for layer, some in self._by_layer(paths):
             digests.update(layer.digests(some))
         return digests
+
+    def heads(self, size: int) -> dict[bytes, bytes]:
+        """Return the first bytes of all files of the tree."""
+        heads: dict[bytes, bytes] = {}
+        for layer, some in self._by_layer(self.tree):
+            heads.update(layer.heads(some, size))
+        return heads
 
     def digest(self, layer: int) -> str:
         """Return the sha256 of a whole layer, packed."""

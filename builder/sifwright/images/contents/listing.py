@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import stat
 import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from sifwright.errors import BuildError
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    Row = list[Any]
+Row = list[Any]
 
 FORMAT = 2
 # Rows. With more a file is smaller, and to look one path up takes longer.

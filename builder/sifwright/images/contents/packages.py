@@ -1,24 +1,30 @@
-"""The packages in an image: Debian's and Python's, with their files and licences."""
-
-from __future__ import annotations
+"""The packages in an image: Debian's, Python's and RPM's, with their files and licences."""
 
 import csv
 import posixpath
 import re
+import sqlite3
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from email.message import Message
 from email.parser import BytesHeaderParser
-from typing import TYPE_CHECKING, Literal
+from itertools import chain
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from email.message import Message
+from sifwright.images.contents.image_tree import BadImage
+from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
 
-    from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
-
-Kind = Literal["debian", "python"]
+Kind = Literal["debian", "python", "rpm"]
 _STATUS = b"var/lib/dpkg/status"
 _INFO = "var/lib/dpkg/info"
-_NAMES = re.compile(rb".*\.dist-info/METADATA|" + _STATUS, re.DOTALL)
+_RPM = ("var/lib/rpm/rpmdb.sqlite", "usr/lib/sysimage/rpm/rpmdb.sqlite")
+# Not what a package has of others in itself, which no program installs or names.
+_METADATA = re.compile(
+    rb"((?:.*/)?(?:site|dist)-packages/[^/]+\.(?:dist|egg)-info)(?:/METADATA|/PKG-INFO)?", re.DOTALL
+)
+_NAMES = re.compile(_METADATA.pattern + b"|" + _STATUS, re.DOTALL)
 _MORE = re.compile(
     rb".*\.dist-info/RECORD|var/lib/dpkg/info/[^/]*\.list|usr/share/doc/[^/]*/copyright", re.DOTALL
 )
@@ -27,17 +33,29 @@ _UNKNOWN = "not stated"
 # What a table has room for; some packages put the whole text there.
 _SHORT = 60
 _MOST_LICENCES = 3
+# Numbers of rpm's tags (rpmtag.h), and of the type of a number of 32 bits.
+_TAGS = {1000: "name", 1001: "version", 1002: "release", 1003: "epoch"}
+_TAGS |= {1014: "licence", 1022: "architecture"}
+_INT32 = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Package:
-    """An installed package; `files` are paths of the image, as far as they were asked for."""
+    """An installed package; `files` are paths of the image, as far as they were asked for.
+
+    `folder` is that of a Python package's metadata, `tags` are those of the wheel that it came in.
+    `texts` are files with its licence.
+    """
 
     kind: Kind
     name: str
     version: str
+    architecture: str = ""
     licence: str = ""
     files: tuple[bytes, ...] = ()
+    folder: str = ""
+    texts: tuple[str, ...] = ()
+    tags: frozenset[str] = frozenset()
 
 
 def installed(stack: LayerStack) -> list[Package]:
@@ -57,7 +75,8 @@ def sources(paths: Iterable[bytes], *, names_only: bool) -> list[bytes]:
 
 def find(texts: Mapping[bytes, bytes], tree: Mapping[bytes, LayeredNode]) -> list[Package]:
     """Return the packages in these files (path -> content), sorted by name."""
-    packages = [*_debian(texts, tree), *_python(texts)]
+    databases = (texts[name.encode()] for name in _RPM if name.encode() in texts)
+    packages = [*_debian(texts, tree), *_python(texts), *chain.from_iterable(map(_rpm, databases))]
     return sorted(
         packages, key=lambda package: (package.kind, package.name.lower(), package.version)
     )
@@ -73,7 +92,9 @@ def _debian(texts: Mapping[bytes, bytes], tree: Mapping[bytes, LayeredNode]) -> 
             kind="debian",
             name=name,
             version=_one(facts, "Version"),
+            architecture=arch,
             licence=_debian_licence(name, texts, tree),
+            texts=(f"/usr/share/doc/{name}/copyright",),
             files=tuple(_listed(name, arch, texts, tree)),
         )
 
@@ -111,15 +132,42 @@ def _debian_licence(
 
 def _python(texts: Mapping[bytes, bytes]) -> Iterator[Package]:
     for path, text in texts.items():
-        if not path.endswith(b".dist-info/METADATA"):
+        match = _METADATA.fullmatch(path)
+        # A folder of metadata without its file is a rest.
+        if match is None or not text or _one(facts := _headers(text), "Name") == "":
             continue
-        facts, folder = _headers(text), path.removesuffix(b"/METADATA")
+        folder = match[1]
         yield Package(
             kind="python",
             name=_one(facts, "Name"),
             version=_one(facts, "Version"),
             licence=_python_licence(facts),
             files=tuple(_recorded(folder, texts.get(folder + b"/RECORD", b""))),
+            folder=_shown(folder),
+            texts=tuple(_shown(name) for name in sorted(texts) if _is_licence(name, folder)),
+            tags=frozenset(_headers(texts.get(folder + b"/WHEEL", b"")).get_all("Tag", ())),
+        )
+
+
+def _is_licence(path: bytes, folder: bytes) -> bool:
+    return path.startswith(folder + b"/") and not path.endswith(
+        (b"/METADATA", b"/RECORD", b"/WHEEL")
+    )
+
+
+def _shown(path: bytes) -> str:
+    return f"/{path.decode(errors='backslashreplace')}"
+
+
+def _rpm(database: bytes) -> Iterator[Package]:
+    for header in _rpm_headers(database):
+        epoch = f"{header['epoch']}:" if header.get("epoch") else ""
+        yield Package(
+            kind="rpm",
+            name=header["name"],
+            version=f"{epoch}{header['version']}-{header['release']}",
+            architecture=header.get("architecture", ""),
+            licence=header.get("licence", "") or _UNKNOWN,
         )
 
 
@@ -151,3 +199,30 @@ def _headers(text: bytes) -> Message:
 
 def _one(facts: Message, name: str) -> str:
     return str(facts[name] or "").strip()
+
+
+def _rpm_headers(database: bytes) -> Iterator[dict[str, str]]:
+    """Yield the tags of each package. Raises `BadImage` for a damaged database."""
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            # A log beside the file belongs to it: alone, the file is whole.
+            connection.deserialize(database[:18] + b"\1\1" + database[20:])
+            for (blob,) in connection.execute("SELECT blob FROM Packages ORDER BY hnum"):
+                if (header := _rpm_header(blob)).get("name", "gpg-pubkey") != "gpg-pubkey":
+                    yield header
+    except (sqlite3.Error, struct.error, ValueError, OverflowError) as error:
+        raise BadImage(f"its rpm database cannot be read: {error}") from error
+
+
+def _rpm_header(blob: bytes) -> dict[str, str]:
+    count, _ = struct.unpack_from(">2I", blob)
+    data, tags = 8 + 16 * count, dict[str, str]()
+    for tag, kind, offset, _ in struct.iter_unpack(">4I", blob[8:data]):
+        if tag not in _TAGS:
+            continue
+        start = data + offset
+        if kind == _INT32:
+            tags[_TAGS[tag]] = str(struct.unpack_from(">I", blob, start)[0])
+        else:
+            tags[_TAGS[tag]] = blob[start : blob.index(b"\0", start)].decode(errors="replace")
+    return tags

@@ -1,21 +1,15 @@
 """The Pythons of an image in the order of its PATH, and torch in each."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from sifwright.images.contents.image_facts import Python, Torch
+from sifwright.images.contents.image_tree import ImageTree
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from sifwright.images.contents.image_tree import ImageTree
-
-    # By folder.
-    _Versions = dict[str, set[str]]
+# By folder.
+_Versions = dict[str, set[str]]
 
 # As a shell finds them: `command -v python || command -v python3`.
 _NAMES = ("python", "python3")

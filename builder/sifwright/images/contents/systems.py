@@ -1,19 +1,13 @@
 """The system in an image: distribution, C library, CUDA, ROCm, MPI and plugins, from its files."""
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
 
 from sifwright.images.contents.image_facts import Plugin
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from sifwright.images.contents.image_tree import ImageTree
+from sifwright.images.contents.image_tree import ImageTree
 
 _TWO = re.compile(r"(\d{1,9}\.\d{1,9})")
 _PC_VERSION = re.compile(r"^Version:\s*(\S+)", re.MULTILINE)
@@ -31,6 +25,12 @@ _SET_BY = ("NCCL_NET_PLUGIN", "RCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN")
 
 def operating_system(tree: ImageTree) -> tuple[str, str]:
     """Return ID and VERSION_ID of os-release(5)."""
+    values = release(tree)
+    return values.get("ID", ""), values.get("VERSION_ID", "")
+
+
+def release(tree: ImageTree) -> dict[str, str]:
+    """Return the values of os-release(5)."""
     text = tree.text("etc/os-release") or tree.text("usr/lib/os-release") or ""
     values: dict[str, str] = {}
     for line in text.splitlines():
@@ -39,7 +39,7 @@ def operating_system(tree: ImageTree) -> tuple[str, str]:
             values[name.strip()] = "".join(shlex.split(value))
         except ValueError:
             continue
-    return values.get("ID", ""), values.get("VERSION_ID", "")
+    return values
 
 
 def libc(tree: ImageTree) -> str:

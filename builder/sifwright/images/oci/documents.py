@@ -1,20 +1,16 @@
 """The JSON of images: index, manifest, configuration. Read with distrust."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sifwright.errors import quoted
-from sifwright.images.sources.model import ARCHITECTURES, BadImage, Config, OtherProcessor, Start
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sifwright.images.contents.files_to_read import Readable
+from sifwright.images.contents.files_to_read import Readable
+from sifwright.images.contents.image_tree import BadImage
+from sifwright.images.sources.model import ARCHITECTURES, Config, OtherProcessor, Start
 
 # The OCI distribution specification asks registries for 4 MiB; a configuration may be as long.
 MOST_BYTES = 4 << 20
@@ -112,6 +108,11 @@ def entries(index: dict[str, Any]) -> list[Blob]:
     return [_blob(item) for item in _typed(index.get("manifests"), list, "manifests")]
 
 
+def layers(value: dict[str, Any]) -> list[Blob]:
+    """Return the layers of a manifest, whatever they are."""
+    return [_blob(item) for item in _typed(value.get("layers"), list, "layers")]
+
+
 def choose(blobs: Sequence[Blob], processor: str) -> Blob:
     """Return the image for a processor; the error names the processors that have one."""
     wanted = f"linux/{ARCHITECTURES.get(processor, processor)}"
@@ -175,6 +176,7 @@ def start(value: dict[str, Any], processor: str) -> Start:
         triggers=tuple(strings(settings.get("OnBuild"), "OnBuild")),
         entry=_program(settings.get("Entrypoint"), "Entrypoint"),
         cmd=_program(settings.get("Cmd"), "Cmd"),
+        environment=checked.environment,
     )
 
 

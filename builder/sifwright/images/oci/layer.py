@@ -1,20 +1,12 @@
 """Read a layer (OCI image specification, layer.md): a tar file, of which little is kept."""
 
-from __future__ import annotations
-
 import posixpath
-from typing import TYPE_CHECKING
 
-from sifwright.images.contents.files_to_read import keep, keeps_link, want
-from sifwright.images.contents.image_tree import LayerContents, inside
+from sifwright.images.contents.files_to_read import Readable, keep, keeps_link, want
+from sifwright.images.contents.image_tree import BadImage, LayerContents, ReadBudget, inside
 from sifwright.images.oci import tar_files
 from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
-from sifwright.images.sources.model import BadImage
-
-if TYPE_CHECKING:
-    from sifwright.images.contents.files_to_read import Readable
-    from sifwright.images.contents.image_tree import ReadBudget
-    from sifwright.images.oci.tar_files import Body, Member
+from sifwright.images.oci.tar_files import Body, Member
 
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 # What AUFS keeps for itself.

@@ -1,24 +1,17 @@
 """The OCI image layout (image-layout.md): a folder, and what it shares with registries."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from sifwright.images.contents.image_tree import stacked
+from sifwright.images.contents.image_tree import BadImage, LayerContents, stacked
 from sifwright.images.oci import documents, layer
-from sifwright.images.sources.model import BadImage, FoundImage, ImageContents, SourceError
+from sifwright.images.oci.documents import Blob, Manifest
+from sifwright.images.sources.model import FoundImage, ImageContents, Source, SourceError
+from sifwright.system.progress import Timer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from sifwright.images.contents.image_tree import LayerContents
-    from sifwright.images.oci.documents import Blob, Manifest
-    from sifwright.images.sources.model import Source
-    from sifwright.system.progress import Timer
-
-    Fetch = Callable[[str], tuple[dict[str, Any], str]]
+Fetch = Callable[[str], tuple[dict[str, Any], str]]
 
 # An index may list an index.
 _DEEPEST = 3
@@ -71,32 +64,29 @@ def no_such(tag: str, names: Sequence[str]) -> BadImage:
 def find(source: Source, processor: str) -> FoundImage:
     """Look into a layout. Raises `SourceError` or `BadImage`."""
     folder = Path(source.name)
+
+    def blob(digest: str) -> tuple[dict[str, Any], str]:
+        return _document(folder, blob_name(digest), digest)
+
     with _named(folder):
         index, _ = _document(folder, "index.json")
-        manifest = chosen(index, source.tag, processor, lambda name: _blob(folder, name))
+        manifest = chosen(index, source.tag, processor, blob)
 
     def read(timer: Timer) -> ImageContents:
         with _named(folder):
-            return _read(folder, manifest, processor, timer)
+            value, _ = blob(manifest.config.digest)
+            config = documents.config(value, processor)
+            timer.start(f"{len(manifest.layers)} layers, {manifest.bytes / 1e6:.1f} MB")
+            tree, size = stacked(_layers(folder, manifest)), manifest.bytes
+            return ImageContents(digest=manifest.digest, config=config, tree=tree, bytes=size)
 
     return FoundImage(key=f"{manifest.digest} {processor}", read=read)
-
-
-def _read(folder: Path, manifest: Manifest, processor: str, timer: Timer) -> ImageContents:
-    config = documents.config(_blob(folder, manifest.config.digest)[0], processor)
-    timer.start(f"{len(manifest.layers)} layers, {manifest.bytes / 1e6:.1f} MB")
-    tree = stacked(_layers(folder, manifest))
-    return ImageContents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
 
 
 def _layers(folder: Path, manifest: Manifest) -> Iterator[LayerContents]:
     for blob in manifest.layers:
         with opened(folder, blob_name(blob.digest)) as file:
             yield layer.checked(file, blob.digest, blob.size)
-
-
-def _blob(folder: Path, digest: str) -> tuple[dict[str, Any], str]:
-    return _document(folder, blob_name(digest), digest)
 
 
 def _document(folder: Path, name: str, digest: str = "") -> tuple[dict[str, Any], str]:

@@ -1,23 +1,20 @@
 """Bytes on their way: compared with their digest, unpacked, and never more of them than agreed."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
 import sys
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from sifwright.images.sources.model import BadImage
+from sifwright.images.contents.image_tree import BadImage
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-if TYPE_CHECKING:
-    from sifwright.images.contents.files_to_read import Readable
+from sifwright.images.contents.files_to_read import Readable
 
 _PIECE = 1 << 18
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -69,6 +66,19 @@ class RawStream(io.RawIOBase):
         buffer[: len(data)] = data
         self.count += len(data)
         return len(data)
+
+
+class PieceStream:
+    """Pieces as they come, in the sizes that are asked for."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._rest = pieces, b""
+
+    def read(self, size: int, /) -> bytes:
+        if not self._rest:
+            self._rest = next(self._pieces, b"")
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
 
 
 class UnpackedStream:

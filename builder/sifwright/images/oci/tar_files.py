@@ -4,19 +4,14 @@ Python's tarfile goes on and on for what a header promises and the file does not
 headers of pax, and calls itself for each further header of a member.
 """
 
-from __future__ import annotations
-
 import io
 import tarfile
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
+from sifwright.images.contents.files_to_read import Readable
 from sifwright.images.oci.streams import RawStream
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.images.contents.files_to_read import Readable
 
 BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1 << 16

@@ -1,25 +1,18 @@
 """Write a file from front to back, and take digests of exactly the bytes that get into it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from sifwright.errors import BuildError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 _BLOCK = 1 << 20
-# Bytes that are copied by one call, and given to the disk together.
+# Bytes that are copied by one call, and read again for the digest.
 _SPAN = 8 << 20
-# Files that grow longer leave memory as soon as they are on the disk.
-_KEPT = 1 << 30
 
 
 class Digest(Protocol):
@@ -44,11 +37,9 @@ class Range:
 class Writer:
     """A new file, made by `created`. All of `write` and `pad` together has one digest."""
 
-    def __init__(self, file: int, pool: ThreadPoolExecutor) -> None:
-        self._file = file
-        self._pool = pool
+    def __init__(self, file: int) -> None:
+        self._file, self._position = file, 0
         self._written = hashlib.sha256()
-        self._position = 0
 
     @property
     def written(self) -> str:
@@ -74,16 +65,14 @@ class Writer:
         """Copy the bytes and add them to the digest; raise `UnreadableError`.
 
         A file system that can (XFS, Btrfs) shares the bytes. The digest is that of the new file: it
-        is read again, beside the copying, while its bytes are in memory.
+        is read again while its bytes are in memory.
         """
-        hashing = []
         with opened(source.path) as file:
             for at in range(0, source.size, _SPAN):
                 start, size = self._position, min(_SPAN, source.size - at)
                 self._copy_span(file, source.offset + at, size)
-                hashing.append(self._pool.submit(self._finish_span, start, size, digest))
-        for future in hashing:
-            future.result()
+                for block in read_blocks(self._file, start, size) if digest else ():
+                    digest.update(block)  # type: ignore[union-attr]
 
     def sync(self) -> None:
         os.fsync(self._file)
@@ -101,14 +90,6 @@ class Writer:
         for block in read_blocks(file, offset, end - offset):
             self.put(block)
 
-    def _finish_span(self, start: int, size: int, digest: Digest | None) -> None:
-        if digest:
-            for block in read_blocks(self._file, start, size):
-                digest.update(block)
-        # Linux begins to write the bytes, so fsync waits less, and forgets those that are written.
-        start, end = (0, start + size) if start >= _KEPT else (start, start + size)
-        os.posix_fadvise(self._file, start, end - start, os.POSIX_FADV_DONTNEED)
-
 
 @contextmanager
 def created(path: Path) -> Iterator[Writer]:
@@ -123,9 +104,7 @@ def created(path: Path) -> Iterator[Writer]:
         raise _unwritable(path, error) from error
     try:
         try:
-            # One thread: the spans come to the digest in their order.
-            with ThreadPoolExecutor(1) as pool:
-                yield Writer(file, pool)
+            yield Writer(file)
         finally:
             # Some file systems (NFS) report a failed write no sooner.
             os.close(file)
@@ -137,11 +116,8 @@ def created(path: Path) -> Iterator[Writer]:
 
 
 def _unwritable(path: Path, error: OSError) -> BuildError:
-    return BuildError.of(
-        f"cannot be written: {error.strerror}",
-        where=str(path),
-        fix="Make room or mend it there, or build elsewhere with --output.",
-    )
+    fix = "Make room or mend it there, or build elsewhere with --output."
+    return BuildError.of(f"cannot be written: {error.strerror}", where=str(path), fix=fix)
 
 
 @contextmanager

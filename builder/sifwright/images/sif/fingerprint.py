@@ -1,17 +1,42 @@
-"""The fingerprint of a SIF: one digest of all its bytes."""
-
-from __future__ import annotations
+"""The fingerprint of a SIF, one digest of all its bytes, and the record beside it that has that."""
 
 import hashlib
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from sifwright.errors import SifwrightError, UsageError
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.copy_data import Range
 from sifwright.system import digest_cache
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+RECORD = "record.json"
+# Offset and size in bytes, and sha256.
+Part = tuple[int, int, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Digests:
+    """The sha256 of each partition, by its offset, and of all other bytes together."""
+
+    parts: Sequence[Part]
+    rest: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the `sif_fingerprint`."""
+        digests = (self.rest, *(sha256 for _, _, sha256 in self.parts))
+        return hashlib.sha256(" ".join(digests).encode()).hexdigest()
+
+    @property
+    def document(self) -> dict[str, object]:
+        """Return the entries of a record."""
+        return {
+            "sif_fingerprint": self.fingerprint,
+            "sif_parts": [list(part) for part in self.parts],
+        }
 
 
 def known_fingerprint(path: Path) -> str:
@@ -25,17 +50,75 @@ def sif_fingerprint(path: Path) -> str:
     The fingerprint is the sha256 of the sha256 of each partition and of the rest of the file. So an
     image made of partitions with known digests need not be read again.
     """
-    rest, parts, end = hashlib.sha256(), [], 0
-    size = path.stat().st_size
-    for partition in sorted(sif_file.read(path).partitions, key=lambda part: part.offset):
-        between = Range(path=path, offset=end, size=max(partition.offset - end, 0))
+    return measure(path).fingerprint
+
+
+def measure(path: Path, known: Iterable[Part] = ()) -> Digests:
+    """Return the digests of a SIF; partitions with known ones are not read. Raise `SifError`."""
+    digests = {(offset, size): sha256 for offset, size, sha256 in known}
+    parts = tuple(
+        (
+            part.offset,
+            part.size,
+            digests.get((part.offset, part.size)) or sif_file.digest(path, part),
+        )
+        for part in sorted(sif_file.read(path).partitions, key=lambda part: part.offset)
+    )
+    rest = hashlib.sha256()
+    for between in _between(path, parts):
         sif_file.update(rest, between)
-        parts.append(sif_file.digest(path, partition))
-        end = max(end, partition.end)
-    sif_file.update(rest, Range(path=path, offset=end, size=size - end))
-    return combine(rest.hexdigest(), parts)
+    return Digests(parts=parts, rest=rest.hexdigest())
 
 
-def combine(rest: str, parts: Sequence[str]) -> str:
-    """Return the `sif_fingerprint` from the sha256 of each partition and of everything else."""
-    return hashlib.sha256(" ".join((rest, *parts)).encode()).hexdigest()
+def _between(path: Path, parts: Sequence[Part]) -> Iterator[Range]:
+    """Yield the ranges that belong to no partition."""
+    end, whole = 0, path.stat().st_size
+    for offset, size, _ in (*parts, (whole, 0, "")):
+        yield Range(path=path, offset=end, size=max(offset - end, 0))
+        end = max(end, offset + size)
+
+
+def known_record(image: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the record beside an image, and what it says; {} if it is another image's."""
+    file = image.resolve().with_name(RECORD)
+    try:
+        return file, read_record(image)
+    except UsageError:
+        return file, {}
+
+
+def read_record(sif: Path) -> dict[str, Any]:
+    """Return the record beside a SIF or what its link leads to; raise `UsageError`."""
+    if not sif.is_file():
+        raise UsageError.of("there is no such file", where=str(sif), fix="Name a SIF.")
+    target = sif.resolve()
+    path = target.with_name(RECORD)
+    fix = f"Copy {RECORD} of the folder that the image comes from to {path}."
+    try:
+        record = json.loads(path.read_text())
+        name, _ = str(record["sif"]), str(record["sif_fingerprint"])
+    except OSError as error:
+        message = f"no record can be read beside it: {error.strerror}"
+        raise UsageError.of(message, where=str(sif), fix=fix) from None
+    except (ValueError, LookupError, TypeError):
+        raise UsageError.of("is no record of a SIF", where=str(path), fix=fix) from None
+    if name != target.name:
+        fix = "Copy the record of this image, or name the other one."
+        raise UsageError.of(f"is the record of {name}", where=str(path), fix=fix)
+    return dict(record)
+
+
+def expected_digests(image: Path) -> str:
+    """Return what the program `check-image` compares an image with; '' for one that is not here."""
+    _, record = known_record(image)
+    if record.get("sif_parts"):
+        return _line(record["sif_fingerprint"], record["sif_parts"])
+    try:
+        measured = measure(image)
+    except (OSError, SifwrightError):
+        return ""
+    return _line(measured.fingerprint, measured.parts)
+
+
+def _line(digest: str, parts: Sequence[Part]) -> str:
+    return " ".join([digest, *(f"{offset}+{size}" for offset, size, _ in parts)])

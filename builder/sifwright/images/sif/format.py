@@ -4,8 +4,6 @@ The source of every number here is the Go library that Apptainer writes SIFs wit
 (github.com/apptainer/sif, pkg/sif: sif.go, descriptor.go, arch.go). All numbers are little-endian.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
@@ -47,6 +45,11 @@ ARCHITECTURES = {
 }
 
 
+def architecture_of(code: bytes) -> str:
+    """Return the name of a header's code; nothing for an unknown one."""
+    return next((name for name, known in ARCHITECTURES.items() if known == code), "")
+
+
 class DataType(IntEnum):
     """The types of objects that are ours to write or to look for."""
 
@@ -54,6 +57,7 @@ class DataType(IntEnum):
     PARTITION = 0x4004
     SIGNATURE = 0x4005
     GENERIC_JSON = 0x4006
+    SBOM = 0x4009
 
 
 class PartitionType(IntEnum):

@@ -1,9 +1,7 @@
 """The layout of a new SIF, decided from sizes alone, before a byte is written."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sifwright.errors import PlanError
 from sifwright.images.sif.format import (
@@ -15,9 +13,6 @@ from sifwright.images.sif.format import (
     PartitionType,
     partition_metadata,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # As the Go library does it (create.go, descriptor_input.go): the table of objects at 4096 with room
 # for 48, partitions aligned to the usual size of a memory page, everything in group 1.
@@ -65,11 +60,8 @@ def metadata(size: int) -> Object:
 def partition(size: int, name: str, arch: str, *, is_system: bool) -> Object:
     """Return a partition; raise `PlanError` for a name over 128 bytes, a SIF's limit."""
     if len(name.encode()) > _NAME_BYTES:
-        raise PlanError.of(
-            f"a name of {len(name.encode())} bytes; a SIF has room for {_NAME_BYTES}",
-            where=f"layer '{name}'",
-            fix="Give the layer a shorter name.",
-        )
+        message = f"a name of {len(name.encode())} bytes; a SIF has room for {_NAME_BYTES}"
+        raise PlanError.of(message, where=f"layer '{name}'", fix="Give the layer a shorter name.")
     kind = PartitionType.PRIMARY_SYSTEM if is_system else PartitionType.OVERLAY
     return Object(
         data_type=DataType.PARTITION,
@@ -87,10 +79,8 @@ def layout(objects: Sequence[Object], arch: str) -> Layout:
     """
     overlays = sum(item.data_type is DataType.PARTITION for item in objects) - 1
     if overlays > MAXIMUM_OVERLAYS:
-        raise PlanError.of(
-            f"{overlays + 1} layers; a layered SIF can have {MAXIMUM_OVERLAYS + 1}",
-            fix="Build it with --layout flat.",
-        )
+        message = f"{overlays + 1} layers; a layered SIF can have {MAXIMUM_OVERLAYS + 1}"
+        raise PlanError.of(message, fix="Build it with --layout flat.")
     places = max(_PLACES, len(objects) + _FREE_PLACES)
     data_offset = _TABLE_OFFSET + places * DESCRIPTOR.size
     descriptors = _placed(objects, data_offset)

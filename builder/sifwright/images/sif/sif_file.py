@@ -1,15 +1,15 @@
 """SIF files, read with distrust."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.errors import UsageError
 from sifwright.images.sif.copy_data import (
+    Digest,
     Range,
     UnreadableError,
     created,
@@ -24,12 +24,6 @@ from sifwright.images.sif.format import (
     Header,
     descriptors,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from sifwright.images.sif.copy_data import Digest
 
 # Definition files and metadata are what is read whole; ours have 200 KB.
 _MAXIMUM_DATA = 64 << 20
@@ -50,15 +44,10 @@ class SifImage:
     @property
     def partitions(self) -> tuple[Descriptor, ...]:
         """Return the squashfs partitions of the tree, lowest first, as Apptainer stacks them."""
-        squashfs = [partition for partition in self.descriptors if partition.is_squashfs]
-        system = [partition for partition in squashfs if partition.is_system][:1]
-        groups = {partition.group for partition in system}
-        overlays = [
-            partition
-            for partition in squashfs
-            if partition.is_overlay and partition.group in groups
-        ]
-        return (*system, *overlays)
+        squashfs = [part for part in self.descriptors if part.is_squashfs]
+        system = [part for part in squashfs if part.is_system][:1]
+        groups = {part.group for part in system}
+        return (*system, *(part for part in squashfs if part.is_overlay and part.group in groups))
 
 
 def place(path: Path, descriptor: Descriptor) -> Range:
@@ -123,6 +112,12 @@ def data_of_kind(image: SifImage, kind: DataType) -> bytes:
     return data(image.path, first) if first else b""
 
 
+def data_of_name(image: SifImage, name: str) -> bytes:
+    """Return the small object of a name; without one, no bytes; raise `SifError`."""
+    first = next((item for item in image.descriptors if item.name == name), None)
+    return data(image.path, first) if first else b""
+
+
 def data(path: Path, descriptor: Descriptor) -> bytes:
     """Return a small object, such as the definition file; raise `SifError`, also above 64 MiB."""
     if descriptor.size > _MAXIMUM_DATA:
@@ -147,8 +142,5 @@ def _blocks(where: Range) -> Iterator[memoryview]:
 def _no_sif(path: Path, error: Exception) -> SifError:
     """Say why a file is of no use; the error's text follows on the file's name."""
     text = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else error
-    return SifError.of(
-        f"cannot be used as a SIF: it {text}",
-        where=str(path),
-        fix="Give an image that 'apptainer sif list' can read.",
-    )
+    fix = "Give an image that 'apptainer sif list' can read."
+    return SifError.of(f"cannot be used as a SIF: it {text}", where=str(path), fix=fix)

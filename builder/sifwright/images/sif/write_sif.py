@@ -1,20 +1,16 @@
 """SIF files, written so that the same contents are the same bytes."""
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from pathlib import Path
+from typing import Generic, TypeVar
 
 from sifwright.errors import BuildError, Problem
-from sifwright.images.sif import fingerprint, layout
-from sifwright.images.sif.copy_data import Range, UnreadableError, created
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from sifwright.images.sif.copy_data import Writer
+from sifwright.images.sif import layout
+from sifwright.images.sif.copy_data import Range, UnreadableError, Writer, created
+from sifwright.images.sif.fingerprint import Digests
+from sifwright.images.sif.format import DataType
 
 
 class PartitionError(BuildError):
@@ -87,6 +83,16 @@ class Composed:
         return digest.hexdigest()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SifObject:
+    """An object behind the partitions; `data` makes it of their sha256, always of one size."""
+
+    data_type: DataType
+    name: str
+    data: Callable[[Sequence[str]], bytes]
+    extra: bytes = b""
+
+
 _Part_co = TypeVar("_Part_co", bound=Partition | Composed, covariant=True)
 
 
@@ -103,40 +109,40 @@ class Contents(Generic[_Part_co]):
     definition: bytes
     metadata: bytes | None = None
     arch: str
+    objects: Sequence[SifObject] = ()
 
 
-def write(target: Path, contents: Contents[Partition | Composed]) -> str:
-    """Write a SIF, sync it, and return its fingerprint.
+def write(target: Path, contents: Contents[Partition | Composed]) -> Digests:
+    """Write a SIF, sync it, and return its digests.
 
     Raise `PartitionError` if a partition does not have its digest, which is compared while copying.
     Raise `BuildError` if the target cannot be written or exists, and `PlanError` if a SIF has no
     room for the contents. After an error there is no new target.
     """
-    plan = layout.layout([*_texts(contents), *_places(contents)], contents.arch)
-    texts = (contents.definition, contents.metadata)
+    plan = layout.layout(list(_objects(contents)), contents.arch)
+    texts = [text for text in (contents.definition, contents.metadata) if text is not None]
     parts = []
     with created(target) as writer:
-        writer.write(plan.head + b"".join(text for text in texts if text is not None))
-        first = len(plan.descriptors) - len(contents.partitions)
-        for number, partition in enumerate(contents.partitions):
-            descriptor = plan.descriptors[first + number]
+        writer.write(plan.head + b"".join(texts))
+        places = plan.descriptors[len(texts) :]
+        for descriptor, partition in zip(places, contents.partitions, strict=False):
             writer.pad(descriptor.offset)
-            parts.append(partition.add(writer, descriptor.size))
+            sha256 = partition.add(writer, descriptor.size)
+            parts.append((descriptor.offset, descriptor.size, sha256))
+        for item in contents.objects:
+            writer.write(item.data([sha256 for *_, sha256 in parts]))
         writer.sync()
-        return fingerprint.combine(writer.written, parts)
+        return Digests(parts=tuple(parts), rest=writer.written)
 
 
-def _texts(contents: Contents[Partition | Composed]) -> list[layout.Object]:
-    objects = [layout.definition(len(contents.definition))]
+def _objects(contents: Contents[Partition | Composed]) -> Iterator[layout.Object]:
+    """Yield all objects of a SIF in their order, as far as they are known before it is written."""
+    yield layout.definition(len(contents.definition))
     if contents.metadata is not None:
-        objects.append(layout.metadata(len(contents.metadata)))
-    return objects
-
-
-def _places(contents: Contents[Partition | Composed]) -> list[layout.Object]:
-    return [
-        layout.partition(
-            partition.size, partition.name, contents.arch, is_system=partition.is_system
-        )
-        for partition in contents.partitions
-    ]
+        yield layout.metadata(len(contents.metadata))
+    for part in contents.partitions:
+        yield layout.partition(part.size, part.name, contents.arch, is_system=part.is_system)
+    unknown = ["0" * 64] * len(contents.partitions)
+    for item in contents.objects:
+        size = len(item.data(unknown))
+        yield layout.Object(data_type=item.data_type, size=size, name=item.name, extra=item.extra)

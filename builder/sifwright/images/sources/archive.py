@@ -3,28 +3,23 @@
 `docker save` writes to a pipe, and what says which parts there are comes last.
 """
 
-from __future__ import annotations
-
 import posixpath
 import stat
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sifwright.host.network.registry import parse
-from sifwright.images.contents.image_tree import LayerContents, ReadBudget, stacked
+from sifwright.images.contents.files_to_read import Readable
+from sifwright.images.contents.image_tree import BadImage, LayerContents, ReadBudget, stacked
 from sifwright.images.oci import documents, oci_layout, tar_files
 from sifwright.images.oci import layer as layers
 from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
-from sifwright.images.sources.model import BadImage, FoundImage, ImageContents, SourceError
+from sifwright.images.oci.tar_files import Body, Member
+from sifwright.images.sources.model import Config, FoundImage, ImageContents, Source, SourceError
 from sifwright.system import digest_cache
-
-if TYPE_CHECKING:
-    from sifwright.images.contents.files_to_read import Readable
-    from sifwright.images.oci.tar_files import Body, Member
-    from sifwright.images.sources.model import Config, Source
-    from sifwright.system.progress import Timer
+from sifwright.system.progress import Timer
 
 _MOST_PARTS = 20_000
 _MAGIC = slice(257, 262)
@@ -85,9 +80,8 @@ class _Parts:
 
     def document(self, name: str) -> bytes:
         if name not in self.documents:
-            raise BadImage(
-                f"has no {name[:100]!r}: it is an archive of another kind, or not all of one"
-            )
+            message = f"has no {name[:100]!r}: it is an archive of another kind, or not all of one"
+            raise BadImage(message)
         return self.documents[name]
 
     def blob(self, digest: str) -> tuple[dict[str, Any], str]:

@@ -1,21 +1,16 @@
 """An image of Docker Engine, or of podman's service: it streams the image, nothing is stored."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sifwright.errors import MachineError
 from sifwright.host.network import http
+from sifwright.images.oci.streams import PieceStream
 from sifwright.images.sources import archive
-from sifwright.images.sources.model import FoundImage, ImageContents, SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.images.sources.model import Source
-    from sifwright.system.progress import Timer
+from sifwright.images.sources.model import FoundImage, ImageContents, Source, SourceError
+from sifwright.system.progress import Timer
 
 _SECONDS = 120
 _PIECE = 1 << 20
@@ -32,7 +27,7 @@ def find(source: Source, processor: str) -> FoundImage:
     def read(timer: Timer) -> ImageContents:
         timer.start(f"{source.name} from the engine")
         with connected(source.name) as client:
-            stream = _Stream(client.get_image(source.name, chunk_size=_PIECE))
+            stream = PieceStream(client.get_image(source.name, chunk_size=_PIECE))
             return archive.read_docker(stream, "", processor)
 
     return FoundImage(key=f"{image_id} {processor}", read=read)
@@ -43,19 +38,6 @@ def identity(name: str) -> str:
     with connected(name) as client:
         image_id = str(client.inspect_image(name)["Id"])
     return image_id if image_id.startswith("sha256:") else f"sha256:{image_id}"
-
-
-class _Stream:
-    """Pieces as they come, in the sizes that are asked for."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._rest = pieces, b""
-
-    def read(self, size: int, /) -> bytes:
-        if not self._rest:
-            self._rest = next(self._pieces, b"")
-        data, self._rest = self._rest[:size], self._rest[size:]
-        return data
 
 
 @contextmanager

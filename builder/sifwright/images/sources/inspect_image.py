@@ -1,20 +1,22 @@
 """The facts of an image, wherever it is: found, read unless it was before, and told."""
 
-from __future__ import annotations
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
+from typing import Any
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
+from sifwright.errors import MachineError
 from sifwright.images.contents import pythons, systems
-from sifwright.images.contents.image_facts import ImageFacts
-from sifwright.images.sources import facts_cache, parse_name
-from sifwright.images.sources.model import BadImage, SourceError
-from sifwright.system.progress import Timer
+from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python, Torch
+from sifwright.images.contents.image_tree import BadImage
+from sifwright.images.sources import parse_name
+from sifwright.images.sources.model import FoundImage, ImageContents, Source, SourceError
+from sifwright.system import cache_folder, fact_cache
+from sifwright.system.progress import Progress, Timer
 
-if TYPE_CHECKING:
-    from sifwright.images.sources.model import FoundImage, ImageContents, Source
-    from sifwright.system.progress import Progress
-
+# With another number where the same image would now give other facts.
+_FILE = "images-1.json"
+_KEPT = 200
 _FIX = "Copy or build the image again; nothing was kept of this one."
 
 
@@ -25,25 +27,37 @@ def facts_of(source: str, *, processor: str, progress: Progress) -> ImageFacts:
     Raise `SifwrightError` for no such image, no answer, or contents that cannot be trusted.
     """
     parsed = parse_name.parse(source)
+    with refused(source), Timer(progress) as timer:
+        return replace(_facts(parsed, processor, timer), source=source)
+
+
+def contents_of(source: str, *, processor: str, progress: Progress) -> ImageContents:
+    """Return what is read of an image, whether it is known or not. Raise as `facts_of` does."""
+    parsed = parse_name.parse(source)
+    with refused(source), Timer(progress) as timer:
+        return _found(parsed, processor).read(timer)
+
+
+@contextmanager
+def refused(source: str) -> Iterator[None]:
+    """Turn what is wrong with the contents of an image into a `SourceError` that names it."""
     try:
-        with Timer(progress) as timer:
-            facts = _facts(parsed, processor, timer)
+        yield
     except BadImage as error:
         raise SourceError.of(str(error), where=source, fix=error.fix or _FIX) from error
-    return replace(facts, source=source)
 
 
 def _facts(source: Source, processor: str, timer: Timer) -> ImageFacts:
     from sifwright.images.sources import registry_image  # noqa: PLC0415  # files need no ssl
 
     asked = registry_image.key(source, processor) if source.kind == "docker" else ""
-    if known := facts_cache.facts(asked):
+    if known := _known(asked):
         return known
     image = _found(source, processor)
-    if known := facts_cache.facts(image.key):
+    if known := _known(image.key):
         return known
     facts = _told(source, image.read(timer))
-    facts_cache.remember(facts, asked, image.key)
+    _remember(facts, asked, image.key)
     return facts
 
 
@@ -83,3 +97,33 @@ def _told(source: Source, contents: ImageContents) -> ImageFacts:
         mpi=systems.mpi(tree),
         bytes=contents.bytes,
     )
+
+
+def _known(key: str) -> ImageFacts | None:
+    """Return the cached facts of the image with this key, or None."""
+    values = fact_cache.read(_FILE).get(key) if key else None
+    try:
+        return _of_cache(values) if isinstance(values, dict) else None
+    except (TypeError, KeyError, AttributeError):
+        return None
+
+
+def _remember(image_facts: ImageFacts, *keys: str) -> None:
+    """Store the facts, if a cache exists or can be made."""
+    with suppress(OSError, MachineError):
+        cache_folder.make(cache_folder.root())
+    known = fact_cache.read(_FILE)
+    for key in filter(None, keys):
+        known.pop(key, None)
+        known[key] = asdict(image_facts)
+    fact_cache.write(_FILE, dict(list(known.items())[-_KEPT:]))
+
+
+def _of_cache(values: Mapping[str, Any]) -> ImageFacts:
+    pythons = tuple(
+        Python(**{**item, "torch": Torch(**item["torch"]) if item["torch"] else None})
+        for item in values["pythons"]
+    )
+    plugins = tuple(Plugin(**item) for item in values["plugins"])
+    mpi = tuple(values["mpi"])
+    return ImageFacts(**{**values, "pythons": pythons, "plugins": plugins, "mpi": mpi})

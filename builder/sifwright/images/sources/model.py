@@ -1,17 +1,11 @@
 """Types that all sources of images share."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from sifwright.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from sifwright.images.contents.image_tree import ImageTree
-    from sifwright.system.progress import Timer
+from sifwright.images.contents.image_tree import BadImage, ImageTree
+from sifwright.system.progress import Timer
 
 # As `uname -m` says it, and as images name it (GOARCH).
 ARCHITECTURES = {
@@ -29,14 +23,6 @@ class SourceError(UsageError):
 
 class NoSuchImage(SourceError):
     """The registry answers that it has none of that name."""
-
-
-class BadImage(Exception):
-    """The same, said where it is not known which image it is; `fix` says what to do."""
-
-    def __init__(self, message: str, fix: str = "") -> None:
-        super().__init__(message)
-        self.fix = fix
 
 
 class OtherProcessor(BadImage):
@@ -78,6 +64,7 @@ class Start:
     triggers: tuple[str, ...] = ()
     entry: tuple[str, ...] = ()
     cmd: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,5 @@
 """Names of images, as skopeo and Apptainer write them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -44,6 +42,11 @@ def parse(text: str) -> Source:
     if text.endswith(".sif") or text.startswith(("/", "./", "../", "~/")):
         return Source(kind="sif", name=str(Path(text).expanduser()))
     return Source(kind="docker", name=_checked(text, text))
+
+
+def is_file_or_scheme(text: str) -> bool:
+    """Tell whether a word names an image rather than something of the project."""
+    return Path(text).is_file() or bool(set("/:") & set(text)) or text.endswith(".sif")
 
 
 def _file(kind: str, rest: str) -> Source:

@@ -1,36 +1,31 @@
 """An image in a registry: its layers pass through once, compared with their digests."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
+
+from urllib3.exceptions import HTTPError
 
 from sifwright.catalog import mirrors
 from sifwright.errors import MachineError
 from sifwright.host.network import http, registry
-from sifwright.host.network.registry import ACCEPT, PARTIAL, Client
-from sifwright.images.contents.image_tree import stacked
+from sifwright.host.network.http_session import Pace
+from sifwright.host.network.registry import ACCEPT, PARTIAL, Client, Reference
+from sifwright.images.contents.files_to_read import Readable
+from sifwright.images.contents.image_tree import BadImage, LayerContents, stacked
 from sifwright.images.oci import documents, layer
+from sifwright.images.oci.documents import Blob, Manifest
 from sifwright.images.oci.oci_layout import resolved
 from sifwright.images.sources.model import (
-    BadImage,
     FoundImage,
     ImageContents,
     NoSuchImage,
+    Source,
     SourceError,
+    Start,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from sifwright.host.network.registry import Reference
-    from sifwright.images.contents.files_to_read import Readable
-    from sifwright.images.contents.image_tree import LayerContents
-    from sifwright.images.oci.documents import Blob, Manifest
-    from sifwright.images.sources.model import Source, Start
-    from sifwright.system.progress import Timer
+from sifwright.system.progress import Timer
 
 _PATIENT = http.HttpOptions(patient=True, netrc=False)
 # Without a byte in between, and at all.
@@ -57,11 +52,11 @@ def located(name: str) -> Reference:
 def find(source: Source, processor: str) -> FoundImage:
     """Ask what the name stands for. Raises `SifwrightError` or `BadImage`."""
     remote = Remote(located(source.name))
-    with _named(remote.reference):
+    with named(remote.reference):
         manifest = remote.resolved(processor)
 
     def read(timer: Timer) -> ImageContents:
-        with _named(remote.reference):
+        with named(remote.reference):
             return remote.read(manifest, processor, timer)
 
     return FoundImage(key=f"{manifest.digest} {processor}", read=read)
@@ -70,7 +65,7 @@ def find(source: Source, processor: str) -> FoundImage:
 def start(source: Source, processor: str) -> Start:
     """Return the settings that a Dockerfile continues with. Raise as `find` does."""
     remote = Remote(located(source.name))
-    with _named(remote.reference):
+    with named(remote.reference):
         return documents.start(remote.config(remote.resolved(processor)), processor)
 
 
@@ -79,14 +74,24 @@ class Remote:
 
     def __init__(self, reference: Reference) -> None:
         self.reference = reference
-        self._client = Client(reference, _PATIENT)
+        self.client = Client(reference, _PATIENT)
 
     def manifest(self, name: str) -> tuple[dict[str, Any], str]:
         """Return a manifest or an index, by tag or digest, and its digest."""
-        with self._client.opened(f"manifests/{name}", headers=ACCEPT) as answer:
-            registry.refuse(answer, self._client)
+        with self.client.opened(f"manifests/{name}", headers=ACCEPT) as answer:
+            registry.refuse(answer, self.client)
             asked = name if name.startswith("sha256:") else registry.digest_header(answer)
             return documents.document(answer.raw, asked)
+
+    def text(self, digest: str) -> bytes:
+        """Return the bytes of a manifest."""
+        with self.client.opened(f"manifests/{digest}", headers=ACCEPT) as answer:
+            registry.refuse(answer, self.client)
+            return documents.whole(answer.raw)
+
+    def blob(self, blob: Blob) -> Readable:
+        """Return a stream of a blob, whose digest is not compared."""
+        return Resumed(self.client, blob)
 
     def resolved(self, processor: str) -> Manifest:
         """Return the manifest for a processor of what the reference names."""
@@ -96,7 +101,7 @@ class Remote:
     def config(self, manifest: Manifest) -> dict[str, Any]:
         """Return the configuration of the image."""
         blob = manifest.config
-        value, _ = documents.document(Resumed(self._client, blob), blob.digest)
+        value, _ = documents.document(Resumed(self.client, blob), blob.digest)
         return value
 
     def read(self, manifest: Manifest, processor: str, timer: Timer) -> ImageContents:
@@ -108,16 +113,14 @@ class Remote:
         for number, blob in enumerate(manifest.layers, 1):
             size = f"{blob.size / 1e6:.1f} MB"
             timer.start(f"layer {number} of {len(manifest.layers)}, {size}")
-            yield layer.checked(Resumed(self._client, blob), blob.digest, blob.size)
+            yield layer.checked(Resumed(self.client, blob), blob.digest, blob.size)
 
 
 class Resumed:
     """A blob, asked for again from where the connection dropped."""
 
     def __init__(self, client: Client, blob: Blob) -> None:
-        from sifwright.host.network.http_session import Pace  # noqa: PLC0415  # as in web.py
-
-        self._client, self._blob = client, blob
+        self.client, self._blob = client, blob
         # A server that sends some bytes and drops the connection would be asked for hours.
         self._pace = Pace(_SECONDS, _AT_LEAST)
         self._stack = ExitStack()
@@ -125,46 +128,38 @@ class Resumed:
         self._at = self._failures = self._drops = 0
 
     def read(self, size: int, /) -> bytes:
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415  # as in web.py
-
         while True:
             try:
-                source = self._opened()
-                data = source.read(size)
+                self._source = self._source or self._open()
+                data = self._source.read(size)
             except (OSError, HTTPError) as error:
                 self._again(http.root_cause(error))
                 continue
             if not data and self._at < self._blob.size:
                 self._again("the connection ended early")
                 continue
-            return self._took(data)
-
-    def _took(self, data: bytes) -> bytes:
-        self._at += len(data)
-        self._pace.took(len(data))
-        if data:
-            self._failures = 0
-        else:
-            self._stack.close()
-        return data
-
-    def _opened(self) -> Readable:
-        if self._source is None:
-            self._source = self._open()
-        return self._source
+            self._at += len(data)
+            self._pace.took(len(data))
+            if data:
+                self._failures = 0
+            else:
+                self._stack.close()
+            return data
 
     def _open(self) -> Readable:
         headers = {"Accept-Encoding": "identity"}
         if self._at:
             headers["Range"] = f"bytes={self._at}-"
         path = f"blobs/{self._blob.digest}"
-        answer = self._stack.enter_context(self._client.opened(path, headers=headers, large=True))
+        answer = self._stack.enter_context(self.client.opened(path, headers=headers, large=True))
         if answer.status_code == _NOT_FOUND:
             raise _absent(self._blob)
-        registry.refuse(answer, self._client)
+        registry.refuse(answer, self.client)
         if self._at and answer.status_code != PARTIAL:
             # It sends all of it again.
-            _skip(answer.raw, self._at)
+            left = self._at
+            while left and (data := answer.raw.read(min(left, 1 << 18))):
+                left -= len(data)
         return answer.raw
 
     def _again(self, why: str) -> None:
@@ -182,22 +177,15 @@ class Resumed:
             time.sleep(_PAUSE * 2**self._failures)
 
 
-def _skip(stream: Readable, count: int) -> None:
-    while count and (data := stream.read(min(count, 1 << 18))):
-        count -= len(data)
-
-
 def _absent(blob: Blob) -> BadImage:
     if blob.foreign:
-        return BadImage(
-            f"{blob.digest} is kept elsewhere than the image (a foreign layer)",
-            "Push the image with all its layers (skopeo copy, podman push) and name that one.",
-        )
+        fix = "Push the image with all its layers (skopeo copy, podman push) and name that one."
+        return BadImage(f"{blob.digest} is kept elsewhere than the image (a foreign layer)", fix)
     return BadImage(f"{blob.digest} of it is not there", "Push the image again.")
 
 
 @contextmanager
-def _named(reference: Reference) -> Iterator[None]:
+def named(reference: Reference) -> Iterator[None]:
     """Add the reference to errors of the registry."""
     try:
         yield

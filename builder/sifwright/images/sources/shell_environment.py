@@ -1,15 +1,10 @@
 """The variables that a script sets by plain lines, told without running it."""
 
-from __future__ import annotations
-
 import re
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
-from sifwright.images.sources.model import BadImage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from sifwright.images.contents.image_tree import BadImage
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)")
 # $NAME, ${NAME}, ${NAME:-default}, ${NAME-default}, ${NAME:+more}

@@ -1,18 +1,13 @@
 """Extents: the bytes of the layers that a joined squashfs needs, and their new offsets."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from sifwright.images.squashfs.inodes import Span
+from sifwright.images.squashfs.reader import Squashfs
 from sifwright.images.squashfs.structures import BLOCK_BYTES, NO_FRAGMENT, BadSquashfs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from sifwright.images.squashfs.inodes import Span
-    from sifwright.images.squashfs.reader import Squashfs
 
 
 class Extent(NamedTuple):
@@ -33,16 +28,12 @@ class NeededExtents:
     def add(self, span: Span) -> None:
         if span.fragment != NO_FRAGMENT:
             self.fragments.add(span.fragment)
-        if size := span.packed_bytes:
-            self._add(Extent(span.start, size))
-
-    def _add(self, extent: Extent) -> None:
-        """Append an extent, or extend the last one: files in order mostly have data in order."""
-        last = self.extents[-1] if self.extents else extent
-        if extent.start == last.start + last.size:
-            self.extents[-1] = Extent(last.start, last.size + extent.size)
-        else:
-            self.extents.append(extent)
+        size, last = span.packed_bytes, self.extents[-1] if self.extents else Extent(0, 0)
+        # Files in order mostly have data in order.
+        if size and span.start == last.start + last.size:
+            self.extents[-1:] = [Extent(last.start, last.size + size)]
+        elif size:
+            self.extents.append(Extent(span.start, size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +55,15 @@ class RelocatedLayer:
     def span(self, span: Span) -> Span:
         """Return the span of a file in the joined squashfs."""
         fragment = NO_FRAGMENT if span.fragment == NO_FRAGMENT else self.numbers[span.fragment]
-        start = self._place(span.start) if span.packed_bytes else 0
+        start = _place(self.extents, span.start) if span.packed_bytes else 0
         return span._replace(start=start, fragment=fragment)
-
-    def _place(self, start: int) -> int:
-        return _place(self.extents, start)
 
 
 def move(
     squashfs: Squashfs, wanted: NeededExtents, target: int, first_fragment: int
 ) -> RelocatedLayer:
     """Place the needed extents of a layer from `target` on."""
-    table = squashfs.fragments()
+    table = squashfs.fragments
     used = sorted(wanted.fragments)
     if used and used[-1] >= len(table):
         raise BadSquashfs("is damaged: a fragment that is not there")

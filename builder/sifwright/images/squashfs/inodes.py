@@ -8,7 +8,8 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from sifwright.images.squashfs.structures import (
     BLOCK_BYTES,
@@ -17,9 +18,6 @@ from sifwright.images.squashfs.structures import (
     BadSquashfs,
     little_endian,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 DIRECTORY, FILE, SYMLINK, _BLOCK_DEVICE, CHARACTER_DEVICE, _FIFO, _SOCKET = range(1, 8)
 _DEVICES = {_BLOCK_DEVICE, CHARACTER_DEVICE}

@@ -4,27 +4,19 @@ Compressed blocks are copied unchanged; inodes, names and tables are written aga
 gigabyte takes as long as copying it. Any user may do it, because no file is made and no owner set.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
 
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.squashfs.codecs import codec
-from sifwright.images.squashfs.extents import NeededExtents, move
+from sifwright.images.squashfs.extents import NeededExtents, RelocatedLayer, move
 from sifwright.images.squashfs.reader import Squashfs
-from sifwright.images.squashfs.stack import below, stacked
+from sifwright.images.squashfs.stack import TreeNode, below, stacked
 from sifwright.images.squashfs.structures import SUPERBLOCK_BYTES, BadSquashfs
 from sifwright.images.squashfs.tables import finished
 from sifwright.images.squashfs.tree_writer import identity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from sifwright.images.squashfs.extents import RelocatedLayer
-    from sifwright.images.squashfs.stack import TreeNode
 
 
 def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
@@ -32,7 +24,7 @@ def join(layers: Sequence[Range]) -> tuple[bytes | Range, ...]:
 
     Returns the bytes of the joined one, given or found in the files; the same layers are the same
     bytes. Raises `BadSquashfs` for what is damaged or cannot be joined
-    (other compressors than gzip and zstd, or different ones), and `OSError`.
+    (other compressors than gzip, xz and zstd, or different ones), and `OSError`.
     """
     with ExitStack() as stack:
         opened = [stack.enter_context(closing(Squashfs(layer))) for layer in layers]
@@ -61,10 +53,10 @@ def _refuse_different(layers: Sequence[Squashfs]) -> None:
 def _joined(layers: Sequence[Squashfs]) -> tuple[bytes | Range, ...]:
     first = layers[0].superblock
     options = layers[0].options()
-    wanted, links = _needed(len(layers), stacked(layers))
+    wanted, links = _needed(len(layers), stacked(layers, joins=True))
     moved = list(_moved(layers, wanted, SUPERBLOCK_BYTES + len(options)))
     end = SUPERBLOCK_BYTES + len(options) + sum(layer.size for layer in moved)
-    superblock, tables = finished(first, stacked(layers), moved, end, links)
+    superblock, tables = finished(first, stacked(layers, joins=True), moved, end, links)
     data = (
         Range(path=layer.path, offset=layer.offset + extent.start, size=extent.size)
         for layer, taken in zip(layers, moved, strict=True)

@@ -4,17 +4,11 @@ A place in a stream is a number of 48 bits for the start of a block, from the st
 and one of 16 for the byte in it when it is unpacked: together a reference.
 """
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from sifwright.images.squashfs.codecs import Codec
 from sifwright.images.squashfs.structures import METADATA_BYTES, POINTER, BadSquashfs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sifwright.images.squashfs.codecs import Codec
 
 _HEADER = struct.Struct("<H")
 _UNCOMPRESSED = 1 << 15
@@ -59,7 +53,7 @@ class MetadataReader:
             (header,) = _HEADER.unpack(self._exactly(start, _HEADER.size))
             size = header & ~_UNCOMPRESSED
             data = self._exactly(start + _HEADER.size, size)
-            whole = data if header & _UNCOMPRESSED else self._codec.decompress(data)
+            whole = data if header & _UNCOMPRESSED else self._codec.decompress(data, METADATA_BYTES)
             if not 0 < len(whole) <= METADATA_BYTES:
                 raise BadSquashfs("is damaged: a block of its metadata has a wrong size")
             if len(self._blocks) == _KEPT_BLOCKS:

@@ -1,37 +1,20 @@
 """Read what a squashfs says of its files, wherever in a file it is."""
 
-from __future__ import annotations
-
 import os
 import struct
 import sys
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
-from sifwright.images.squashfs import inodes, xattrs
+from sifwright.images.sif.copy_data import Range
+from sifwright.images.squashfs import inodes, structures, xattrs
 from sifwright.images.squashfs.codecs import codec
+from sifwright.images.squashfs.inodes import Directory, Inode, Span
 from sifwright.images.squashfs.metadata import MetadataReader
-from sifwright.images.squashfs.structures import (
-    ABSENT,
-    FRAGMENT,
-    METADATA_BYTES,
-    OPTIONS,
-    OWNER,
-    POINTER,
-    SUPERBLOCK_BYTES,
-    XATTR_ENTRY,
-    XATTR_TABLE,
-    BadSquashfs,
-    Superblock,
-)
+from sifwright.images.squashfs.structures import SUPERBLOCK_BYTES, BadSquashfs, Superblock
+from sifwright.images.squashfs.xattrs import Attributes
 from sifwright.system import files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sifwright.images.sif.copy_data import Range
-    from sifwright.images.squashfs.inodes import Directory, Inode
-    from sifwright.images.squashfs.xattrs import Attributes
 
 _RUN, _NAME = struct.Struct("<3I"), struct.Struct("<HhHH")
 _NOWHERE = {b"", b".", b".."}
@@ -56,7 +39,10 @@ class Squashfs:
         self._file = os.open(source.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self.superblock = Superblock.parse(self.read_at(0, SUPERBLOCK_BYTES))
-            self._metadata = MetadataReader(self.read_at, codec(self.superblock.compressor))
+            self._codec = codec(self.superblock.compressor)
+            self._metadata = MetadataReader(self.read_at, self._codec)
+            # Small files that follow each other are mostly in one fragment.
+            self._fragment = lru_cache(1)(self._unpacked_fragment)
             self.owners = self._ids()
         except BaseException:
             self.close()
@@ -73,7 +59,7 @@ class Squashfs:
 
     def options(self) -> bytes:
         """Return the compressor's options behind the superblock; mostly empty."""
-        if not self.superblock.flags & OPTIONS:
+        if not self.superblock.flags & structures.OPTIONS:
             return b""
         size = int.from_bytes(self.read_at(SUPERBLOCK_BYTES, 2), "little") & (1 << 15) - 1
         return self.read_at(SUPERBLOCK_BYTES, 2 + size)
@@ -99,46 +85,80 @@ class Squashfs:
                 before = name
                 yield DirectoryEntry(name, block << 16 | offset, kind)
 
+    def contents(self, span: Span) -> Iterator[bytes]:
+        """Yield the bytes of a file, block by block."""
+        start, left = span.start, span.size
+        for stored in span.blocks:
+            size = min(left, self.superblock.block_size)
+            data = self._data(start, stored, size) if stored else bytes(size)
+            if len(data) != size:
+                raise BadSquashfs("is damaged: a block of a file has a wrong size")
+            yield data
+            start += stored & structures.BLOCK_BYTES
+            left -= size
+        if left:
+            data = self._fragment(span.fragment)[span.offset : span.offset + left]
+            if len(data) != left:
+                raise BadSquashfs("is damaged: the end of a file is not there")
+            yield data
+
+    def _unpacked_fragment(self, number: int) -> bytes:
+        if number >= len(self.fragments):
+            raise BadSquashfs("is damaged: a fragment that is not there")
+        return self._data(*self.fragments[number], self.superblock.block_size)
+
+    def _data(self, start: int, stored: int, most: int) -> bytes:
+        """Return a block of data, of at most so many bytes."""
+        data = self._exactly(start, stored & structures.BLOCK_BYTES)
+        return data if stored & structures.UNCOMPRESSED else self._codec.decompress(data, most)
+
+    @cached_property
     def fragments(self) -> list[tuple[int, int]]:
         """Return the offset and the stored size of each fragment block."""
         block = self.superblock
-        table = self._table(block.fragment_table, block.fragments, FRAGMENT.size)
-        return [(start, size) for start, size, _ in FRAGMENT.iter_unpack(table)]
+        table = self._table(block.fragment_table, block.fragments, structures.FRAGMENT.size)
+        return [(start, size) for start, size, _ in structures.FRAGMENT.iter_unpack(table)]
 
     def attributes(self, number: int) -> Attributes:
         """Read the extended attributes that inodes name by this number."""
         first, table = self._attribute_table
-        if number >= len(table) // XATTR_ENTRY.size:
+        if number >= len(table) // structures.XATTR_ENTRY.size:
             raise BadSquashfs("is damaged: extended attributes that are not there")
 
         def at(offset: int) -> Callable[[int], bytes]:
             return _Cursor(self._metadata, first + (offset >> 16), offset & 0xFFFF).read
 
-        reference, count, _ = XATTR_ENTRY.unpack_from(table, number * XATTR_ENTRY.size)
+        reference, count, _ = structures.XATTR_ENTRY.unpack_from(
+            table, number * structures.XATTR_ENTRY.size
+        )
         return xattrs.parse(at(reference), count, at)
 
     @cached_property
     def _attribute_table(self) -> tuple[int, bytes]:
         """Return the offset of the attributes, and the entries of all numbers."""
         start = self.superblock.xattr_table
-        if start == ABSENT:
+        if start == structures.ABSENT:
             return 0, b""
-        first, count, _ = XATTR_TABLE.unpack(self._exactly(start, XATTR_TABLE.size))
-        return first, self._table(start + XATTR_TABLE.size, count, XATTR_ENTRY.size)
+        first, count, _ = structures.XATTR_TABLE.unpack(
+            self._exactly(start, structures.XATTR_TABLE.size)
+        )
+        return first, self._table(
+            start + structures.XATTR_TABLE.size, count, structures.XATTR_ENTRY.size
+        )
 
     def _ids(self) -> list[int]:
         """Return users and groups in the order of the table."""
         block = self.superblock
-        table = self._table(block.id_table, block.ids, OWNER.size)
-        return [number for (number,) in OWNER.iter_unpack(table)]
+        table = self._table(block.id_table, block.ids, structures.OWNER.size)
+        return [number for (number,) in structures.OWNER.iter_unpack(table)]
 
     def _table(self, start: int, count: int, size: int) -> bytes:
         """Return a table of entries of one size; `start` is the offset of its list of blocks."""
         if count == 0:
             return b""
-        blocks = -(-count * size // METADATA_BYTES)
-        pointers = self._exactly(start, blocks * POINTER.size)
-        (first,) = POINTER.unpack(pointers[: POINTER.size])
+        blocks = -(-count * size // structures.METADATA_BYTES)
+        pointers = self._exactly(start, blocks * structures.POINTER.size)
+        (first,) = structures.POINTER.unpack(pointers[: structures.POINTER.size])
         return self._metadata.read(first, 0, count * size)[0]
 
     def _exactly(self, start: int, size: int) -> bytes:

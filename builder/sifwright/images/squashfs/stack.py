@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from sifwright.images.squashfs.inodes import CHARACTER_DEVICE, DIRECTORY
-from sifwright.images.squashfs.structures import NO_XATTRS, BadSquashfs, ForeignSquashfs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from sifwright.images.squashfs.inodes import Directory, Inode
-    from sifwright.images.squashfs.reader import DirectoryEntry, Squashfs
-    from sifwright.images.squashfs.xattrs import Attributes
+from sifwright.images.squashfs.inodes import CHARACTER_DEVICE, DIRECTORY, Directory, Inode
+from sifwright.images.squashfs.reader import DirectoryEntry, Squashfs
+from sifwright.images.squashfs.structures import NO_XATTRS, BadSquashfs
+from sifwright.images.squashfs.xattrs import Attributes
 
 # On average, of an inode, and in all: a list of equal bytes is packed a hundred times smaller.
 _NAMES_OF_AN_INODE, _MOST_NAMES = 16, 5_000_000
-# By which overlay drivers hide all that the layers below have in a folder.
-_OPAQUE = (b"trusted.overlay.", b"user.overlay.", b"user.fuseoverlayfs.")
+# Notes of overlay drivers; `opaque` hides all that the layers below have in a folder.
+_NOTES = (b"trusted.overlay.", b"user.overlay.", b"user.fuseoverlayfs.")
 
 
-def stacked(layers: Sequence[Squashfs]) -> TreeNode:
+def stacked(layers: Sequence[Squashfs], *, joins: bool = False) -> TreeNode:
     """Return the root of the tree, which can be walked once; raise `BadSquashfs`.
 
     A directory over a directory adds its names, and gives it owner, mode, time and attributes. Any
-    other node replaces the node below it; a whiteout removes it.
+    other node replaces the node below it; a whiteout removes it. A tree that `joins` layers cannot
+    have the notes of overlay drivers.
     """
     root: TreeNode | None = None
     for number, squashfs in enumerate(layers):
-        root = TreeNode(_Layer(number, squashfs), squashfs.superblock.root, DIRECTORY, root)
+        layer = Layer(number, squashfs, joins=joins)
+        root = TreeNode(layer, squashfs.superblock.root, DIRECTORY, root)
     if root is None:
         raise BadSquashfs("has no root")
     return root
@@ -46,11 +43,11 @@ def below(root: TreeNode) -> Iterator[TreeNode]:
                 yield node
 
 
-class _Layer:
+class Layer:
     """A layer that is being laid over those below it; `number` is its place in the stack."""
 
-    def __init__(self, number: int, squashfs: Squashfs) -> None:
-        self.number, self.squashfs = number, squashfs
+    def __init__(self, number: int, squashfs: Squashfs, *, joins: bool = False) -> None:
+        self.number, self.squashfs, self._joins = number, squashfs, joins
         self._seen: set[int] = set()
         # Each inode has a name, and some have several: more than that is meant to take all memory.
         self._left = min(_NAMES_OF_AN_INODE * squashfs.superblock.inodes, _MOST_NAMES)
@@ -70,17 +67,24 @@ class _Layer:
         if inode.number in self._seen:
             raise BadSquashfs("is damaged: a directory is in two places")
         self._seen.add(inode.number)
-        self._refuse_opaque(inode)
         for entry in self.squashfs.names(_names(inode)):
             self._left -= 1
             if self._left < 0:
                 raise BadSquashfs("is damaged: it has more names than it can have")
             yield entry
 
-    def _refuse_opaque(self, inode: Inode) -> None:
-        """Raise for an opaque directory, which only foreign layers have."""
-        if any(name.startswith(_OPAQUE) for name, _ in self.attributes_of(inode)):
-            raise ForeignSquashfs("has notes of an overlay driver")
+    def inode(self, reference: int, kind: int) -> Inode:
+        inode = self.squashfs.inode(reference)
+        if inode.kind != kind:
+            raise BadSquashfs("is damaged: a name is of another kind than its file")
+        return inode
+
+    def is_opaque(self, inode: Inode) -> bool:
+        """Tell whether a directory hides those below it, as only foreign layers have it."""
+        notes = [name for name, _ in self.attributes_of(inode) if name.startswith(_NOTES)]
+        if notes and self._joins:
+            raise BadSquashfs("has notes of an overlay driver")
+        return any(name.endswith(b".opaque") for name in notes)
 
 
 # Nothing of the tree stays in memory but the names on the way to where the walk is: an image of
@@ -89,7 +93,7 @@ class _Layer:
 class TreeNode:
     """A path of the tree as a layer has it, and the directory that it is laid over if it is one."""
 
-    layer: _Layer
+    layer: Layer
     reference: int
     kind: int
     over: TreeNode | None = None
@@ -99,15 +103,14 @@ class TreeNode:
         return self.kind == DIRECTORY
 
     def inode(self) -> Inode:
-        inode = self.layer.squashfs.inode(self.reference)
-        if inode.kind != self.kind:
-            raise BadSquashfs("is damaged: a name is of another kind than its file")
-        return inode
+        return self.layer.inode(self.reference, self.kind)
 
     def names(self) -> dict[bytes, TreeNode]:
         """Return the nodes of a directory by name."""
-        names = {} if self.over is None else self.over.names()
-        for name, reference, kind in self.layer.names(self.inode()):
+        inode = self.inode()
+        is_opaque = self.layer.is_opaque(inode)
+        names = {} if self.over is None or is_opaque else self.over.names()
+        for name, reference, kind in self.layer.names(inode):
             lower = names.pop(name, None)
             over = lower if lower and lower.kind == kind == DIRECTORY else None
             node = TreeNode(self.layer, reference, kind, over)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import struct
 import sys
+from array import array
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from array import array
+from typing import Self
 
 _MAGIC = 0x73717368
 _SUPERBLOCK = struct.Struct("<5I6H8Q")
@@ -36,11 +34,11 @@ BLOCK_BYTES = UNCOMPRESSED - 1
 
 
 class BadSquashfs(ValueError):
-    """The bytes are not a squashfs that can be read here; the text says why."""
+    """The bytes are not a squashfs that can be read here; the text says why, `fix` the way out."""
 
-
-class ForeignSquashfs(BadSquashfs):
-    """A squashfs that is not damaged, as far as is known, and that other programs can read."""
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.fix = fix
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

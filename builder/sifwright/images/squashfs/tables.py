@@ -1,22 +1,21 @@
 """All of a squashfs that stands behind its data, and the superblock that leads to it."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from sifwright.images.squashfs.codecs import codec
+from sifwright.images.squashfs.codecs import Codec, codec
+from sifwright.images.squashfs.extents import RelocatedLayer
 from sifwright.images.squashfs.metadata import table
-from sifwright.images.squashfs.structures import EXPORTABLE, FRAGMENT, OPTIONS, OWNER, little_endian
+from sifwright.images.squashfs.stack import TreeNode
+from sifwright.images.squashfs.structures import (
+    EXPORTABLE,
+    FRAGMENT,
+    OPTIONS,
+    OWNER,
+    Superblock,
+    little_endian,
+)
 from sifwright.images.squashfs.tree_writer import TreeWriter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sifwright.images.squashfs.codecs import Codec
-    from sifwright.images.squashfs.extents import RelocatedLayer
-    from sifwright.images.squashfs.stack import TreeNode
-    from sifwright.images.squashfs.structures import Superblock
 
 # What loop devices can be made of in full (mksquashfs pads as well).
 _PADDING = 4096

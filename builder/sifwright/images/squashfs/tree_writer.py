@@ -1,24 +1,18 @@
 """Write the inodes and directories of a tree."""
 
-from __future__ import annotations
-
 import struct
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from sifwright.images.squashfs import inodes
-from sifwright.images.squashfs.inodes import Directory
+from sifwright.images.squashfs.codecs import Codec
+from sifwright.images.squashfs.extents import RelocatedLayer
+from sifwright.images.squashfs.inodes import Directory, Inode
 from sifwright.images.squashfs.metadata import MetadataWriter
+from sifwright.images.squashfs.stack import TreeNode
 from sifwright.images.squashfs.structures import METADATA_BYTES
 from sifwright.images.squashfs.xattrs import XattrTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from sifwright.images.squashfs.codecs import Codec
-    from sifwright.images.squashfs.extents import RelocatedLayer
-    from sifwright.images.squashfs.inodes import Inode
-    from sifwright.images.squashfs.stack import TreeNode
 
 # A run of names shares a block of inodes: how many less one, that block, the first one's number.
 _RUN = struct.Struct("<3I")

@@ -1,10 +1,9 @@
 """Extended attributes: the sets that inodes name by a number."""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from sifwright.images.squashfs.codecs import Codec
 from sifwright.images.squashfs.metadata import MetadataWriter, table
 from sifwright.images.squashfs.structures import (
     ABSENT,
@@ -13,11 +12,6 @@ from sifwright.images.squashfs.structures import (
     XATTR_TABLE,
     BadSquashfs,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sifwright.images.squashfs.codecs import Codec
 
 Attributes = tuple[tuple[bytes, bytes], ...]
 

@@ -1,1 +1,5 @@
-"""For PyTorch installed on the host itself: its modulefile, and environments that load it."""
+"""PyTorch on the host itself: installations from the layers, modulefiles, and environments.
+
+`install` runs a plan's steps below a folder of its own for each version, and `uninstall` removes
+them. `render_native` writes modulefiles, also of a prefix that somebody else has filled.
+"""

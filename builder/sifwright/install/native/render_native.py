@@ -3,18 +3,38 @@
 from dataclasses import dataclass
 
 from sifwright.catalog import site_environment
-from sifwright.catalog.model import Site
+from sifwright.catalog.model import EnvRule, Site
+from sifwright.install.easyconfig import inside
+from sifwright.render.build_files import package_text
 from sifwright.render.templating import long_text, template
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Native:
-    """Settings of a native module. `packages` is a folder below `prefix`."""
+    """Settings of a native module. `packages` is a folder below `prefix`.
+
+    `variables` are those of an installation of ours; the user's own values give way to them.
+    """
 
     module: str
     prefix: str
     packages: str
     site: Site
+    variables: tuple[EnvRule, ...] = ()
+
+
+def venv_hook(module: str) -> str:
+    """Return the program that makes a virtual environment load the module."""
+    text = package_text("install/native/extend-venv-activate")
+    return text.replace("DEFAULT_MODULE=''", f"DEFAULT_MODULE='{module}'", 1)
+
+
+def easyconfig(native: Native) -> str:
+    """Return the easyconfig by which EasyBuild makes a module of the installation."""
+    name, _, version = native.module.rpartition("/")
+    bodies = {syntax: modulefile(native, syntax) for syntax in ("lua", "tcl")}
+    text = template("install/native/templates/native.eb.j2", ("py", repr), ("inside", inside))
+    return text.render(native=native, name=name.rpartition("/")[2], version=version, **bodies)
 
 
 def modulefile(native: Native, syntax: str) -> str:

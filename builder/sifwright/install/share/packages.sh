@@ -153,7 +153,8 @@ bring_gpus() {
 readonly ACTIVATED='source /runscripts/conda-python-simple; activate; exec "$@"'
 
 become() { # become COMMAND ARGUMENT...: signals and exit status are then the container's
-  exec "$PROGRAM" exec "$IMAGE" "$@"
+  CONTAINERROOT=$ROOT SIFPYTORCH=$IMAGE \
+    exec "$ROOT/runscripts/check-image" "$IMAGE" '' "$PROGRAM" exec "$IMAGE" "$@"
 }
 
 become_activated() { become bash -c "$ACTIVATED" "$NAME" "$@"; }

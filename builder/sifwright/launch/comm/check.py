@@ -14,8 +14,10 @@ from typing import Any
 from sifwright.build.checks import preflight
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Site
+from sifwright.catalog.pmi import ImageMpi
+from sifwright.catalog.project_folder import project_folder
 from sifwright.errors import MachineError, Problem, TestError, UsageError, quoted
-from sifwright.launch import job_image
+from sifwright.launch import job_image_mpi
 from sifwright.launch.comm import nccl_log, results, start
 from sifwright.launch.comm import verdict as comm_verdict
 from sifwright.launch.comm.nccl_log import Process
@@ -30,7 +32,10 @@ _SAYS = "collectives.py: "
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkRequest:
-    """The options of the benchmark; 0 and '' leave the choice to the site. Sizes in bytes."""
+    """The options of the benchmark; 0 and '' leave the choice to the site. Sizes in bytes.
+
+    With `environment`, a folder of the host, the benchmark of `run_scripts` runs there.
+    """
 
     nodes: int = 0
     ranks_per_node: int = 0
@@ -38,6 +43,8 @@ class BenchmarkRequest:
     min_size: int = 1 << 10
     max_size: int = 512 << 20
     launch: str = ""
+    environment: str = ""
+    run_scripts: Path = Path()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +78,8 @@ def request(arguments: Namespace) -> BenchmarkRequest:
         min_size=smallest,
         max_size=largest,
         launch=arguments.launch,
+        environment=arguments.environment,
+        run_scripts=project_folder(arguments.project) / "runscripts",
     )
 
 
@@ -131,27 +140,38 @@ def _command(
     environ: Mapping[str, str],
 ) -> list[str]:
     """Return the whole command line; a launcher given by hand brings its own numbers of ranks."""
-    before, local = shlex.split(wanted.launch), []
+    before, local, nodes = shlex.split(wanted.launch), [], max(wanted.nodes, 1)
     if not before:
         shape = start.shape(site, wanted.nodes, wanted.ranks_per_node)
-        shape = replace(shape, mpi=job_image.of_record(output.link))
-        before = start.launcher(site, shape, environ)
+        shape = replace(shape, environment=wanted.environment, mpi=_mpi(output, wanted))
+        nodes, before = shape.nodes, start.launcher(site, shape, environ)
         local = [] if before else ["--nproc-per-node", str(shape.ranks_per_node)]
     if before and shutil.which(before[0]) is None:
         fix = "Load its module, or start the ranks with another one: --launch."
         raise MachineError.of(f"there is no {quoted(before[0])} on PATH", fix=fix)
-    program = [*local, start.SCRIPT, *_options(site, wanted)]
+    if wanted.environment:
+        script = str(wanted.run_scripts / Path(start.SCRIPT).name)
+        program = [*local, script, *_options(site, wanted, str(work_dir.absolute()))]
+        run_scripts = wanted.run_scripts
+        return [*before, *start.on_host(site, wanted.environment, run_scripts, nodes, program)]
+    program = [*local, start.SCRIPT, *_options(site, wanted, start.WORK)]
     engine = preflight.engine()
     return [*before, *start.container(engine, site, output.link, work_dir, program)]
 
 
-def _options(site: Site, wanted: BenchmarkRequest) -> Iterator[str]:
+def _mpi(output: ImageFolder, wanted: BenchmarkRequest) -> ImageMpi | None:
+    if wanted.environment:
+        return job_image_mpi.of_environment(wanted.environment)
+    return job_image_mpi.of_record(output.link)
+
+
+def _options(site: Site, wanted: BenchmarkRequest, results_folder: str) -> Iterator[str]:
     """Yield the options of the benchmark; --backend nccl, because gloo would hide missing GPUs."""
     backend = wanted.backend or ("gloo" if site.vendor == "cpu" else "nccl")
-    yield from ("--backend", backend, "--json", f"{start.WORK}/{_JSON}")
+    yield from ("--backend", backend, "--json", f"{results_folder}/{_JSON}")
     yield from ("--min-size", str(wanted.min_size), "--max-size", str(wanted.max_size))
     if backend == "nccl":
-        yield from ("--nccl-log", start.WORK)
+        yield from ("--nccl-log", results_folder)
 
 
 @contextmanager
@@ -189,17 +209,15 @@ def _judged(
     site: Site, output: ImageFolder, measured: Mapping[str, Any], log: str
 ) -> tuple[dict[str, Any], Verdict]:
     """Return the results with the verdict among them, and the verdict."""
-    verdict = _verdict(site, measured, log)
+    if measured["backend"] == "nccl":
+        ranks = [Process(rank["host"], rank["pid"]) for rank in measured["ranks"]]
+        evidence = nccl_log.parse_nccl_log(log, ranks)
+        verdict = comm_verdict.judge(site.network_expect, ranks, evidence)
+    else:
+        text = f"backend {measured['backend']} does not use the network of NCCL; nothing is proven"
+        verdict = Verdict(state="not checked", text=text)
     judged = {"state": verdict.state, "text": verdict.text}
     return {"site": site.name, "image": output.name, **measured, "verdict": judged}, verdict
-
-
-def _verdict(site: Site, measured: Mapping[str, Any], log: str) -> Verdict:
-    if measured["backend"] != "nccl":
-        text = f"backend {measured['backend']} does not use the network of NCCL; nothing is proven"
-        return Verdict(state="not checked", text=text)
-    ranks = [Process(rank["host"], rank["pid"]) for rank in measured["ranks"]]
-    return comm_verdict.judge(site.network_expect, ranks, nccl_log.parse_nccl_log(log, ranks))
 
 
 def _publish(output: ImageFolder, work_dir: Path, document: Mapping[str, Any]) -> tuple[Path, ...]:

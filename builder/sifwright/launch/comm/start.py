@@ -5,17 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sifwright.catalog import site_environment
 from sifwright.catalog.model import Site
 from sifwright.catalog.pmi import ImageMpi
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.engines.apptainer import Apptainer
-from sifwright.launch import directives, job, launch_command
+from sifwright.launch import directives, job, job_mpi, launch_command
 from sifwright.launch.model import JobRequest
 from sifwright.system import processes
 
 SCRIPT = "/runscripts/collectives.py"
 # Where the container sees the folder for results: every base has /mnt, so none needs to be made.
 WORK = "/mnt"
+_RUN_SCRIPT = "conda-python-distributed"
 _LOCAL_RANKS = 2
 # Where the launcher finds rank 0 if the container cannot ask; MASTER_ADDR comes first.
 _MASTER_HOST = "SIFWRIGHT_MASTER_HOST"
@@ -26,10 +28,11 @@ _ALLOCATIONS = {"slurm": "SLURM_JOB_ID", "pbs": "PBS_JOBID", "flux": "FLUX_JOB_I
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RankLayout:
-    """The numbers of nodes and ranks, and the MPI of the ranks if it is known."""
+    """The numbers of nodes and ranks, their environment of the host, and their MPI if known."""
 
     nodes: int
     ranks_per_node: int
+    environment: str = ""
     mpi: ImageMpi | None = None
 
     @property
@@ -41,11 +44,16 @@ def require_images(site: Site) -> None:
     """Raises `UsageError` at a site whose jobs run in no image."""
     if "container" in site.run_in:
         return
-    raise UsageError.of(
-        f"site {site.name} runs jobs on the host only, and the benchmark is in images",
-        fix=f"Run it in a job: sifwright jobscript --site {site.name} --nodes 2 --environment DIR"
-        f" -- {Path(SCRIPT).relative_to('/')}",
-    )
+    message = f"site {site.name} runs jobs on the host only, and the benchmark is in images"
+    fix = f"Name one of the host: sifwright check-comm {site.name} --environment DIR"
+    raise UsageError.of(message, fix=fix)
+
+
+def require_environment(environment: str) -> None:
+    """Raises `UsageError` if the folder is no environment that can be activated."""
+    if not (Path(environment) / "bin/activate").is_file():
+        fix = "Name a virtual environment, or 'current' of an installation."
+        raise UsageError.of("has no bin/activate", where=f"--environment {environment}", fix=fix)
 
 
 def shape(
@@ -59,10 +67,8 @@ def shape(
         return _local_shape(site, nodes, ranks_per_node)
     ranks = ranks_per_node or site.node.gpus
     if not ranks:
-        raise UsageError.of(
-            f"site {site.name} does not say how many GPUs a node has",
-            fix="Give --ranks-per-node.",
-        )
+        message = f"site {site.name} does not say how many GPUs a node has"
+        raise UsageError.of(message, fix="Give --ranks-per-node.")
     _require_allocation(site, RankLayout(nodes=nodes or 2, ranks_per_node=ranks), environ)
     return RankLayout(nodes=nodes or _allocated_nodes(site, environ), ranks_per_node=ranks)
 
@@ -98,6 +104,7 @@ def _request(wanted: RankLayout) -> JobRequest:
         nodes=wanted.nodes,
         ranks_per_node=wanted.ranks_per_node,
         arguments=(SCRIPT,),
+        environment=wanted.environment,
         mpi=wanted.mpi,
     )
 
@@ -117,12 +124,11 @@ def launcher(site: Site, wanted: RankLayout, environ: Mapping[str, str] = os.env
 
     Open MPI passes only variables that are named to other nodes.
     """
-    words = (
-        []
-        if site.scheduler == "local"
-        else launch_command.words(job.arrange_job(site, _request(wanted)))
-    )
-    if "mpirun" in words[:1] and wanted.nodes > 1:
+    if site.scheduler == "local":
+        return []
+    arranged = job.arrange_job(site, _request(wanted))
+    words = launch_command.words(arranged)
+    if job_mpi.exports_by_name(arranged):
         words += [word for name in _PLACES if name in environ for word in ("-x", name)]
     return words
 
@@ -131,12 +137,11 @@ def environment(site: Site, environ: Mapping[str, str] = os.environ) -> dict[str
     """Return the environment for the launcher, with the host of rank 0 if it is needed."""
     if set(_PLACES) & set(environ):
         return dict(environ)
-    host = _MASTER_HOSTS.get(site.scheduler, _no_host)(environ)
+    host = _first_of_node_file(environ) if site.scheduler == "pbs" else ""
+    if site.scheduler == "flux":
+        done = processes.capture(["flux", "hostlist", "--nth=0", "instance"], env=environ)
+        host = "" if done.returncode else done.stdout.strip()
     return dict(environ) | ({_MASTER_HOST: host} if host else {})
-
-
-def _no_host(_: Mapping[str, str]) -> str:
-    return ""
 
 
 def _first_of_node_file(environ: Mapping[str, str]) -> str:
@@ -146,30 +151,25 @@ def _first_of_node_file(environ: Mapping[str, str]) -> str:
         return ""  # the run script says what is missing
 
 
-def _asked_of_flux(environ: Mapping[str, str]) -> str:
-    done = processes.capture(["flux", "hostlist", "--nth=0", "instance"], env=environ)
-    return "" if done.returncode else done.stdout.strip()
-
-
-_MASTER_HOSTS = {"pbs": _first_of_node_file, "flux": _asked_of_flux}
-
-
 def container(
     engine: Apptainer, site: Site, sif: Path, work_dir: Path, program: Sequence[str]
 ) -> list[str]:
     """Run a program in the image, `work_dir` being the only folder it can write results to."""
     binds = [word for bind in site.binds if (there := _bind(bind)) for word in ("--bind", there)]
-    return [
-        engine.program,
-        "exec",
-        *site.gpu_flags,
-        *binds,
-        "--bind",
-        f"{work_dir.resolve()}:{WORK}",
-        str(sif.resolve()),
-        "conda-python-distributed",
-        *program,
-    ]
+    binds += ["--bind", f"{work_dir.resolve()}:{WORK}"]
+    image = str(sif.resolve())
+    return [engine.program, "exec", *site.gpu_flags, *binds, image, _RUN_SCRIPT, *program]
+
+
+def on_host(
+    site: Site, environment: str, run_scripts: Path, nodes: int, program: Sequence[str]
+) -> list[str]:
+    """Run a program of the run scripts in an environment of the host, with the site's variables."""
+    variables = site_environment.variables(site, nodes) | dict(site.mpi_environment)
+    variables = {name: value for name, value in variables.items() if name not in os.environ}
+    variables["WITH_CONDA"] = f"source {Path(environment).absolute()}/bin/activate"
+    words = (f"{name}={value}" for name, value in variables.items())
+    return ["env", *words, str(run_scripts / _RUN_SCRIPT), *program]
 
 
 def _bind(text: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import PurePosixPath
 
 from packaging.version import InvalidVersion, Version
 
-from sifwright.catalog import pmi
 from sifwright.plan.lint.rule import Rule, Violation, on_several_nodes, rules
 from sifwright.plan.lint.site_rules import INTERNAL_NETWORKS
 from sifwright.plan.model import Plan, Step
@@ -138,25 +137,8 @@ def _gpu_direct(plan: Plan) -> Iterator[Violation]:
     rocm = _fact(plan, *_ROCM)
     if level and plan.site.vendor == "amd" and rocm and rocm.major >= 7:  # noqa: PLR2004
         message = f"NCCL_NET_GDR_LEVEL={level} with ROCm {rocm}"
-        yield Violation(
-            path=path, what=message, fix="Leave it out if launches on several nodes hang."
-        )
-
-
-def _mpi_launcher(plan: Plan) -> Iterator[Violation]:
-    """Yield an MPI of a layer that no launcher starts; a base image's MPI may stay unused."""
-    site, mpi = plan.site, pmi.mpi_of_facts(plan.facts, "")
-    layer = next((step.layer.name for step in plan.steps if "mpi" in step.layer.provides), "")
-    if not layer or site.host_mpi or "container" not in site.run_in:
-        return
-    names = [name for name in site.launchers if name != "local"]
-    offered = {name: site.offered_pmi(name) for name in names}
-    if not names or any(not spoken or any(pmi.common(spoken, mpi)) for spoken in offered.values()):
-        return
-    told = " and ".join(f"{name} speaks {' or '.join(spoken)}" for name, spoken in offered.items())
-    message = f"layer '{layer}' is started by {' or '.join(mpi.pmi)}, and {told}"
-    fix = "Use an image with another MPI, or correct what the launchers speak."
-    yield Violation(path=("launch", names[0], "pmi"), what=message, fix=fix)
+        fix = "Leave it out if launches on several nodes hang."
+        yield Violation(path=path, what=message, fix=fix)
 
 
 def _host_libfabric(plan: Plan) -> Iterator[Violation]:
@@ -190,7 +172,6 @@ RULES: tuple[Rule[Plan], ...] = rules(
         "network-name": _network_name,
         "network-missing": _network_missing,
         "gpu-direct-level": _gpu_direct,
-        "mpi-launcher": _mpi_launcher,
         "host-libfabric": _host_libfabric,
     }
 )

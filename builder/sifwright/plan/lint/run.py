@@ -65,16 +65,12 @@ class LintReport:
         if not rules:
             return None
         kind = _kind(rules)
-        message = f"site '{self.site}' does not lint: {', '.join(sorted(rules))}"
+        message = f"site '{self.site}' does not pass lint: {', '.join(sorted(rules))}"
         return kind.of(message, fix="Each finding above says what to do.")
 
     def _count(self, severity: str) -> str:
         number = sum(finding.severity == severity for finding in self.findings)
         return f"{number} {severity}{'' if number == 1 else 's'}"
-
-
-def _as_it_is(catalog: Catalog) -> Catalog:
-    return catalog
 
 
 def lint_site(
@@ -83,7 +79,7 @@ def lint_site(
     names: tuple[str, str],
     settings: Sequence[str],
     *,
-    looked: Callable[[Catalog], Catalog] = _as_it_is,
+    looked: Callable[[Catalog], Catalog] = lambda catalog: catalog,
 ) -> LintReport:
     """Check a site and one of its images against all rules; a refused plan is a finding.
 

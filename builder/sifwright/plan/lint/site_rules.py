@@ -28,10 +28,6 @@ def _slingshot(site: Site) -> bool:
     return site.fabric == "slingshot" and site.vendor != "cpu"
 
 
-def _mi250x(site: Site) -> bool:
-    return _slingshot(site) and site.arch == "gfx90a"
-
-
 def _unset(
     name: str, value: str, suits: Callable[[Site], bool] = _slingshot
 ) -> Callable[[Site], Iterator[Violation]]:
@@ -124,9 +120,8 @@ def _mpich_gpu_library(site: Site) -> Iterator[Violation]:
     for path, value in of_host_mpi(site, name):
         if value == "1" and site.host_mpi and not site.host_mpi.preload:
             message = f"{'.'.join(map(str, path[:-1]))}: {name}=1 without mpi.host.preload"
-            yield Violation(
-                path=path, what=message, fix="Add 'preload' with the site's libmpi_gtl_….so."
-            )
+            fix = "Add 'preload' with the site's libmpi_gtl_….so."
+            yield Violation(path=path, what=message, fix=fix)
 
 
 def _visible_devices(site: Site) -> Iterator[Violation]:

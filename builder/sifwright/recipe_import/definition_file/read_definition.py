@@ -1,5 +1,6 @@
 """Read a definition file of Apptainer: its sections become pieces of one layer."""
 
+import functools
 import re
 import shlex
 import textwrap
@@ -8,21 +9,23 @@ from dataclasses import dataclass, field, replace
 
 from sifwright.catalog.model import EnvRule, ImageStart, LayerFile
 from sifwright.catalog.schema import did_you_mean
+from sifwright.images.sources.model import Start
 from sifwright.recipe_import import env_rules, program, shell_words
 from sifwright.recipe_import.context import Context, ContextError
+from sifwright.recipe_import.definition_file import arguments
 from sifwright.recipe_import.definition_file.sections import (
     Section,
+    joined,
     second_stage,
     sections,
     start_draft,
 )
 from sifwright.recipe_import.dockerfile import copies, starting_image
-from sifwright.recipe_import.draft import Draft, Findings, Piece
+from sifwright.recipe_import.draft import AS_IT_IS, Draft, Findings, Piece, Wanted
 
 _REFUSED = {
     "setup": ("runs on the machine itself", "Do it in %files and %post."),
     "pre": ("runs on the machine itself", "Do it in %files and %post."),
-    "arguments": ("{{ names }} are filled in by Apptainer", "Write the values themselves."),
     **dict.fromkeys(
         (
             *("appinstall", "apprun", "appstart", "appenv"),
@@ -31,7 +34,13 @@ _REFUSED = {
         ("is of SCIF apps, which images here do not have", "Make it a part of %post."),
     ),
 }
-_KNOWN = ("environment", "files", "help", "labels", "post", "runscript", "startscript", "test")
+# Each has a method of its name.
+_KNOWN = (
+    *("arguments", "environment", "files", "help", "labels", "post"),
+    *("runscript", "startscript", "test"),
+)
+# A variable of Apptainer's own or of the base image needs no export (tried).
+_EXPORTED = {"PATH", "LD_LIBRARY_PATH"}
 # What %post can do to the image beside changing its files.
 _OWN_VARIABLES = re.compile(
     r"\b(?:APPTAINER|SINGULARITY)_(?:ENVIRONMENT|LABELS|ROOTFS|CONTAINER)\b|/\.singularity\.d\b"
@@ -57,17 +66,20 @@ def read_definition(
     context: Context,
     findings: Findings,
     look: starting_image.Look = starting_image.ask_nothing,
+    wanted: Wanted = AS_IT_IS,
 ) -> Draft:
     """Return the recipe as a draft; `findings` gets everything that cannot be carried.
 
     `look` returns the program of the base image, if the recipe has none.
     """
-    _refuse_lines(text, findings)
-    listed = sections(text)
-    reader = _DefinitionReader(
-        context=context, findings=findings, draft=start_draft(text, findings)
-    )
-    _refuse_twice(listed, findings)
+    if "\r\n" in text:
+        line = text[: text.index("\r\n")].count("\n") + 1
+        findings.refuse(line, "a line end of Windows", "Save it with Unix line ends.")
+    text = arguments.filled(text, wanted, findings)
+    listed = joined(sections(text))
+    draft = start_draft(text, context.root, findings)
+    ask = functools.cache(functools.partial(program.of_image, draft, look))
+    reader = _DefinitionReader(context=context, findings=findings, draft=draft, ask=ask)
     for name in ("files", "post"):
         for section in listed:
             if section.name == name:
@@ -75,40 +87,17 @@ def read_definition(
     for section in listed:
         if section.name not in {"files", "post"}:
             reader.take(section)
-    draft = reader.draft
-    kind, image = (draft.bootstrap.get(name, "") for name in ("Bootstrap", "From"))
-    if draft.start is None and image and not findings.problems:
-        image = image if kind == "docker" else ""
-        draft.start = program.of_definition(draft.base_line, image, look, findings)
+    if draft.start is None and "From" in draft.bootstrap and not findings.problems:
+        draft.start = program.of_definition(draft.base_line, ask(), findings)
     return draft
-
-
-def _refuse_lines(text: str, findings: Findings) -> None:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.endswith("\r"):
-            findings.refuse(number, "a line end of Windows", "Save it with Unix line ends.")
-            return
-        if match := re.search(r"\{\{\s*\w+\s*\}\}", line):
-            fix = "Write the value itself."
-            findings.refuse(number, f"{match[0]} is filled in by Apptainer", fix)
-
-
-def _refuse_twice(listed: list[Section], findings: Findings) -> None:
-    """Refuse a second section of one name: Apptainer continues the first with it."""
-    names = [section.name for section in listed]
-    for number, section in enumerate(listed):
-        if section.name in {"post", "runscript", "test"} and section.name in names[:number]:
-            message = f"a second %{section.name}, which Apptainer puts behind the first"
-            findings.refuse(section.line, message, "Make one of them.")
 
 
 def _file_words(line: str) -> list[str]:
     """Split a line of %files at blanks; Apptainer honours double quotes, and no comments."""
     if left := _FILE.sub("", line).strip():
         message = f"{left}: quotes, '\\' and '#' there mean something else to Apptainer"
-        raise ContextError(
-            message, 'Write words, or words in "…"; comments have lines of their own.'
-        )
+        fix = 'Write words, or words in "…"; comments have lines of their own.'
+        raise ContextError(message, fix)
     return [quoted or plain for quoted, plain in _FILE.findall(line)]
 
 
@@ -122,33 +111,22 @@ class _DefinitionReader:
     context: Context
     findings: Findings
     draft: Draft
+    ask: Callable[[], Start | None]
     env: dict[str, str | None] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=dict)
 
     def take(self, section: Section) -> None:
-        known: dict[str, Callable[[Section], None]] = {
-            "environment": self._environment,
-            "files": self._files,
-            "help": self._help,
-            "labels": self._labels,
-            "post": self._post,
-            "runscript": self._runscript,
-            "startscript": self._startscript,
-            "test": self._test,
-        }
-        self._refuse_stage(section)
-        if section.name in _REFUSED:
-            why, fix = _REFUSED[section.name]
-            self.findings.refuse(section.line, f"%{section.name} {why}", fix)
-        elif section.name in known:
-            known[section.name](section)
-        else:
-            message = f"%{section.name[:40]} is no section that is known"
-            self.findings.refuse(section.line, message, did_you_mean(section.name, _KNOWN))
-
-    def _refuse_stage(self, section: Section) -> None:
         for number, line in section.lines():
             if re.match(r"bootstrap\s*:", line, re.IGNORECASE):
                 second_stage(number, "Bootstrap", self.findings)
+        if section.name in _REFUSED:
+            why, fix = _REFUSED[section.name]
+            self.findings.refuse(section.line, f"%{section.name} {why}", fix)
+        elif section.name in _KNOWN:
+            getattr(self, f"_{section.name}")(section)
+        else:
+            message = f"%{section.name[:40]} is no section that is known"
+            self.findings.refuse(section.line, message, did_you_mean(section.name, _KNOWN))
 
     def _post(self, section: Section) -> None:
         for number, line in section.lines():
@@ -191,10 +169,8 @@ class _DefinitionReader:
         if len(words) not in {1, 2}:
             raise ValueError(f"{' '.join(words)}: not a source and a target")
         if words[0].startswith("/"):
-            raise ContextError(
-                f"'{words[0]}' is a file of this machine, not of the recipe",
-                "Put it beside the recipe, and name it from there.",
-            )
+            message = f"'{words[0]}' is a file of this machine, not of the recipe"
+            raise ContextError(message, "Put it beside the recipe, and name it from there.")
         target = words[1] if len(words) > 1 else f"/{words[0]}"
         if not target.startswith("/") or ".." in target.split("/") or not target.isprintable():
             raise ContextError(f"{target!a} is no target", "Name it from the root folder on.")
@@ -214,12 +190,24 @@ class _DefinitionReader:
         exported: set[str] = set()
         for number, line in section.lines():
             try:
-                rules += env_rules.assignments(line, self.env, exported)
+                rules += env_rules.assignments(line, self.env, exported, self._base)
             except shell_words.WordError as error:
                 fix = "Only NAME=value and export NAME=value can be carried."
                 self.findings.refuse(number, f"%environment: {error}", fix)
-        kept = env_rules.carried(rule for rule in rules if rule.name in exported)
-        self._add(Piece(line=section.line, says="%environment", rules=kept))
+        bare = {rule.name for rule in rules} - exported - _EXPORTED
+        config = self.ask() if bare else None
+        bare -= config.environment.keys() if config else set()
+        kept = env_rules.carried(rule for rule in rules if rule.name not in bare)
+        code = tuple(env_rules.base_code(self.taken))
+        self._add(Piece(line=section.line, says="%environment", rules=kept, code=code))
+
+    def _base(self, name: str) -> str | None:
+        """Return what the base image's ENV says of a variable that the recipe does not set."""
+        config = None if name in self.env else self.ask()
+        if config is None or name not in config.environment:
+            return None
+        self.taken[name] = config.environment[name]
+        return self.taken[name]
 
     def _test(self, section: Section) -> None:
         shell = self._interpreter(section)
@@ -249,7 +237,11 @@ class _DefinitionReader:
 
     def _help(self, section: Section) -> None:
         lines = textwrap.dedent(section.text.expandtabs()).strip("\n").split("\n")
-        self.draft.help = [line.rstrip() for line in lines]
+        self.draft.help += [line.rstrip() for line in lines]
+
+    def _arguments(self, section: Section) -> None:
+        text = "%arguments: their values are carried; --build-arg NAME=VALUE gives others"
+        self.findings.note(section.line, text)
 
     def _add(self, piece: Piece) -> None:
         """Add a piece to the one layer: %post is one script, and %files is there before it."""

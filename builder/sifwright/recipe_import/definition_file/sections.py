@@ -1,8 +1,10 @@
 """A definition file as its header and sections, as Apptainer finds them."""
 
+import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from sifwright.catalog.schema import did_you_mean
 from sifwright.recipe_import.dockerfile import docker_base
@@ -55,6 +57,22 @@ def sections(text: str) -> list[Section]:
     ]
 
 
+_JOINED = {"environment", "post", "runscript", "test"}
+
+
+def joined(listed: list[Section]) -> list[Section]:
+    """Return the sections; scripts of one name are one, as for Apptainer, with lines between."""
+    by_key: dict[object, Section] = {}
+    for section in listed:
+        key = section.name if section.name in _JOINED else section.line
+        first = by_key.setdefault(key, section)
+        if first is not section:
+            gap = section.line - first.line - first.text.count("\n")
+            text = first.text + "\n" * gap + section.text
+            by_key[key] = replace(first, words=section.words or first.words, text=text)
+    return list(by_key.values())
+
+
 # Bootstrap -> the further lines it may have, and whether it needs one of them.
 _BOOTSTRAPS = {
     "docker": ("From",),
@@ -67,8 +85,11 @@ _BOOTSTRAPS = {
 _WITH_IMAGE = ("docker", "library", "oras", "localimage")
 
 
-def start_draft(text: str, findings: Findings) -> Draft:
-    """Start a draft from the header; what cannot be carried is among the findings."""
+def start_draft(text: str, folder: Path, findings: Findings) -> Draft:
+    """Start a draft from the header; what cannot be carried is among the findings.
+
+    `folder` takes the place of the current folder, from which Apptainer names an image's file.
+    """
     values: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, line in header_lines(text):
@@ -88,6 +109,12 @@ def start_draft(text: str, findings: Findings) -> Draft:
         findings.refuse(first, f"Bootstrap: {kind or 'missing'} cannot be carried", fix)
         return Draft(bootstrap={}, base_line=first, is_live=False)
     _check_header(kind, values, lines, findings)
+    image = values.get("From", "")
+    values.pop("Stage", None)
+    if kind == "localimage" and values.get("From"):
+        values["From"] = os.path.normpath(folder.absolute() / values.get("From", ""))
+        if values["From"] != image:
+            findings.note(lines["From"], f"From: {image} is {values['From']}")
     return Draft(bootstrap=values | {"Bootstrap": kind}, base_line=first, is_live=False)
 
 
@@ -100,7 +127,8 @@ def second_stage(line: int, name: str, findings: Findings) -> None:
 def _check_header(
     kind: str, values: dict[str, str], lines: dict[str, int], findings: Findings
 ) -> None:
-    for name in values.keys() - {"Bootstrap", *_BOOTSTRAPS[kind]}:
+    # The name of the only stage, which spython writes, means nothing.
+    for name in values.keys() - {"Bootstrap", "Stage", *_BOOTSTRAPS[kind]}:
         message = f"{name}: is not carried for Bootstrap: {kind}"
         findings.refuse(lines[name], message, "Take the line out.")
     image = values.get("From", "")
@@ -112,6 +140,3 @@ def _check_header(
         docker_base.check_image(lines["From"], image, findings)
     elif kind in {"library", "oras"}:
         docker_base.check_bash(lines["From"], image, findings)
-    elif kind == "localimage" and not image.startswith("/"):
-        fix = "Name the file from the root folder on, such as /images/base.sif."
-        findings.refuse(lines["From"], f"From: {image} depends on the current folder", fix)

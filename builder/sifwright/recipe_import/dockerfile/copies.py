@@ -3,7 +3,7 @@
 import re
 import shlex
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,20 @@ def copied(
         return _one_file(taken[0][0].name, taken[0][1][0], target, layer_folder, mode)
     if len(taken) > 1 and not target.endswith("/"):
         raise ContextError(f"several files to '{target}'", "End the target with '/'.")
-    return _folder([_named(*item) for item in taken], target, layer_folder, mode)
+    entries = {entry.path: entry for item in taken for entry in _named(*item)}
+    code = borrowed(target, sorted({path.split("/")[0] for path in entries}))
+    files = [_file(f"{layer_folder}/{p}", e) for p, e in entries.items() if _is_file(e)]
+    code += _lines(list(entries.values()), target.rstrip("/") or "/", layer_folder, mode)
+    return StagedFiles(files=files, code=code)
+
+
+def document(item: Instruction, target: str) -> StagedFiles:
+    """Stage the here-document of COPY, which is a file of its name."""
+    file = item.documents[0]
+    entry = CopiedPath(path="", mode=stat.S_IFREG | 0o644, data=file.plain.encode())
+    target += file.name if target.endswith("/") else ""
+    mode = int(dict(item.flags).get("chmod") or "0", 8)
+    return _one_file(file.name, entry, target, f"copy-{item.line}", mode)
 
 
 def _named(path: Path, entries: list[CopiedPath]) -> list[CopiedPath]:
@@ -73,20 +86,8 @@ def _one_file(name: str, entry: CopiedPath, target: str, folder: str, mode: int)
     return StagedFiles(files=[_file(path_in_layer, entry)], code=code)
 
 
-def _folder(
-    groups: Sequence[list[CopiedPath]], target: str, layer_folder: str, mode: int
-) -> StagedFiles:
-    entries = {entry.path: entry for group in groups for entry in group}
-    top = target.rstrip("/") or "/"
-    code = borrowed(target, sorted({path.split("/")[0] for path in entries}))
-    files = [_file(f"{layer_folder}/{p}", e) for p, e in entries.items() if _is_file(e)]
-    code += list(_lines(entries.values(), top, layer_folder, mode))
-    return StagedFiles(files=files, code=code)
-
-
-def _lines(entries: Iterable[CopiedPath], top: str, layer_folder: str, mode: int) -> Iterator[str]:
+def _lines(listed: Sequence[CopiedPath], top: str, layer_folder: str, mode: int) -> Iterator[str]:
     """Yield folders first, so that empty ones exist, then the copy, then links and modes."""
-    listed = list(entries)
     yield f"folder {shlex.quote(top)}"
     for entry in listed:
         if entry.is_folder:

@@ -1,12 +1,16 @@
 """The beginning of a Dockerfile: directives, arguments before FROM, and FROM."""
 
+import contextlib
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
 
 from sifwright.catalog.schema import did_you_mean
 from sifwright.recipe_import import shell_words
 from sifwright.recipe_import.dockerfile.instructions import Instruction, directives
 from sifwright.recipe_import.dockerfile.refusals import KNOWN
-from sifwright.recipe_import.draft import Draft, Findings
+from sifwright.recipe_import.draft import Draft, Findings, Wanted
 
 BUILDER_ARGUMENTS = {
     *("TARGETPLATFORM", "TARGETOS", "TARGETARCH", "TARGETVARIANT"),
@@ -25,18 +29,14 @@ _WITHOUT_BASH = re.compile(
 )
 
 
-def _check_directive(line: int, name: str, value: str, findings: Findings) -> None:
-    if name == "escape" and value != "\\":
-        findings.refuse(line, f"# escape={value}", "Use backslashes, and take the line out.")
-    if name == "syntax" and not _FRONTEND.fullmatch(value):
-        message = f"# syntax={value}: another language than Dockerfiles have"
-        findings.refuse(line, message, "Take the line out if it is a Dockerfile.")
-
-
 def check_lines(text: str, findings: Findings) -> None:
     """Refuse parser directives, and lines that builders before BuildKit join in another way."""
     for number, name, value in directives(text):
-        _check_directive(number, name, value, findings)
+        if name == "escape" and value != "\\":
+            findings.refuse(number, f"# escape={value}", "Use backslashes, and take the line out.")
+        if name == "syntax" and not _FRONTEND.fullmatch(value):
+            message = f"# syntax={value}: another language than Dockerfiles have"
+            findings.refuse(number, message, "Take the line out if it is a Dockerfile.")
     for number, line in enumerate(text.split("\n"), start=1):
         if _DOUBTFUL.search(line) and not line.lstrip().startswith("#"):
             message = (
@@ -45,38 +45,79 @@ def check_lines(text: str, findings: Findings) -> None:
             findings.refuse(number, message, "Write it in one line.")
 
 
-def read_base(listed: list[Instruction], findings: Findings) -> tuple[Draft, list[Instruction]]:
-    """Return the beginning of a draft, and the instructions after FROM."""
+def read_base(
+    listed: list[Instruction], wanted: Wanted, findings: Findings
+) -> tuple[Draft, list[Instruction]]:
+    """Return the beginning of a draft, and the instructions of the last stage and of its parents.
+
+    The FROM of each parent stays among them, as it begins another ENTRYPOINT and CMD.
+    """
     _check_names(listed, findings)
-    places = [number for number, item in enumerate(listed) if item.name == "FROM"]
-    if not places:
+    known = arguments(listed, wanted)
+    every = _stages(listed, known, findings)
+    stages = _chain(every, wanted.target)
+    if not stages:
         first = listed[0].line if listed else 1
-        findings.refuse(first, "no FROM", "Name the image that it starts from.")
+        message = f"no stage {wanted.target}" if wanted.target else "no FROM"
+        findings.refuse(first, message, "Name the image that it starts from.")
         return Draft(bootstrap={}, base_line=first, is_live=True), []
-    for number in places[1:]:
-        message = "a second FROM: only one stage can be carried"
-        fix = "Write a layer for what the other stages build, or start from an image that has it."
-        findings.refuse(listed[number].line, message, fix)
-    start = listed[places[0]]
-    image = _image(start, arguments(listed), findings)
+    for stage in every.values():
+        if stage not in stages:
+            text = f"stage {stage.name} is left out: {stages[-1].name} does not start from it"
+            findings.note(stage.items[0].line, text)
+    image = _image(stages, findings)
     header = {"Bootstrap": "docker", "From": image}
-    # Of several stages nothing more is said: their files are not where they seem to be.
-    rest = listed[places[0] + 1 : places[1] if len(places) > 1 else None]
-    return Draft(bootstrap=header, base_line=start.line, is_live=True), rest
+    rest = [item for stage in stages for item in stage.items][1:]
+    return Draft(bootstrap=header, base_line=stages[0].items[0].line, is_live=True), rest
 
 
-def arguments(listed: list[Instruction]) -> dict[str, str]:
-    """Return the arguments before FROM with their defaults, without unreadable ones."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Stage:
+    """`items` begins with FROM; `image` is its word, which may be the name of an earlier stage."""
+
+    image: str
+    name: str
+    items: list[Instruction]
+
+
+def _stages(
+    listed: list[Instruction], known: Mapping[str, str], findings: Findings
+) -> dict[str, _Stage]:
+    """Return the stages by name, in their order; a stage without a name has its number."""
+    starts = [number for number, item in enumerate(listed) if item.name == "FROM"]
+    stages: dict[str, _Stage] = {}
+    for number, (start, end) in enumerate(pairwise([*starts, len(listed)])):
+        image, _, name = [*listed[start].text.split(), *("?", "", "")][:3]
+        with contextlib.suppress(shell_words.WordError):
+            image = shell_words.expand(image, known.get)
+        name = name.lower() or str(number)
+        if name in stages:
+            findings.refuse(listed[start].line, f"a second stage {name}", "Rename one of them.")
+        stages[name] = _Stage(image=image, name=name, items=listed[start:end])
+    return stages
+
+
+def _chain(stages: dict[str, _Stage], target: str) -> list[_Stage]:
+    """Return a stage, the last one if none is named, behind the stages that it starts from."""
+    names = list(stages)
+    name = target.lower() or (names[-1] if names else "")
+    if name not in stages:
+        return []
+    earlier = {other: stages[other] for other in names[: names.index(name)]}
+    return [*_chain(earlier, stages[name].image or "?"), stages[name]]
+
+
+def arguments(listed: list[Instruction], wanted: Wanted) -> dict[str, str]:
+    """Return the arguments before FROM with their values, without unreadable ones."""
     values: dict[str, str] = {}
-    for item in listed:
-        if item.name == "FROM":
-            break
+    for item in takewhile(lambda item: item.name != "FROM", listed):
         for word in item.text.split() if item.name == "ARG" else ():
             name, given, raw = word.partition("=")
-            try:
-                values |= {name: shell_words.expand(raw, values.get)} if given else {}
-            except shell_words.WordError:
-                continue
+            if name in wanted.arguments:
+                values[name] = wanted.arguments[name]
+            elif given:
+                with contextlib.suppress(shell_words.WordError):
+                    values[name] = shell_words.expand(raw, values.get)
     return values
 
 
@@ -92,26 +133,29 @@ def _check_names(listed: list[Instruction], findings: Findings) -> None:
         findings.refuse(listed[0].line, f"{listed[0].name} before FROM", "Put it behind FROM.")
 
 
-def _image(item: Instruction, known: dict[str, str], findings: Findings) -> str:
-    """Return the image of FROM; '' if it is refused, so that it is not inspected."""
+def _image(stages: list[_Stage], findings: Findings) -> str:
+    """Return the image of the first FROM; '' if one is refused, so that it is not inspected."""
     before = len(findings.problems)
+    for item in (stage.items[0] for stage in stages):
+        _check_from(item, findings)
+    line, image = stages[0].items[0].line, stages[0].image
+    if "$" in image:
+        fix = "Give the value before FROM, or with --build-arg NAME=VALUE."
+        findings.refuse(line, f"FROM: the value of {image} is not in the recipe", fix)
+    elif len(findings.problems) == before:
+        check_image(line, image, findings)
+    return image if len(findings.problems) == before else ""
+
+
+def _check_from(item: Instruction, findings: Findings) -> None:
     platform = dict(item.flags).get("platform", _PLATFORM)
     if platform != _PLATFORM or len(item.flags) != ("platform" in dict(item.flags)):
         message = f"FROM with {' '.join(f'--{n}={v}' for n, v in item.flags)}"
         findings.refuse(item.line, message, f"Only --platform={_PLATFORM} is known here.")
     parts = item.text.split()
     if len(parts) != 1 and not (len(parts) == 3 and parts[1].lower() == "as"):  # noqa: PLR2004
-        findings.refuse(
-            item.line, f"FROM {item.text!a}", "Write FROM IMAGE, or FROM IMAGE AS NAME."
-        )
-        return ""
-    try:
-        image = shell_words.expand(parts[0], known.get)
-    except shell_words.WordError as error:
-        findings.refuse(item.line, f"FROM: {error}", "Give the ARG a value before FROM.")
-        return ""
-    check_image(item.line, image, findings)
-    return image if len(findings.problems) == before else ""
+        fix = "Write FROM IMAGE, or FROM IMAGE AS NAME."
+        findings.refuse(item.line, f"FROM {item.text!a}", fix)
 
 
 def check_image(line: int, image: str, findings: Findings) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from sifwright.recipe_import.dockerfile import copies, spython_metadata
+from sifwright.recipe_import.dockerfile import copies, spython_labels
 from sifwright.recipe_import.dockerfile.instructions import Instruction
 from sifwright.recipe_import.draft import Draft, Findings, Piece
 
@@ -20,6 +20,7 @@ _APT = re.compile(
 )
 _ROOT = re.compile(r"(?<![\w./-])/root(?![\w.-]|/\.cache\b)")
 _HOME = re.compile(r"""(?<![\w./-])(?:~|\$HOME|\$\{HOME\})/(?!\.cache\b)""")
+_DESCRIPTION = re.compile(r'(?:^|[\s.])description=(?:"([^"\\]+)"|(\S+))')
 _TORCH = re.compile(
     r"\b(pip3?|uv|conda|mamba|micromamba)\b[^\n]*?[\s\"'](torch|pytorch)(?=[\s\"'=<>~!\[;&]|$)"
 )
@@ -30,17 +31,10 @@ def metadata(listed: list[Instruction], draft: Draft, findings: Findings) -> Non
     for item in listed:
         if item.name in _HARMLESS:
             findings.note(item.line, f"{item.name} is not carried: {_HARMLESS[item.name]}")
-    labels = spython_metadata.metadata_of(listed).labels
+    labels = spython_labels.labels(item.text for item in listed if item.name == "LABEL")
     draft.remarks += [f"LABEL {label}" for label in labels]
-    draft.description = _described(labels)
-
-
-def _described(labels: tuple[str, ...]) -> str:
-    for label in labels:
-        match = re.search(r'(?:^|[\s.])description=(?:"([^"\\]+)"|(\S+))', label)
-        if match:
-            return match[1] or match[2]
-    return ""
+    matches = (_DESCRIPTION.search(label) for label in labels)
+    draft.description = next((match[1] or match[2] for match in matches if match), "")
 
 
 def temporary_paths_used(text: str) -> frozenset[str]:

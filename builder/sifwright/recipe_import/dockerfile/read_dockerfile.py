@@ -4,21 +4,26 @@ import contextlib
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sifwright.catalog.model import EnvRule, LayerFile
 from sifwright.images.sources.model import Start
 from sifwright.recipe_import import env_rules, program, shell_words
 from sifwright.recipe_import.context import Context, ContextError
-from sifwright.recipe_import.dockerfile import copies, docker_base, hints, starting_image
+from sifwright.recipe_import.dockerfile import copies, docker_base, hints, mounts, starting_image
 from sifwright.recipe_import.dockerfile.instructions import Instruction, instructions, run_code
 from sifwright.recipe_import.dockerfile.refusals import REFUSED, refused_flags
-from sifwright.recipe_import.draft import Argument, Draft, Findings, Piece
+from sifwright.recipe_import.dockerfile.variables import Variables, frozen
+from sifwright.recipe_import.draft import AS_IT_IS, Draft, Findings, Piece, Wanted
 
 # Filled in by whoever builds; the machine's own proxies reach every step here (machine.py).
 _PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"}
-_OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+# Each has a method of its name.
+_CARRIED = {"RUN", "ENV", "ARG", "COPY", "ADD", "WORKDIR", "USER", "SHELL"}
+_SHELL = re.compile(r"(/[\w./-]*/)?[a-z]*sh")
+_ROOT = re.compile(r"((root|0+)(:(root|0+))?)?")
+_USER = re.compile(r"([A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?)?")
 _FIX = "Write it in another way; docs/reference/recipe-constructs.md has the list."
 
 
@@ -27,6 +32,7 @@ def read_dockerfile(
     context: Context,
     findings: Findings,
     look: starting_image.Look = starting_image.ask_nothing,
+    wanted: Wanted = AS_IT_IS,
 ) -> Draft:
     """Return the recipe as a draft.
 
@@ -34,21 +40,17 @@ def read_dockerfile(
     """
     docker_base.check_lines(text, findings)
     listed = list(instructions(text))
-    base, rest = docker_base.read_base(listed, findings)
-    reader = _DockerfileReader(context=context, findings=findings, draft=base, frozen=_frozen(rest))
-    reader.global_arguments = docker_base.arguments(listed)
-    start = reader.start(look, rest)
+    base, rest = docker_base.read_base(listed, wanted, findings)
+    variables = Variables(findings=findings, frozen=frozen(rest))
+    reader = _DockerfileReader(context=context, findings=findings, draft=base, variables=variables)
+    reader.wanted = wanted
+    reader.global_arguments = docker_base.arguments(listed, wanted)
+    start = reader.start(look)
     for instruction in rest:
         reader.take(instruction)
-    hints.metadata(listed, reader.draft, findings)
-    reader.draft.start = program.of_dockerfile(listed, start, reader.folder, findings)
+    hints.metadata(rest, reader.draft, findings)
+    reader.draft.start = program.of_dockerfile(rest, start, reader.folder, findings)
     return reader.draft
-
-
-def _frozen(listed: list[Instruction]) -> set[str]:
-    """Return the variables whose values are needed already when the layers are written."""
-    names = ("ENV", "ARG", "COPY", "ADD", "WORKDIR", "USER")
-    return {name for item in listed if item.name in names for name in shell_words.named(item.text)}
 
 
 @dataclass(kw_only=True, slots=True)
@@ -56,50 +58,38 @@ class _DockerfileReader:
     context: Context
     findings: Findings
     draft: Draft
-    frozen: set[str]
+    variables: Variables
+    wanted: Wanted = AS_IT_IS
     global_arguments: dict[str, str] = field(default_factory=dict)
-    # What the recipe has said so far; an ARG without a value is None.
-    env: dict[str, str | None] = field(default_factory=dict)
-    fixed: dict[str, str] = field(default_factory=dict)
-    # The options of the ARGs so far: what they are called, and their value.
-    options: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     folder: str = ""
     # Where an image without WORKDIR starts; '' if it was not asked.
     top: str = ""
     user: str = ""
+    shell: tuple[str, ...] = starting_image.DEFAULT_SHELL
 
-    def start(self, look: starting_image.Look, rest: list[Instruction]) -> Start:
+    def start(self, look: starting_image.Look) -> Start:
         """Continue from the configuration of the base image, and return it."""
         line, image = self.draft.base_line, self.draft.bootstrap.get("From", "")
-        config = (
-            starting_image.base_config(line, image, look, rest, self.findings) if image else None
-        )
+        config = starting_image.base_config(line, image, look, self.findings) if image else None
         if config is None:
             return Start()
-        self.top = "/"
-        self._become(config.user)
+        self.top, self.shell = "/", config.shell or self.shell
+        self.variables.base = config.environment
+        item = Instruction(line=line, name="FROM", flags=(), text=image, lines=())
+        self._become(item, config.user)
         if folder := config.folder.rstrip("/"):
-            item = Instruction(line=line, name="WORKDIR", flags=(), text=folder, lines=())
+            item = replace(item, name="WORKDIR", text=folder)
             self._reported(lambda entry: self._enter(entry, folder), item)
         return config
 
     def take(self, item: Instruction) -> None:
-        known: dict[str, Callable[[Instruction], None]] = {
-            "RUN": self._run,
-            "ENV": self._env,
-            "ARG": self._arg,
-            "COPY": self._copy,
-            "ADD": self._add,
-            "WORKDIR": self._workdir,
-            "USER": self._user,
-            "SHELL": self._shell,
-        }
-        if item.name in known and not refused_flags(item, self.findings):
-            self._reported(known[item.name], item)
+        if item.name in _CARRIED and not refused_flags(item, self.findings):
+            self._reported(getattr(self, f"_{item.name.lower()}"), item)
         elif item.name in REFUSED:
             self.findings.refuse(item.line, *REFUSED[item.name])
 
     def _reported(self, take: Callable[[Instruction], None], item: Instruction) -> None:
+        self.variables.line = item.line
         try:
             take(item)
         except shell_words.WordError as error:
@@ -107,31 +97,46 @@ class _DockerfileReader:
         except ContextError as error:
             self.findings.refuse(item.line, f"{item.name}: {error}", error.fix)
 
-    def _lookup(self, name: str) -> str | None:
-        return self.env.get(name) if name in self.env else self.fixed.get(name)
-
     def _run(self, item: Instruction) -> None:
-        if self.user:
-            message = f"RUN as user {self.user}: steps run as root"
-            fix = "Put 'USER root' before the first RUN, and another USER behind the last."
-            self.findings.refuse(item.line, message, fix)
+        if not _USER.fullmatch(self.user) or (self.user and self.variables.home == "/root"):
+            message = f"RUN as user {self.user} cannot be carried"
+            self.findings.refuse(item.line, message, "Name the user, and let HOME be its own.")
             return
-        code, files = run_code(item, self.folder or "/")
-        uses = hints.temporary_paths_used(self._told(item.text)) | copies.lost_folders(self.folder)
-        recreates = hints.temporary_paths_recreated(item.text)
-        self._add_piece(item, code, files=files, uses=uses, recreates=recreates, is_run=True)
+        code, files = self._mounts(item)
+        line, script = run_code(item, self.folder or "/", self.shell)
+        code += [line, "show"] if code else [line]
+        uses = hints.temporary_paths_used(self.variables.shown(item.whole)) | copies.lost_folders(
+            self.folder
+        )
+        recreates = hints.temporary_paths_recreated(item.whole)
+        files += script
+        self._add_piece(item, *code, files=files, uses=uses, recreates=recreates, is_run=True)
 
-    def _told(self, text: str) -> str:
-        options = dict(self.options.values())
-        values = (self._lookup(name) or options.get(name) for name in shell_words.named(text))
-        return " ".join([text, *filter(None, values)])
+    def _mounts(self, item: Instruction) -> tuple[list[str], tuple[LayerFile, ...]]:
+        """Return the lines and files of install.sh for what a RUN alone sees."""
+        code: list[str] = []
+        files: list[LayerFile] = []
+        flags = [value for name, value in item.flags if name == "mount"]
+        for number, mount in enumerate(mounts.read_mount(flag) for flag in flags):
+            path = self._absolute(shell_words.expand(mount.target, self.variables.lookup)).rstrip(
+                "/"
+            )
+            if any(f"{own}/".startswith(f"{path}/") for own in copies.MACHINE_PLACES):
+                raise ContextError(f"--mount covers {path or '/'}", mounts.FIX)
+            staged = copies.StagedFiles(files=[], code=[f"folder {shlex.quote(path)}"])
+            if mount.source is not None:
+                paths = self.context.find(shell_words.expand(mount.source, self.variables.lookup))
+                staged = self._copied(item, paths, path, f"mount-{item.line}-{number}")
+            code += [*copies.borrowed(path, []), f"hide {shlex.quote(path)}", *staged.code]
+            files += staged.files
+        return code, tuple(files)
 
     def _env(self, item: Instruction) -> None:
         rules: list[EnvRule] = []
         for name, raw in env_rules.pairs(item.text):
-            rules += env_rules.rules(name, raw, self._lookup)
+            rules += env_rules.rules(name, raw, self.variables.own, self.variables.of_base)
         for rule in rules:
-            self.env[rule.name] = rule.value if rule.action == "set" else None
+            self.variables.env[rule.name] = rule.value if rule.action == "set" else None
             if rule.name in env_rules.ENGINES_OWN:
                 self.findings.note(item.line, f"ENV {rule.name}: {env_rules.ONLY_STEPS}")
         self._add_piece(item, *map(env_rules.code, rules), rules=env_rules.carried(rules))
@@ -143,56 +148,37 @@ class _DockerfileReader:
             self.findings.note(item.line, text)
         for word in words:
             name, given, raw = word.partition("=")
-            value = (
-                shell_words.expand(raw, self._lookup) if given else self.global_arguments.get(name)
-            )
+            value = self.wanted.arguments.get(name, self.global_arguments.get(name))
+            if given and name not in self.wanted.arguments:
+                value = shell_words.expand(raw, self.variables.lookup)
             if name.upper() in _PROXIES:
                 self.findings.note(item.line, f"ARG {name}: this machine's proxies are handed on")
-            elif name in self.env:
+            elif name in self.variables.env:
                 self.findings.note(item.line, f"ARG {name}: ENV {name} before it decides")
             elif name in docker_base.BUILDER_ARGUMENTS and value is None:
                 message = f"ARG {name}: the builder fills it in"
                 self.findings.refuse(item.line, message, "Give it a value.")
             else:
-                self._argument(item, name, value)
-
-    def _argument(self, item: Instruction, name: str, value: str | None) -> None:
-        option = name.lower().replace("_", "-")
-        if name in self.frozen:
-            self.fixed.pop(name, None)
-            if value is not None:
-                self.fixed[name] = value
-                self._add_piece(item, f"fixed_argument {name} {shlex.quote(value)}")
-            self.findings.note(item.line, f"ARG {name} is fixed: ENV, ARG, COPY or WORKDIR need it")
-        elif not _OPTION.fullmatch(option) or name not in {name.upper(), name.lower()}:
-            message = f"ARG {name!a}: no option can have that name"
-            self.findings.refuse(item.line, message, "Use words joined by '_'.")
-        else:
-            self._option(item, name, option, value)
-
-    def _option(self, item: Instruction, name: str, option: str, value: str | None) -> None:
-        named = (name, value)
-        if self.options.setdefault(option, named) != named:
-            message = f"ARG {name}: another ARG is the option '{option}' already"
-            self.findings.refuse(item.line, message, "Give it another name, or one value.")
-            return
-        given = f"$OPT_{option.upper().replace('-', '_')}"
-        code = f'argument {name} "{given}"'
-        code = code if value is not None else f"[[ -z {given} ]] || {code}"
-        argument = Argument(name=name, option=option, default=value or "", line=item.line)
-        self._add_piece(item, code, argument=argument)
+                code, argument = self.variables.argument(item.line, name, value)
+                if code:
+                    self._add_piece(item, *code, argument=argument)
 
     def _copy(self, item: Instruction) -> None:
         *sources, target = self._words(item)
         for source in sources:
             if re.match(r"[a-z]+://", source):
                 raise ContextError(f"'{source}' is an address", "Use ADD for it.")
+        if item.documents:
+            self._stage(item, copies.document(item, target), target)
+            return
         paths = [path for source in sources for path in self.context.find(source)]
         self._stage(item, self._copied(item, paths, target), target)
 
-    def _copied(self, item: Instruction, paths: list[Path], target: str) -> copies.StagedFiles:
+    def _copied(
+        self, item: Instruction, paths: list[Path], target: str, layer_folder: str = ""
+    ) -> copies.StagedFiles:
         mode = int(dict(item.flags).get("chmod") or "0", 8)
-        staged = copies.copied(self.context, paths, target, self._place(item), mode)
+        staged = copies.copied(self.context, paths, target, layer_folder or self._place(item), mode)
         if Path() in paths and self.context.is_assumed:
             count = f"{len(staged.files)} file{'s' * (len(staged.files) != 1)}"
             text = f"{item.name} . takes {self.context.root} ({count}); --context names another"
@@ -200,6 +186,9 @@ class _DockerfileReader:
         return staged
 
     def _add(self, item: Instruction) -> None:
+        if item.documents:
+            self._copy(item)
+            return
         *sources, target = self._words(item)
         for number, source in enumerate(sources):
             if copies.is_address(source):
@@ -239,7 +228,7 @@ class _DockerfileReader:
         raw = shell_words.json_words(item.text)
         # Docker splits text that is no list at blanks, even inside quotes.
         parted = item.text.split() if raw is None else raw
-        words = [shell_words.expand(word, self._lookup) for word in parted]
+        words = [shell_words.expand(word, self.variables.lookup) for word in parted]
         if len(words) < 2 or not all(words):  # noqa: PLR2004  # a source and a target
             raise shell_words.WordError("needs a source and a target")
         return [*words[:-1], self._absolute(words[-1])]
@@ -248,33 +237,39 @@ class _DockerfileReader:
         return copies.whole_path(path, self.folder or self.top)
 
     def _workdir(self, item: Instruction) -> None:
-        self._enter(item, shell_words.expand(item.text.strip(), self._lookup))
+        self._enter(item, shell_words.expand(item.text.strip(), self.variables.lookup))
 
     def _enter(self, item: Instruction, given: str) -> None:
         path = self._absolute(given).rstrip("/") or "/"
         self.folder = path
         if copies.lost_folders(path):
             self.findings.note(item.line, f"what RUN puts into its WORKDIR {path} {copies.GONE}")
-        code = [*copies.borrowed(path, []), f"folder {shlex.quote(path)}"]
+        code = [
+            *copies.borrowed(path, []),
+            f"{'workdir' if self.user else 'folder'} {shlex.quote(path)}",
+        ]
         self._add_piece(item, *code, uses=copies.lost_folders(path))
 
     def _shell(self, item: Instruction) -> None:
-        if tuple(shell_words.json_words(item.text) or ()) != starting_image.DEFAULT_SHELL:
-            self.findings.refuse(item.line, *REFUSED["SHELL"])
+        words = shell_words.json_words(item.text)
+        if not words or not _SHELL.fullmatch(words[0]):
+            raise shell_words.WordError(f"{item.text}: not the words of a shell such as bash")
+        self.shell = tuple(words)
 
     def _user(self, item: Instruction) -> None:
         name = item.text
         with contextlib.suppress(shell_words.UnknownVariableError):
-            name = shell_words.expand(item.text, self._lookup)
-        self._become(name)
+            name = shell_words.expand(item.text, self.variables.lookup)
+        self._become(item, name)
         if self.user:
-            text = f"USER {name} is not carried: an image runs as whoever starts it"
+            text = f"USER {name} is for RUN alone: an image runs as whoever starts it"
             self.findings.note(item.line, text)
 
-    def _become(self, name: str) -> None:
-        first = name.partition(":")[0]
-        # Docker takes digits for a number, without a look into /etc/passwd.
-        self.user = "" if first == "root" or re.fullmatch("0+", first) else name
+    def _become(self, item: Instruction, name: str) -> None:
+        user = "" if _ROOT.fullmatch(name) else name
+        if user != self.user:
+            self._add_piece(item, f"user {shlex.quote(user)}")
+        self.user = user
 
     def _add_piece(
         self,
@@ -284,5 +279,6 @@ class _DockerfileReader:
         **more: object,
     ) -> None:
         says = f"{item.name} {item.text}"
+        code = (*self.variables.comparisons(), *code)
         piece = Piece(line=item.line, says=says, code=code, files=files, **more)  # type: ignore[arg-type]
         self.draft.pieces.append(piece)

@@ -8,7 +8,6 @@ from sifwright.recipe_import.draft import Findings
 
 # Instruction -> what is said of it, and what to do.
 REFUSED = {
-    "SHELL": ("SHELL: RUN would mean something else from here on", "Name the shell in each RUN."),
     "ONBUILD": ("ONBUILD is for images built on this one", "Leave it out."),
 }
 KNOWN = {
@@ -21,7 +20,6 @@ _HEREDOC = re.compile(r"""(?<!<)<<-?\s*["']?[A-Za-z_]""")
 _OWN = {"root", "0", "root:root", "0:0"}
 _FLAGS = {
     "RUN": {
-        "mount": "what is mounted is there while it runs only",
         "network": "steps have the network of the machine",
         "security": "steps have no more rights than their user",
     },
@@ -33,8 +31,7 @@ _FLAGS = {
     "ADD": {"keep-git-dir": "it clones a repository", "exclude": "it leaves files out"},
 }
 _FIXES = {
-    "from": "Build what it takes in a layer, or start from that image.",
-    "mount": "Copy what it needs, or leave a cache out.",
+    "from": "Build it with docker, and start from that (docs/how-to/base-image.md).",
 }
 
 
@@ -43,8 +40,8 @@ def refused_flags(item: Instruction, findings: Findings) -> bool:
     before = len(findings.problems)
     for name, value in item.flags:
         _flag(item, name, value, findings)
-    if item.name in {"RUN", "COPY", "ADD"} and _HEREDOC.search(item.text):
-        message = f"{item.name} with a here-document (<<)"
+    if item.name in {"RUN", "COPY", "ADD"} and (why := _doubtful(item)):
+        message = f"{item.name} with a here-document (<<) {why}"
         findings.refuse(item.line, message, "Put the text into a file, and COPY it.")
     if not item.text:
         findings.refuse(item.line, f"{item.name} of nothing", "Complete it, or take it out.")
@@ -52,6 +49,18 @@ def refused_flags(item: Instruction, findings: Findings) -> bool:
         message = "RUN [ … is not a list of words in double quotes, so a shell would run '['"
         findings.refuse(item.line, message, "Mend the quotes.")
     return len(findings.problems) > before
+
+
+def _doubtful(item: Instruction) -> str:
+    """Say why here-documents cannot be carried; '' if they can, or if there are none."""
+    if len(_HEREDOC.findall(item.text)) != len(item.documents):
+        return "that has no end, or is no word of its own"
+    if item.documents and item.name != "RUN":
+        if len(item.documents) > 1 or len(item.text.split()) != 2:  # noqa: PLR2004  # and a target
+            return "beside another source"
+        if item.documents[0].is_expanded:
+            return "in which the builder fills in values: quote its name, as in <<'EOF'"
+    return ""
 
 
 def _flag(item: Instruction, name: str, value: str, findings: Findings) -> None:
@@ -65,5 +74,5 @@ def _flag(item: Instruction, name: str, value: str, findings: Findings) -> None:
         findings.refuse(item.line, message, "Change the owner in a RUN, if it matters.")
     elif name == "chmod" and not re.fullmatch(r"[0-7]{3,4}", value):
         findings.refuse(item.line, f"{flag}={value}", "Give the mode as a number, such as 755.")
-    elif name not in {"chown", "chmod", "link", "checksum", "platform"}:
+    elif name not in {"chown", "chmod", "link", "checksum", "platform"} and flag != "RUN --mount":
         findings.refuse(item.line, f"{flag} is not known here", "Take the flag out.")

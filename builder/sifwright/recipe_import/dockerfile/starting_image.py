@@ -1,13 +1,11 @@
 """The base image of a Dockerfile, and its effects on the instructions that follow."""
 
 from collections.abc import Callable
-from itertools import takewhile
 
 from sifwright.errors import SifwrightError
+from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.sources import parse_name
-from sifwright.images.sources.model import BadImage, NoSuchImage, OtherProcessor, SourceError, Start
-from sifwright.recipe_import import shell_words
-from sifwright.recipe_import.dockerfile.instructions import Instruction
+from sifwright.images.sources.model import NoSuchImage, OtherProcessor, SourceError, Start
 from sifwright.recipe_import.draft import Findings
 
 # What it says of itself, or nothing if it is not asked. Raises `SourceError`.
@@ -40,9 +38,7 @@ def ask_registry(image: str) -> Start:
         raise SourceError.of(str(error), fix=error.fix or "Name another image.") from None
 
 
-def base_config(
-    line: int, image: str, look: Look, listed: list[Instruction], findings: Findings
-) -> Start | None:
+def base_config(line: int, image: str, look: Look, findings: Findings) -> Start | None:
     """Return the configuration of the base image; None if it is not inspected.
 
     An image that does not answer is refused, and so are settings that no layer can have.
@@ -56,29 +52,19 @@ def base_config(
         # So that what would follow from it is not said as well.
         return Start()
     if config is None:
-        text = "what it says of WORKDIR, USER, SHELL, ONBUILD, ENTRYPOINT and CMD is not known"
+        text = "its WORKDIR, USER, SHELL, ENV, ONBUILD, ENTRYPOINT and CMD are not known"
         findings.note(line, f"{text} (--offline): {_BLIND}")
         return None
-    _check(line, image, config, listed, findings)
+    _check(line, image, config, findings)
     return config
 
 
-def _check(
-    line: int, image: str, start: Start, listed: list[Instruction], findings: Findings
-) -> None:
+def _check(line: int, image: str, start: Start, findings: Findings) -> None:
     for trigger in start.triggers:
         message = f"FROM {image}: its ONBUILD is an instruction of this recipe: {trigger[:80]!a}"
         findings.refuse(line, message, "Start from an image without ONBUILD, and write it here.")
-    until_another = takewhile(lambda item: item.name != "SHELL", listed)
-    if start.shell not in {(), DEFAULT_SHELL} and any(map(_in_shell, until_another)):
-        message = f"FROM {image}: its SHELL is {list(start.shell)}, which reads RUN and CMD"
-        findings.refuse(line, message, 'Write them as lists of words, as in RUN ["bash", "-c", …].')
-    named = {"WORKDIR": start.folder.rstrip("/"), "USER": start.user}
+    shell = "" if start.shell in {(), DEFAULT_SHELL} else " ".join(start.shell)
+    named = {"WORKDIR": start.folder.rstrip("/"), "USER": start.user, "SHELL": shell}
     for name, value in named.items():
         if value:
             findings.note(line, f"{name} is that of the image: {value!a}")
-
-
-def _in_shell(item: Instruction) -> bool:
-    starts = item.name in {"RUN", "CMD", "ENTRYPOINT"}
-    return starts and shell_words.json_words(item.text) is None

@@ -1,17 +1,18 @@
 """The image of an extension: an image of defs/ with a layer of packages at its end."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import unquote, urlsplit
 
-from packaging.utils import canonicalize_name
+from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from sifwright.catalog.model import Catalog, Download, ImageSlot, LayerFile
+from sifwright.catalog.model import Catalog, Download, Image, ImageSlot, LayerFile
 from sifwright.errors import PlanError, Problem, UsageError
-from sifwright.plan.model import Plan
+from sifwright.plan.model import Step
 from sifwright.plan.resolve import get_or_suggest, resolve
 from sifwright.recipe_import.requirements.read_requirements import ParsedRequirement, Requirements
 
-LAYER = "python-packages"
+LAYER, CONDA = "python-packages", "conda"
 _SHOWN = 5
 
 
@@ -32,9 +33,8 @@ def extended(catalog: Catalog, extension: Extension, held: frozenset[str]) -> Ca
     base = get_or_suggest(catalog.images, extension.image, "image")
     if any(LAYER in entry.choices for entry in base.layers):
         message = f"image '{base.name}' has packages on top already"
-        raise UsageError.of(
-            message, fix="Name all of them in one file, and extend the image below."
-        )
+        fix = "Name all of them in one file, and extend the image below."
+        raise UsageError.of(message, fix=fix)
     layer = get_or_suggest(catalog.layers, LAYER, "layer")
     own = replace(
         layer,
@@ -45,13 +45,25 @@ def extended(catalog: Catalog, extension: Extension, held: frozenset[str]) -> Ca
         base,
         name=extension.name,
         description=f"{base.name} with {_names(extension.requirements.wanted)}",
-        layers=(*base.layers, ImageSlot(choices=(LAYER,), options={})),
+        layers=(
+            *_with_conda(base, extension.requirements.conda).layers,
+            ImageSlot(choices=(LAYER,), options={}),
+        ),
     )
     return replace(
         catalog,
         images={**catalog.images, image.name: image},
         layers={**catalog.layers, layer.name: own},
     )
+
+
+def _with_conda(image: Image, options: Mapping[str, str]) -> Image:
+    """Return the image with these options of its layer conda."""
+    slots = [
+        replace(slot, options={**slot.options, **options}) if CONDA in slot.choices else slot
+        for slot in image.layers
+    ]
+    return replace(image, layers=tuple(slots)) if options else image
 
 
 def check(
@@ -62,7 +74,7 @@ def check(
     Raises `PlanError` for requirements that ask for another version of one of these.
     """
     plan = resolve(extended(catalog, extension, frozenset()), site, extension.name, settings)
-    held = dict(_held(plan))
+    held = dict(held_versions(plan.facts, plan.steps[:-1]))
     problems = [
         Problem(where=item.where, what=_other(item, held), fix=_FIX)
         for item in extension.requirements.wanted
@@ -93,11 +105,11 @@ def _suits(wanted: ParsedRequirement, held: dict[str, str]) -> bool:
     )
 
 
-def _held(plan: Plan) -> Iterator[tuple[str, str]]:
+def held_versions(facts: Mapping[str, str], steps: Sequence[Step]) -> Iterator[tuple[str, str]]:
     """Yield the content of the image's constraint file: torch and its companion builds."""
-    if torch := plan.facts.get("torch"):
+    if torch := facts.get("torch"):
         yield "torch", torch
-    for step in plan.steps[:-1]:
+    for step in steps:
         for requirement, _ in step.packages():
             name, _, version = requirement.partition("==")
             if "+" in version:
@@ -108,9 +120,34 @@ def _files(requirements: Requirements) -> Iterator[LayerFile]:
     for name, text in (
         ("requirements.txt", requirements.text),
         ("constraints.txt", requirements.constraints_text),
+        ("locked.txt", _locked(requirements)),
     ):
-        if text:
+        if text or (requirements.is_locked and name == "requirements.txt"):
             yield LayerFile.of_text(f"files/{name}", text)
+
+
+def _locked(requirements: Requirements) -> str:
+    """Return what the build compares with what is installed: packages, and those of conda."""
+    if not requirements.is_locked:
+        return ""
+    conda = requirements.conda
+    names = [urlsplit(url).path.rpartition("/")[2] for url in conda.get("explicit", "").split()]
+    files = [name.removesuffix(".conda").removesuffix(".tar.bz2") for name in names]
+    files += [name.replace("=", "-") for name in conda.get("packages", "").split()]
+    lines = [*map(_exact, requirements.wanted), *(f"conda {name}" for name in files)]
+    return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def _exact(item: ParsedRequirement) -> str:
+    """Return the requirement by its version, also if it names a wheel by its address."""
+    requirement = item.requirement
+    if not requirement.url:
+        return str(requirement)
+    name, version, _, _ = parse_wheel_filename(
+        unquote(urlsplit(requirement.url).path.rpartition("/")[2])
+    )
+    marker = f" ; {requirement.marker}" if requirement.marker else ""
+    return f"{name}=={version}{marker}"
 
 
 def _downloads(requirements: Requirements, held: frozenset[str]) -> Iterator[Download]:
@@ -130,6 +167,6 @@ def _built(options: Sequence[str]) -> set[str]:
 
 
 def _names(wanted: Sequence[ParsedRequirement]) -> str:
-    names = [item.requirement.name for item in wanted]
+    names = [item.requirement.name for item in wanted] or ["packages of conda"]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,11 +42,16 @@ class ParsedRequirement:
 
 @dataclass(kw_only=True, slots=True)
 class Requirements:
-    """Packages to install, constraints of other packages, and options of pip."""
+    """Packages to install, constraints of other packages, and options of pip.
+
+    `is_locked`: exactly these, without what they need. `conda` has options of layer conda.
+    """
 
     wanted: list[ParsedRequirement] = field(default_factory=list)
     constraints: list[ParsedRequirement] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
+    is_locked: bool = False
+    conda: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -77,12 +82,20 @@ def parse_requirements(text: str, constraints: str) -> Requirements:
     return reader.result("requirements.txt")
 
 
-def _load(path: Path) -> str:
+def read_lines(text: str, name: str, path: Path) -> Requirements:
+    """Read the lines of a file that has more than these; raises `UsageError`."""
+    reader = _RequirementsReader()
+    reader.lines(text, name, path, reader.requirements.wanted)
+    return reader.result(name)
+
+
+def load_text(path: Path, most_bytes: int = _MOST_BYTES) -> str:
+    """Read a file; raises `OSError` or `UnicodeDecodeError`."""
     with path.open("rb") as file:
         # A device has no end.
-        data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise OSError(errno.EFBIG, f"it has more than {_MOST_BYTES >> 20} MiB")
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise OSError(errno.EFBIG, f"it has more than {most_bytes >> 20} MiB")
     return data.decode("utf-8-sig")
 
 
@@ -111,7 +124,7 @@ class _RequirementsReader:
             self.add(where, f"{path} includes itself", "Leave that line out.")
             return
         try:
-            text = _load(path)
+            text = load_text(path)
         except UnicodeDecodeError as error:
             self.add(str(path), f"not UTF-8 text (byte {error.start})", "Save it as UTF-8.")
         except OSError as error:

@@ -1,17 +1,13 @@
 """Parts of a requirements file that a layer cannot carry, each with reason and remedy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
+
+from packaging.requirements import Requirement
 
 from sifwright.errors import Problem, quoted
 from sifwright.host.network.http import redact_url
-
-if TYPE_CHECKING:
-    from packaging.requirements import Requirement
 
 _INDEX = (
     "-i",
@@ -79,9 +75,8 @@ def of_url(requirement: Requirement, hashes: Sequence[str]) -> Problem | None:
         return Problem(what=message, fix="Leave it out; pip's settings or ~/.netrc have logins.")
     if parts.scheme not in {"http", "https", "git+https"}:
         message = f"{requirement.name} comes by {parts.scheme or 'no scheme'}"
-        return Problem(
-            what=message, fix="Name an address that begins with https:// or git+https://."
-        )
+        fix = "Name an address that begins with https:// or git+https://."
+        return Problem(what=message, fix=fix)
     if _is_pinned(parts, hashes):
         return None
     fix = "End the address in #sha256= and its digits."
@@ -120,6 +115,5 @@ def of_option(name: str) -> Problem:
     if name == "--pre":
         return Problem(what="--pre takes the newest version", fix="Name the version: NAME==2.0rc1.")
     message = f"{name} is an option that a layer has no use for"
-    return Problem(
-        what=message, fix="Leave it out; -r, -c, --hash, --no-binary, --only-binary are read."
-    )
+    fix = "Leave it out; -r, -c, --hash, --no-binary, --only-binary are read."
+    return Problem(what=message, fix=fix)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,12 +22,17 @@ _TEXTS = ("image", "requirements", "constraints")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SavedExtension:
-    """The content of extension.json: `held` as `image.extended` takes it."""
+    """The content of extension.json: `held` as `image.extended` takes it.
+
+    Files of earlier versions have neither `is_locked` nor `conda`: see `Requirements`.
+    """
 
     image: str
     requirements: str
     constraints: str
     held: tuple[str, ...]
+    is_locked: bool = False
+    conda: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, extension: Extension, held: frozenset[str]) -> SavedExtension:
@@ -36,6 +42,8 @@ class SavedExtension:
             requirements=requirements.text,
             constraints=requirements.constraints_text,
             held=tuple(sorted(held)),
+            is_locked=requirements.is_locked,
+            conda=requirements.conda,
         )
 
     @classmethod
@@ -46,18 +54,20 @@ class SavedExtension:
             data = json.loads(path.read_text())
             # What is no text has no such method.
             texts = {name: str.strip(data[name], "\0") for name in _TEXTS}
-            return cls(**texts, held=tuple(map(str, data["held"])))
+            conda = {name: str(value) for name, value in dict(data.get("conda", {})).items()}
+            is_locked = bool(data.get("is_locked"))
+            held = tuple(map(str, data["held"]))
+            return cls(**texts, held=held, is_locked=is_locked, conda=conda)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, KeyError, TypeError):
             fix = "Run 'sifwright extend' again; it writes the file again."
-            raise UsageError.of(
-                "not a file of 'sifwright extend'", where=str(path), fix=fix
-            ) from None
+            message = "not a file of 'sifwright extend'"
+            raise UsageError.of(message, where=str(path), fix=fix) from None
 
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({name: getattr(self, name) for name in (*_TEXTS, "held")}, indent=1)
+        text = json.dumps(asdict(self), indent=1)
         files.write(folder / FILE, f"{text}\n".encode(), mode=_MODE)
 
 
@@ -69,8 +79,14 @@ def with_known(catalog: Catalog, output: Path, site: str, image: str) -> Catalog
     if known is None:
         return catalog
     from sifwright.recipe_import.requirements.extended_image import Extension, extended  # noqa: PLC0415  # pulls in packaging
-    from sifwright.recipe_import.requirements.read_requirements import parse_requirements  # noqa: PLC0415
+    from sifwright.recipe_import.requirements.read_requirements import (  # noqa: PLC0415
+        Requirements,
+        parse_requirements,
+    )
 
-    requirements = parse_requirements(known.requirements, known.constraints)
+    parsed = Requirements()
+    if known.requirements:
+        parsed = parse_requirements(known.requirements, known.constraints)
+    requirements = replace(parsed, is_locked=known.is_locked, conda=known.conda)
     extension = Extension(name=image, image=known.image, requirements=requirements)
     return extended(catalog, extension, frozenset(known.held))

@@ -4,6 +4,9 @@
 layer=$PWD
 # What was put into a folder that is the building machine's own (/tmp): it goes when the step ends.
 borrowed=()
+recipe_user=
+# What a RUN --mount covers, and the first folder that was made for it.
+hidden=()
 # What was there before the step began. In a container of Docker's or podman's, that is the image's.
 others=()
 if [[ ! -e $SIFWRIGHT_BUILD/environment-so-far && ! -e $SIFWRIGHT_BUILD/base-environment ]]; then
@@ -120,19 +123,62 @@ fixed_argument() { # NAME VALUE
   }
 }
 
+# A value that COPY, ENV or WORKDIR has of the base image's ENV since the import.
+base_variable() { # NAME VALUE
+  [[ ${base_env[$1]-} == "$2" ]] || {
+    printf 'the base image has %s="%s", and had "%s" when the recipe was imported: import it again\n' \
+      "$1" "${base_env[$1]-}" "$2" >&2
+    exit 1
+  }
+}
+
+# USER: its name or number, and that of its group, which the RUNs after it run as.
+user() { # USER[:GROUP]
+  recipe_user=$1
+}
+
+# Have the words that become the user, and its home, from the two files that Docker reads.
+find_user() {
+  local user=${recipe_user%%:*} name id first members path groups=
+  local uid=$user gid=0 group=
+  [[ $recipe_user != *:* ]] || group=${recipe_user#*:} gid=${recipe_user#*:}
+  home=/
+  while IFS=: read -r name _ id first _ path _ || [[ -n $name ]]; do
+    [[ $user == "$name" || $user == "$id" ]] || continue
+    user=$name uid=$id gid=${group:-$first} home=$path
+    break
+  done < <(cat /etc/passwd 2>/dev/null)
+  while IFS=: read -r name _ id members || [[ -n $name ]]; do
+    # A group that is named is the only one.
+    if [[ -n $group ]]; then
+      [[ $group != "$name" ]] || gid=$id
+    elif [[ ,$members, == *,"$user",* ]]; then
+      groups+=,$id
+    fi
+  done < <(cat /etc/group 2>/dev/null)
+  as_user=(/usr/sbin/chroot --skip-chdir "--userspec=$uid:$gid" "--groups=${groups#,}" /)
+}
+
 # Become a program of the recipe's.
 in_recipe() { # WORD…
-  local name
-  local -a given=()
+  local name home=/root
+  local -a given=() as_user=()
+  [[ -z $recipe_user ]] || find_user
+  [[ ${recipe_env[HOME]} != /root ]] || recipe_env[HOME]=${home:-/}
   for name in "${!recipe_env[@]}"; do
     given+=("$name=${recipe_env[$name]}")
   done
-  exec /usr/bin/env -i ${machine_env[@]+"${machine_env[@]}"} "${given[@]}" "$@" </dev/null
+  exec /usr/bin/env -i ${machine_env[@]+"${machine_env[@]}"} "${given[@]}" ${as_user[@]+"${as_user[@]}"} "$@" </dev/null
 }
 
-# RUN as Docker does it: by sh, which does not stop at the first error by itself.
-run() { # FOLDER FILE
-  (cd "$1" && in_recipe /bin/sh -c "$(<"$layer/$2")")
+# RUN as Docker does it: by the words of SHELL, such as /bin/sh -c, which does not stop at the first error.
+run() { # FOLDER FILE SHELL…
+  (cd "$1" && in_recipe "${@:3}" "$(<"$layer/$2")")
+}
+
+# RUN of a here-document that names its own interpreter.
+run_file() { # FOLDER FILE SHELL…
+  (cd "$1" && in_recipe "${@:3}" "$layer/$2")
 }
 
 # RUN ["program", "word"]: without a shell.
@@ -164,6 +210,44 @@ borrow() { # PATH…
     # What is borrowed is removed.
     [[ $path != /tmp && $path != /var/tmp && $path != /dev/shm ]] || exit 1
     borrowed+=("$path")
+  done
+}
+
+# RUN --mount: put aside what the image has there, until the RUN is over.
+hide() { # PATH
+  hidden=("$1" "$(first_missing "$1")" ${hidden[@]+"${hidden[@]}"})
+  [[ ! -e $1 && ! -L $1 ]] || mv -- "$1" "$1.hidden"
+  mkdir -p -- "${1%/*}/"
+}
+
+# The folder to begin with in order to have a path.
+first_missing() { # PATH
+  local path=$1
+  while [[ ! -e ${path%/*}/ ]]; do path=${path%/*}; done
+  printf '%s' "$path"
+}
+
+# WORKDIR behind USER: what is made for it is the user's.
+workdir() { # PATH
+  local first
+  [[ ! -d $1 ]] || return 0
+  first=$(first_missing "$1")
+  mkdir -p -- "$1"
+  chown -R -- "$(in_recipe id -u):$(in_recipe id -g)" "$first"
+}
+
+# The last that was hidden comes back first; folders that were made for it go if they are empty.
+show() {
+  local path
+  while ((${#hidden[@]} > 0)); do
+    path=${hidden[0]}
+    rm -rf -- "$path"
+    [[ ! -e $path.hidden && ! -L $path.hidden ]] || mv -- "$path.hidden" "$path"
+    while [[ $path != "${hidden[1]}" ]]; do
+      path=${path%/*}
+      rmdir -- "$path" 2>/dev/null || break
+    done
+    hidden=(${hidden[@]+"${hidden[@]:2}"})
   done
 }
 

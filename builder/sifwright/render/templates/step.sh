@@ -4,7 +4,13 @@
 # With `shell`, open a shell in that state instead, and clean up nothing.
 set -euo pipefail
 
-export SIFWRIGHT_LAYER=$1 SIFWRIGHT_BUILD=/.sifwright
+export SIFWRIGHT_LAYER=$1 SIFWRIGHT_BUILD=${0%/*}
+# In an image, packages go below /opt and run scripts below /. A native installation has all below one folder.
+export INSTALL_PREFIX=/opt IMAGE_ROOT=
+if [[ -f $SIFWRIGHT_BUILD/prefix ]]; then
+  read -r INSTALL_PREFIX <"$SIFWRIGHT_BUILD/prefix"
+  IMAGE_ROOT=$INSTALL_PREFIX
+fi
 export TMPDIR=$SIFWRIGHT_BUILD/tmp HOME=$SIFWRIGHT_BUILD/tmp APT_CONFIG=$SIFWRIGHT_BUILD/apt.conf
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
@@ -22,6 +28,11 @@ touch "$SIFWRIGHT_BUILD/kept/apt.conf"
 # pip takes a wheel from the last index that has it: here the wheels that the build has downloaded.
 if [[ -d $SIFWRIGHT_BUILD/fetched/wheels ]]; then
   export PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} file://$SIFWRIGHT_BUILD/fetched/wheels"
+fi
+# The time that programs write instead of today's, where the layer is packed to be the same every day.
+if [[ -f $machine/epoch ]]; then
+  read -r SOURCE_DATE_EPOCH <"$machine/epoch"
+  export SOURCE_DATE_EPOCH PYTHONHASHSEED=0
 fi
 {
   cat "$machine/apt.conf" 2>/dev/null || true
@@ -57,7 +68,7 @@ if ((status != 0)); then
 fi
 # An imported recipe may keep files there, such as the weights of a model. Layers after it keep them, too.
 [[ ! -e files/keeps-caches ]] || : >"$SIFWRIGHT_BUILD/kept/keeps-caches"
-if [[ ! -e $SIFWRIGHT_BUILD/kept/keeps-caches ]]; then
+if [[ -z $IMAGE_ROOT && ! -e $SIFWRIGHT_BUILD/kept/keeps-caches ]]; then
   rm -rf /root/.cache
   [[ ! -d /var/log ]] || find /var/log -type f -delete
 fi
@@ -65,9 +76,11 @@ fi
 layer_folder=$PWD
 cd "$SIFWRIGHT_BUILD"
 rm -rf "${TMPDIR:?}"/* "$layer_folder"
-# Remove leftovers of apt, if the layer ran it by itself, and the bytecode of packages that only install.
+# Remove leftovers of apt, if the layer ran it by itself, ldconfig's notes of inodes and times, and the
+# bytecode of packages that only install.
 shopt -s nullglob
-rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb
-installers=(/opt/{*,conda/envs/*}/lib/python3*/site-packages/{pip,setuptools,pkg_resources,wheel})
+[[ -n $IMAGE_ROOT ]] ||
+  rm -rf /var/lib/apt/lists/* /var/cache/{apt/*.bin,apt/archives/*.deb,ldconfig/aux-cache}
+installers=("$INSTALL_PREFIX"/{*,conda/envs/*}/lib/python3*/site-packages/{pip,setuptools,pkg_resources,wheel})
 ((${#installers[@]} == 0)) || find "${installers[@]}" -depth -name __pycache__ -exec rm -rf {} +
 echo "sifwright: end $SIFWRIGHT_LAYER"

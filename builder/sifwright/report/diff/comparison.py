@@ -40,13 +40,10 @@ class Comparison:
             "new": self.sides[1].document(),
             "notes": list(self.notes),
             "plan": self.plan.document() if self.plan is not None else None,
-            "packages": self._packages(),
+            "packages": self.packages and [change.document() for change in self.packages],
             "files": _files(self.files) if self.files else None,
             "sizes": [_sizes(stack) for stack in self.stacks or ()],
         }
-
-    def _packages(self) -> list[dict[str, object]] | None:
-        return None if self.packages is None else [change.document() for change in self.packages]
 
 
 def _sizes(stack: LayerStack) -> dict[str, Any]:

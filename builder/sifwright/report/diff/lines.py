@@ -115,7 +115,7 @@ def _files(changes: TreeChanges) -> Iterator[str]:
 
 
 def _file(difference: Difference) -> str:
-    message = f": {', '.join(difference.what)}" if difference.what else ""
+    message = f": {', '.join(difference.changes)}" if difference.changes else ""
     size = (
         f" ({decimal(difference.bytes)})" if difference.kind == "file" else f" ({difference.kind})"
     )

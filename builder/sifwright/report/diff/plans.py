@@ -8,8 +8,8 @@ from sifwright.plan.plan_file import PlanFacts, StepFacts
 
 Inputs = tuple[Mapping[str, Mapping[str, str]], Mapping[str, Mapping[str, str]]]
 
-# Inputs of a step (cached_steps.py) that no plan decides; options and sources are in its document.
-_SURROUNDINGS = {
+# Inputs of a step (step_keys.py) that no plan decides; options and sources are in its document.
+_BUILD_ENVIRONMENT = {
     *("ids", "processor", "compression", "packing", "base image"),
     "sifwright's programs",
 }
@@ -123,5 +123,5 @@ def _files(inputs: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in inputs.items()
-        if name not in _SURROUNDINGS and not name.startswith(("option ", "source "))
+        if name not in _BUILD_ENVIRONMENT and not name.startswith(("option ", "source "))
     }

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from sifwright.build.cache.store import Store
-from sifwright.build.steps import cached_steps
+from sifwright.build.steps import step_keys
 from sifwright.catalog.model import Catalog
 from sifwright.errors import MachineError, UsageError, quoted
 from sifwright.images.contents.layer_stack import topmost
 from sifwright.plan import plan_file
-from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import PlanFacts, plan_json
 from sifwright.plan.resolve import resolve
 from sifwright.system.terminal import escape_name
@@ -59,7 +58,7 @@ def opened(name: str, load: Callable[[str, str], Catalog], settings: Sequence[st
         name=name,
         kind="defs",
         plan=plan_file.parse_plan(plan_json(plan)),
-        inputs=_inputs_of(plan),
+        inputs={step.id: step_keys.step_inputs(step, {}) for step in plan.steps},
     )
 
 
@@ -87,10 +86,6 @@ def _of_sif(path: Path) -> Side:
         return Side(name=str(path), kind="sif", sif=path)
     inputs = _inputs_in_cache(plan)
     return Side(name=str(path), kind="sif", sif=path, plan=plan, inputs=inputs)
-
-
-def _inputs_of(plan: Plan) -> dict[str, dict[str, str]]:
-    return {step.id: cached_steps.step_inputs(step, {}) for step in plan.steps}
 
 
 def _inputs_in_cache(plan: PlanFacts) -> dict[str, Mapping[str, str]]:

@@ -17,14 +17,14 @@ STATES: tuple[State, ...] = ("added", "removed", "changed")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
-    """One path. `what` names what changed of it; `bytes` are those of the file now, or before."""
+    """One path. `changes` are its differences; `bytes` is the size of the file now, or before."""
 
     path: bytes
     state: State
     kind: str
     bytes: int
     layer: str
-    what: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
     @property
     def is_bytecode(self) -> bool:
@@ -33,7 +33,7 @@ class Difference:
 
     def document(self) -> dict[str, object]:
         facts = {"path": escape_name(self.path), "kind": self.kind, "bytes": self.bytes}
-        message = {"what": list(self.what)} if self.what else {}
+        message = {"what": list(self.changes)} if self.changes else {}
         return {**facts, "layer": self.layer, **message}
 
 
@@ -101,7 +101,7 @@ def _difference(
         kind=node.kind,
         bytes=node.size,
         layer=names[placed.layer],
-        what=message,
+        changes=message,
     )
 
 

@@ -1,6 +1,7 @@
 """The page as one HTML file that loads nothing: Jinja2, everything from an image escaped."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 
@@ -8,6 +9,7 @@ import jinja2
 from rich.filesize import decimal
 
 from sifwright.images.contents.packages import Package
+from sifwright.report.fleet import ImageState
 from sifwright.report.page.report_data import Facts
 from sifwright.report.page.sizes import LayerSize
 from sifwright.system.terminal import escape_name
@@ -17,7 +19,7 @@ _TEST = "test "
 
 def render(facts: Facts) -> str:
     """Return the page's text."""
-    return _template().render(
+    return _template("report").render(
         facts=facts,
         style=_text("report.css"),
         largest=max((layer.bytes for layer in facts.layers), default=0) or 1,
@@ -28,8 +30,15 @@ def render(facts: Facts) -> str:
     )
 
 
+def render_fleet(images: Sequence[ImageState], date: str) -> str:
+    """Return the text of the page about all images."""
+    counts = Counter(image.state for image in images)
+    page = _template("fleet")
+    return page.render(images=images, date=date, counts=counts, style=_text("report.css"))
+
+
 @cache
-def _template() -> jinja2.Template:
+def _template(name: str) -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sifwright", ""),
         undefined=jinja2.StrictUndefined,
@@ -40,18 +49,16 @@ def _template() -> jinja2.Template:
         finalize=_finalized,
     )
     environment.filters["size"] = decimal
-    return environment.get_template("report/page/templates/report.html.j2")
+    return environment.get_template(f"report/page/templates/{name}.html.j2")
 
 
 def _finalized(value: object) -> object:
     """Remove control characters from output: HTML has no way to write them."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
-        return "\n".join(map(_visible, value.split("\n")))
+        lines = value.split("\n")
+        shown = (x if x.replace("\t", "").isprintable() else escape_name(x) for x in lines)
+        return "\n".join(shown)
     return value
-
-
-def _visible(line: str) -> str:
-    return line if line.replace("\t", "").isprintable() else escape_name(line)
 
 
 def _text(name: str) -> str:

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sifwright.build.attest import attach
 from sifwright.build.cache.store import CacheEntry, Store
 from sifwright.build.layers.pack import LISTING, SQUASHFS
 from sifwright.build.request.image_folder import ImageFolder
@@ -35,7 +36,8 @@ class Event:
 class Facts:
     """The content of the page; `record` is the build's record as it is.
 
-    `by_layer` says if the layer of each file is known.
+    `statements` are the sizes of SBOM and provenance. `by_layer` says if the layer of each file is
+    known. An installation on the host has a `prefix`, and no SIF.
     """
 
     plan: PlanFacts
@@ -46,6 +48,8 @@ class Facts:
     by_layer: bool
     packages: tuple[Package, ...]
     packed: int
+    statements: Mapping[str, int] = field(default_factory=dict)
+    prefix: str = ""
 
 
 def gather(output: ImageFolder) -> Facts:
@@ -70,7 +74,14 @@ def gather(output: ImageFolder) -> Facts:
         by_layer=by_layer,
         packages=tuple(installed),
         packed=output.link.stat().st_size,
+        statements=_statements(output.link),
     )
+
+
+def _statements(path: Path) -> dict[str, int]:
+    """Return the bytes of the SBOM and the provenance in the SIF, by name."""
+    objects = sif_file.read(path).descriptors
+    return {item.name: item.size for item in objects if item.name in attach.FILES}
 
 
 def timeline(record: Mapping[str, Any]) -> tuple[Event, ...]:
@@ -130,12 +141,9 @@ def _layers(
         return sizes.attribute(stack.tree, packages, [("image", stack.sizes[0])]), False
     known = stacked([listing.read(entry.file(LISTING)) for entry in entries])
     tree = sizes.regrouped(stack.tree, known, len(entries))
-    named = [(step.layer, _packed(pair)) for step, pair in zip(plan.steps, entries, strict=True)]
+    packed = [int(entry.manifest["files"][SQUASHFS]["bytes"]) for entry in entries]
+    named = list(zip((step.layer for step in plan.steps), packed, strict=True))
     return sizes.attribute(tree, packages, [*named, ("metadata", 0)]), True
-
-
-def _packed(entry: CacheEntry) -> int:
-    return int(entry.manifest["files"][SQUASHFS]["bytes"])
 
 
 def _entries(plan: PlanFacts) -> list[CacheEntry]:

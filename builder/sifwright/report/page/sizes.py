@@ -1,7 +1,5 @@
 """Sizes in an image by layer and package."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

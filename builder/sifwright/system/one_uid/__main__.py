@@ -7,21 +7,16 @@ does (empty for none). Exit status: the command's; 1 with a line on standard err
 such namespace. Ids that a program asked to become, and got not, are said on standard error.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NoReturn
 
 from sifwright.system.one_uid import kernel
 from sifwright.system.one_uid.records import Records
 from sifwright.system.one_uid.supervisor import Supervisor
-
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 _CANNOT_RUN = 127
 
@@ -29,13 +24,11 @@ _CANNOT_RUN = 127
 def main(file: Path, tree: str, command: list[str]) -> int:
     """Run it, and write down the owners; returns the exit status."""
     if why_not := kernel.lacks():
-        return _refuse(why_not)
-    own = os.geteuid(), os.getegid()
+        sys.exit(why_not)
     try:
-        kernel.unshare_user()
-        kernel.id_maps(*own)
+        kernel.become_root()
     except OSError as error:
-        return _refuse(f"no user namespace can be made: {error.strerror}")
+        sys.exit(f"no user namespace can be made: {error.strerror}")
     records = Records.read(file)
     supervisor = Supervisor(records)
     status = _supervised(supervisor, command)
@@ -45,11 +38,6 @@ def main(file: Path, tree: str, command: list[str]) -> int:
     for program, uid in supervisor.wanted:
         sys.stderr.write(f"sifwright: one id: {program} wanted {uid}\n")
     return status
-
-
-def _refuse(message: str) -> int:
-    sys.stderr.write(f"{message}\n")
-    return 1
 
 
 def _supervised(supervisor: Supervisor, command: list[str]) -> int:

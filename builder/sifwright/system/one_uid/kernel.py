@@ -1,7 +1,5 @@
 """System calls that Python has no function for, and what this processor calls them."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct
@@ -116,14 +114,13 @@ def _checked(result: int) -> int:
     return result
 
 
-def unshare_user() -> None:
-    """Leave the user namespace; the process must have one thread. Raises `OSError`."""
+def become_root() -> None:
+    """Become root of a new user namespace, which has no other id. Raises `OSError`.
+
+    The process must have one thread.
+    """
+    uid, gid, own = os.geteuid(), os.getegid(), Path("/proc/self")
     _checked(_LIBC.unshare(_CLONE_NEWUSER))
-
-
-def id_maps(uid: int, gid: int) -> None:
-    """Become root of a new user namespace, which has no other id. Raises `OSError`."""
-    own = Path("/proc/self")
     (own / "setgroups").write_text("deny")
     (own / "uid_map").write_text(f"0 {uid} 1")
     (own / "gid_map").write_text(f"0 {gid} 1")

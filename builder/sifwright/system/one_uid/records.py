@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sifwright.system.one_uid import kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 Owner = tuple[int, int]
 # Of the file system and the file in it; the file's handle, and its owner.

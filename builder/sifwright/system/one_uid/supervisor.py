@@ -4,35 +4,29 @@ seccomp_unotify(2) says how. A call that changes an owner is recorded, one that 
 answered with what was recorded; all others, and those that fail, are the kernel's.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
 import select
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sifwright.system.one_uid import kernel
+from sifwright.system.one_uid.records import Owner, Records
 from sifwright.system.one_uid.target import Target
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sifwright.system.one_uid.records import Owner, Records
 
 _REQUEST = struct.Struct("=QIIiIQ6Q")
 _ANSWER = struct.Struct("=QqiI")
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
 _UNCHANGED = 0xFFFFFFFF
-# Where `struct stat` and `struct statx` have the owner.
-_STAT_OWNER = {"x86_64": 28, "aarch64": 24}
-_STAT_BYTES = {"x86_64": 144, "aarch64": 128}
+# The bytes of `struct stat` and `struct statx`, and where they have the owner.
+_STAT = {"x86_64": (144, 28), "aarch64": (128, 24)}
 _STATX_OWNER, _STATX_BYTES = 20, 256
 _OWNER = struct.Struct("=II")
+_NOFOLLOW, _EMPTY = kernel.AT_SYMLINK_NOFOLLOW, kernel.AT_EMPTY_PATH
 
 
 class Supervisor:
@@ -45,15 +39,15 @@ class Supervisor:
         self.wanted: dict[tuple[str, int], None] = {}
         self._records = records
         named: dict[str, Callable[[int, tuple[int, ...]], int | None]] = {
-            "stat": lambda pid, a: self._stat(Target.path(pid, a[0]), a[1]),
-            "lstat": lambda pid, a: self._stat(Target.link(pid, a[0]), a[1]),
-            "fstat": lambda pid, a: self._stat(Target.file(pid, a[0]), a[1]),
-            "newfstatat": lambda pid, a: self._stat(Target.at(pid, a[0], a[1], a[3]), a[2]),
+            "stat": lambda pid, a: self._stat(Target(pid, -1, a[0], 0), a[1]),
+            "lstat": lambda pid, a: self._stat(Target(pid, -1, a[0], _NOFOLLOW), a[1]),
+            "fstat": lambda pid, a: self._stat(Target(pid, a[0], 0, _EMPTY), a[1]),
+            "newfstatat": lambda pid, a: self._stat(Target(pid, a[0], a[1], a[3]), a[2]),
             "statx": self._statx,
-            "chown": lambda pid, a: self._chown(Target.path(pid, a[0]), a[1], a[2]),
-            "lchown": lambda pid, a: self._chown(Target.link(pid, a[0]), a[1], a[2]),
-            "fchown": lambda pid, a: self._chown(Target.file(pid, a[0]), a[1], a[2]),
-            "fchownat": lambda pid, a: self._chown(Target.at(pid, a[0], a[1], a[4]), a[2], a[3]),
+            "chown": lambda pid, a: self._chown(Target(pid, -1, a[0], 0), a[1], a[2]),
+            "lchown": lambda pid, a: self._chown(Target(pid, -1, a[0], _NOFOLLOW), a[1], a[2]),
+            "fchown": lambda pid, a: self._chown(Target(pid, a[0], 0, _EMPTY), a[1], a[2]),
+            "fchownat": lambda pid, a: self._chown(Target(pid, a[0], a[1], a[4]), a[2], a[3]),
             "setgroups": lambda _pid, _a: 0,
             **{f"set{kind}id": self._become for kind in ("u", "g", "reu", "reg", "resu", "resg")},
         }
@@ -94,22 +88,25 @@ class Supervisor:
             fcntl.ioctl(listener, _SEND, answer)
 
     def _stat(self, target: Target, address: int) -> int | None:
-        with target as file:
-            if (owner := self._owner(file)) is None:
-                return None
-            machine = os.uname().machine
-            data = bytearray(file.stat(_STAT_BYTES[machine]))
-            _OWNER.pack_into(data, _STAT_OWNER[machine], *owner)
-            file.answer(address, bytes(data))
-        return 0
+        size, offset = _STAT[os.uname().machine]
+        return self._tell(target, lambda file: file.stat(size), offset, address)
 
     def _statx(self, pid: int, arguments: tuple[int, ...]) -> int | None:
         folder, path, flags, mask, address, _ = arguments
-        with Target.at(pid, folder, path, flags) as file:
+        target = Target(pid, folder, path, flags)
+        return self._tell(
+            target, lambda file: file.statx(flags, mask, _STATX_BYTES), _STATX_OWNER, address
+        )
+
+    def _tell(
+        self, target: Target, read: Callable[[Target], bytes], offset: int, address: int
+    ) -> int | None:
+        """Answer with what the kernel says of a file, but for the owner that was recorded."""
+        with target as file:
             if (owner := self._owner(file)) is None:
                 return None
-            data = bytearray(file.statx(flags, mask, _STATX_BYTES))
-            _OWNER.pack_into(data, _STATX_OWNER, *owner)
+            data = bytearray(read(file))
+            _OWNER.pack_into(data, offset, *owner)
             file.answer(address, bytes(data))
         return 0
 

@@ -1,21 +1,13 @@
 """The file that a system call of another process is about."""
 
-from __future__ import annotations
-
 import ctypes
 import os
-import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from sifwright.system.one_uid import kernel
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
 _PATH_MAX = 4096
-_SIGNED = struct.Struct("=i")
-_UNSIGNED = struct.Struct("=I")
 
 
 class Target:
@@ -24,36 +16,18 @@ class Target:
     status: os.stat_result
 
     def __init__(self, pid: int, folder: int, address: int, flags: int) -> None:
-        self._pid, self._folder, self._address, self._flags = pid, folder, address, flags
+        """Name a file by the arguments of openat(2)."""
+        self._pid, self._address, self._flags = pid, address, flags
+        # The `int` in a register.
+        self._folder = ctypes.c_int(folder).value
         self._descriptor = -1
-
-    @classmethod
-    def path(cls, pid: int, address: int) -> Self:
-        return cls(pid, -1, address, 0)
-
-    @classmethod
-    def link(cls, pid: int, address: int) -> Self:
-        return cls(pid, -1, address, kernel.AT_SYMLINK_NOFOLLOW)
-
-    @classmethod
-    def file(cls, pid: int, number: int) -> Self:
-        return cls(pid, _int(number), 0, kernel.AT_EMPTY_PATH)
-
-    @classmethod
-    def at(cls, pid: int, folder: int, address: int, flags: int) -> Self:
-        return cls(pid, _int(folder), address, flags)
 
     def __enter__(self) -> Self:
         self._descriptor = self._open()
         self.status = os.fstat(self._descriptor)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
 
     def _open(self) -> int:
@@ -111,9 +85,3 @@ class Target:
     def answer(self, address: int, data: bytes) -> None:
         """Write into the memory of the process."""
         kernel.set_memory(self._pid, address, data)
-
-
-def _int(word: int) -> int:
-    """Return the `int` in a register."""
-    (number,) = _SIGNED.unpack(_UNSIGNED.pack(word & 0xFFFFFFFF))
-    return int(number)

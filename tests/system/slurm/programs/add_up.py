@@ -12,7 +12,7 @@ import time
 
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 PLACE = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-SECONDS = 20
+SECONDS = 240
 WORD = b"add "
 
 

@@ -1,6 +1,6 @@
-"""Writes down when which signal came first; SIGTERM and SIGINT end it, with exit codes of its own.
+"""Writes down which signals came; SIGTERM and SIGINT end it, with exit codes of its own.
 
-heed.py FOLDER: there, the files RANK.ready and RANK.NAME, which holds a time.
+heed.py FOLDER: there, the files RANK.ready and RANK.NAME.
 
 It ends the way a training does, some time after its handler asked for it. One that leaves Python in
 the handler may die of the signal's second copy: Slurm signals every process of a step, and
@@ -16,27 +16,21 @@ from types import FrameType
 
 FOLDER, RANK = Path(sys.argv[1]), os.environ["RANK"]
 CODES = {signal.SIGTERM: 44, signal.SIGINT: 45}
-came: dict[signal.Signals, float] = {}
+came: list[signal.Signals] = []
 
 
 def heed(number: int, _frame: FrameType | None) -> None:
-    came.setdefault(signal.Signals(number), time.time())
-
-
-def write(which: signal.Signals) -> None:
-    temporary = FOLDER / f"{RANK}.new"
-    temporary.write_text(str(came[which]))
-    temporary.replace(FOLDER / f"{RANK}.{which.name}")
+    came.append(signal.Signals(number))
 
 
 for one in (signal.SIGUSR1, signal.SIGUSR2, *CODES):
     signal.signal(one, heed)
 (FOLDER / f"{RANK}.ready").touch()
-end = time.monotonic() + 60
+end = time.monotonic() + 600
 while time.monotonic() < end:
     time.sleep(0.1)
     for which in tuple(came):
-        write(which)
+        (FOLDER / f"{RANK}.{which.name}").touch()
         if which in CODES:
             time.sleep(0.2)
             sys.exit(CODES[which])

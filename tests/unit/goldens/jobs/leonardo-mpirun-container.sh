@@ -49,7 +49,7 @@ done
 unset APPTAINER_BIND SINGULARITY_BIND
 export APPTAINER_BINDPATH=$binds SINGULARITY_BINDPATH=$binds
 
-# mpirun brings no environment to other nodes but what it is told by name.
+# Open MPI's launcher passes only variables to other nodes that its options name.
 exported=()
 for name in $(compgen -e); do
   case $name in

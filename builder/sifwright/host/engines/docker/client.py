@@ -1,20 +1,20 @@
 """An engine that answers, and what a build asks of it."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from docker import APIClient, errors, types
 from docker.utils import config
 from docker.utils.proxy import ProxyConfig
 
-from sifwright.host.engines.docker.engine_errors import LOST, is_full, translate_errors
+from sifwright.errors import BuildError, MachineError, SifwrightError
+from sifwright.host.engines.docker.engine_errors import LOST, advice_for, is_full, one_line
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
+_TMPFS = dict.fromkeys(("/tmp", "/var/tmp"), "exec,mode=1777")  # noqa: S108  # of the container
+_NO_FOLDER = ("bind source path does not exist", "statfs /")
 # Its release notes: "Add support for pulling zstd compressed layers".
 _ZSTD = 23
 _LOADED = re.compile(r"Loaded image(?: ID|s)?(?:\(s\))?: (?:sha256:)?([0-9a-f]{64})")
@@ -28,9 +28,8 @@ class Container:
     """
 
     image: str
-    name: str
-    entrypoint: Sequence[str]
-    command: Sequence[str]
+    entrypoint: Sequence[str] = ()
+    command: Sequence[str] = ("true",)
     user: str = "0"
     working_dir: str = "/"
     env: Mapping[str, str] | None = None
@@ -65,7 +64,7 @@ class Docker:
         Steps get them as they get those of the environment. The SDK would give them to the
         container, and a commit would keep them.
         """
-        # An object of objects: docker_config.py has seen to it before the engine was asked.
+        # An object of objects: contexts.py has seen to it before the engine was asked.
         settings: Mapping[str, Any] = config.load_general_config()
         named: Mapping[str, Any] = settings.get("proxies", {})
         values = ProxyConfig.from_dict(named.get(self.address) or named.get("default", {}))
@@ -82,7 +81,6 @@ class Docker:
         return self.is_podman or not first.isdigit() or int(first) >= _ZSTD
 
     def identity(self, name: str) -> str:
-        """Return the id of an image; empty if there is none of that name."""
         try:
             return str(self.details(name)["Id"])
         except errors.ImageNotFound:
@@ -97,7 +95,6 @@ class Docker:
                 return False
 
     def environment(self, name: str) -> dict[str, str]:
-        """Return the environment of an image."""
         lines = self.details(name)["Config"].get("Env") or []
         return dict(line.partition("=")[::2] for line in lines)
 
@@ -147,7 +144,6 @@ class Docker:
             return
 
     def save(self, image: str) -> Iterator[bytes]:
-        """Yield the image as a docker-archive."""
         with translate_errors(self):
             yield from self.api.get_image(image)
 
@@ -166,12 +162,12 @@ class Docker:
                 raise errors.DockerException(why)
         raise ValueError(why or "the engine says of no image that it was loaded")
 
-    def create(self, container: Container) -> str:
-        """Make a container; its id."""
+    def create(self, container: Container, name: str) -> str:
+        """Make a container of this name; its id."""
         with translate_errors(self):
             created = self.api.create_container(
                 container.image,
-                name=container.name,
+                name=name,
                 hostname="localhost",
                 entrypoint=list(container.entrypoint),
                 command=list(container.command),
@@ -181,28 +177,22 @@ class Docker:
                 labels=dict(container.labels) if container.labels else None,
                 # What podman's Docker interface does not say that a base image has.
                 healthcheck={"test": ["NONE"]} if self.is_podman else None,
-                host_config=self._host(container),
+                # The machine's part of a container, which no image of it has.
+                host_config=self.api.create_host_config(
+                    network_mode="host",
+                    mounts=[
+                        types.Mount(target, source, type="bind", read_only=read_only)
+                        for source, target, read_only in container.mounts
+                    ],
+                    # What a step says goes to us; it may have this machine's settings in it.
+                    log_config=types.LogConfig(type="none"),
+                    read_only=container.read_only,
+                    tmpfs=_TMPFS if container.read_only else None,
+                ),
                 # Those of the user's settings would stay in each image; see host_settings.py.
                 use_config_proxy=False,
             )
             return str(created["Id"])
-
-    def _host(self, container: Container) -> dict[str, Any]:
-        """Return the machine's part of a container, which no image of it has."""
-        mounts = [
-            types.Mount(target, source, type="bind", read_only=read_only)
-            for source, target, read_only in container.mounts
-        ]
-        places = ("/tmp", "/var/tmp")  # noqa: S108  # of the container
-        settings: dict[str, Any] = self.api.create_host_config(
-            network_mode="host",
-            mounts=mounts,
-            # What a step says goes to us; it may have this machine's settings in it.
-            log_config=types.LogConfig(type="none"),
-            read_only=container.read_only,
-            tmpfs=dict.fromkeys(places, "exec,mode=1777") if container.read_only else None,
-        )
-        return settings
 
     def put(self, container: str, archive: bytes) -> None:
         """Unpack a tar archive at the container's /."""
@@ -210,7 +200,6 @@ class Docker:
             self.api.put_archive(container, "/", archive)
 
     def get(self, container: str, path: str) -> Iterator[bytes]:
-        """Yield a folder of the container as a tar archive."""
         with translate_errors(self):
             chunks, _ = self.api.get_archive(container, path)
             yield from chunks
@@ -251,7 +240,6 @@ class Docker:
                 return
 
     def containers(self, prefix: str) -> list[str]:
-        """Return the names of all containers with this prefix."""
         with translate_errors(self):
             containers = self.api.containers(all=True, filters={"name": prefix})
         names = (name.lstrip("/") for container in containers for name in container["Names"])
@@ -261,3 +249,46 @@ class Docker:
 def _whole(identity: str) -> str:
     """Podman leaves out what the digest is made with."""
     return identity if identity.startswith("sha256:") else f"sha256:{identity}"
+
+
+@contextmanager
+def translate_errors(engine: Docker, *, missing: bool = False, pulling: str = "") -> Iterator[None]:
+    """Turn what the SDK raises inside into ours; `missing`: but for what is not there.
+
+    `pulling` is the image that a registry is asked for: most of what goes wrong is its doing.
+    """
+    try:
+        yield
+    except errors.NotFound as error:
+        if missing:
+            raise
+        raise _error(engine, one_line(error), pulling) from None
+    except errors.DockerException as error:
+        raise _error(engine, one_line(error), pulling) from None
+    except LOST as error:
+        raise BuildError.of(
+            f"the connection to {engine} was lost: {one_line(error)}",
+            where=engine.address,
+            fix="See whether it still runs, and what its log says; then build again.",
+        ) from None
+
+
+def _error(engine: Docker, why: str, pulling: str) -> SifwrightError:
+    if is_full(why):
+        return MachineError.of(
+            f"the disk of {engine} is full: {why}",
+            where=engine.root() or engine.address,
+            fix="Free space there: 'docker system df' shows what takes it; docs/how-to/docker.md.",
+        )
+    if any(words in why.lower() for words in _NO_FOLDER):
+        return MachineError.of(
+            f"{engine} does not see a folder of this machine: {why}",
+            where=engine.address,
+            fix="Build on the machine that the engine runs on.",
+        )
+    if pulling:
+        message = f"{engine} cannot pull it: {why}"
+        fix = advice_for(why, pulling, engine.processor)
+        return MachineError.of(message, where=pulling, fix=fix)
+    fix = "The log of the engine may say more."
+    return BuildError.of(f"{engine} cannot do it: {why}", where=engine.address, fix=fix)

@@ -1,20 +1,46 @@
-"""The engine that a user named for the command `docker`: DOCKER_HOST, or a context."""
+"""Settings of the command `docker`: the engine that it names, and what the SDK would trip over.
 
-from __future__ import annotations
+The engine is DOCKER_HOST's, or that of a context.
+"""
 
 import hashlib
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import NoneType
+from typing import Any
 from urllib.parse import urlsplit
 
+from docker import auth, errors
 from docker.utils import config
+from requests.utils import check_header_validity
 
 from sifwright.errors import MachineError, quoted
-from sifwright.host.engines.docker.docker_config import OBJECT, TEXT_OR_NULL, typed
 from sifwright.host.engines.docker.engine_errors import one_line
 
+OBJECT: tuple[type, ...] = (dict,)
+# What Docker takes for nothing, and the SDK as well where it is allowed here.
+TEXT_OR_NULL: tuple[type, ...] = (str, NoneType)
+_OBJECT_OR_NULL: tuple[type, ...] = (dict, NoneType)
+# What is behind a name, and what is in that if it is an object.
+_KINDS: dict[str, tuple[tuple[type, ...], tuple[type, ...]]] = {
+    "auths": (_OBJECT_OR_NULL, OBJECT),
+    "credHelpers": (_OBJECT_OR_NULL, TEXT_OR_NULL),
+    "credsStore": (TEXT_OR_NULL, ()),
+    "currentContext": (TEXT_OR_NULL, ()),
+    "HttpHeaders": (OBJECT, TEXT_OR_NULL),
+    "proxies": (OBJECT, OBJECT),
+}
+_NAMES: dict[type, str] = {
+    dict: "an object",
+    str: "a text",
+    list: "a list",
+    bool: "true or false",
+    NoneType: "null",
+}
 _CONTEXTS = (
     "See 'docker context ls', and name one of those, or an engine: DOCKER_HOST=unix:///PATH."
 )
@@ -65,7 +91,9 @@ def _of_context() -> str:
     folder = Path(os.environ.get("DOCKER_CONFIG") or Path(config.home_dir(), ".docker"))
     origin = "DOCKER_CONTEXT"
     if not (name := os.environ.get(origin, "")):
-        origin, name = str(folder / "config.json"), _current(folder / "config.json")
+        origin = str(folder / "config.json")
+        with suppress(OSError, ValueError, AttributeError):
+            name = str(json.loads(Path(origin).read_bytes()).get("currentContext") or "")
     if name in {"", "default"}:
         return ""
     file = folder / "contexts" / "meta" / hashlib.sha256(name.encode()).hexdigest() / "meta.json"
@@ -75,17 +103,15 @@ def _of_context() -> str:
     return _address(file, f"Docker's context {quoted(name)}")
 
 
-def _current(file: Path) -> str:
-    try:
-        return str(json.loads(file.read_bytes()).get("currentContext") or "")
-    except (OSError, ValueError, AttributeError):
-        return ""
-
-
 def _address(file: Path, context: str) -> str:
     """Return the address in a context's file; empty if it has none, as for Docker."""
     try:
-        host = _host(json.loads(file.read_bytes()))
+        data = typed("it", json.loads(file.read_bytes()), OBJECT)
+        endpoints = typed("'Endpoints'", data.get("Endpoints", {}), OBJECT)
+        if "docker" not in endpoints:
+            raise ValueError("it is for no engine: 'Endpoints' has no 'docker'")  # noqa: TRY301
+        endpoint = typed("'docker' of 'Endpoints'", endpoints["docker"], OBJECT)
+        host = str(typed("'Host' of 'docker'", endpoint.get("Host"), TEXT_OR_NULL) or "")
     except (OSError, ValueError, RecursionError) as error:
         message = f"{context} cannot be read: {one_line(error)}"
         raise MachineError.of(message, where=str(file), fix=_CONTEXTS) from None
@@ -95,9 +121,47 @@ def _address(file: Path, context: str) -> str:
     return host
 
 
-def _host(data: object) -> str:
-    endpoints = typed("'Endpoints'", typed("it", data, OBJECT).get("Endpoints", {}), OBJECT)
-    if "docker" not in endpoints:
-        raise ValueError("it is for no engine: 'Endpoints' has no 'docker'")
-    endpoint = typed("'docker' of 'Endpoints'", endpoints["docker"], OBJECT)
-    return str(typed("'Host' of 'docker'", endpoint.get("Host"), TEXT_OR_NULL) or "")
+def check() -> None:
+    """Raise `MachineError` for a file that cannot be used; no value of it is said, only names."""
+    try:
+        data = config.load_general_config()
+        _check(data)
+        with _said("a login in it is not NAME:PASSWORD in base64"):
+            auth.load_config(config_dict=data)
+    except (errors.DockerException, AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise MachineError.of(
+            f"Docker's settings cannot be used: {one_line(error)}",
+            where=str(config.find_config_file()),
+            fix="Mend the file, or name another folder for it with DOCKER_CONFIG.",
+        ) from None
+
+
+def _check(data: object) -> None:
+    values: dict[str, Any] = typed("it", data, OBJECT)
+    for name, (kinds, inner) in _KINDS.items():
+        value = typed(f"'{name}'", values[name], kinds) if name in values else None
+        for key, inner_value in value.items() if inner and value else ():
+            typed(f"{quoted(key)} of '{name}'", inner_value, inner)
+    for key, inner_value in (values.get("auths") or {}).items():
+        with _said(f"the login of {quoted(key)} is not NAME:PASSWORD in base64"):
+            auth.parse_auth({key: inner_value}, raise_on_error=True)
+    for key, inner_value in values.get("HttpHeaders", {}).items():
+        with _said(f"{quoted(key)} of 'HttpHeaders' cannot be sent"):
+            check_header_validity((key, inner_value or ""))
+            f"{key}{inner_value}".encode("latin-1")
+
+
+@contextmanager
+def _said(message: str) -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError):
+        raise ValueError(message) from None
+
+
+def typed(name: str, value: Any, kinds: tuple[type, ...]) -> Any:  # noqa: ANN401  # it is JSON
+    """Return the value; raises `ValueError` without it for another kind: it may be a password."""
+    if not isinstance(value, kinds):
+        kind = _NAMES.get(type(value), "a number")
+        raise ValueError(f"{name} is {kind}, and not {_NAMES[kinds[0]]}")  # noqa: TRY004
+    return value

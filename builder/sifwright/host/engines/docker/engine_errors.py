@@ -1,77 +1,91 @@
-"""Refusals of an engine as errors of ours."""
+"""Errors of an engine: those of a lost one, its words in one line, and advice on pulls."""
 
-from __future__ import annotations
-
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+import re
 
 import requests
 import urllib3
-from docker import errors
 
-from sifwright.errors import BuildError, MachineError, SifwrightError
-from sifwright.host.engines.docker import pull_errors
+from sifwright.catalog import mirrors
+from sifwright.host.network import registry
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sifwright.host.engines.docker.client import Docker
-
+_STATUS = r"(?:http|status:?|code:?) "
+# What is this machine's comes first: the other words may be anywhere in what is said of it.
+_PROXY = rf"proxyconnect|proxy authentication required|{_STATUS}407\b"
+_HELPER = r"docker-credential-"
+_IDS = r"/etc/sub[ug]id|insufficient uids"
+_STORAGE = (
+    r"(?:failed to register layer|adding layer with blob|processing tar file)(?!.*unexpected eof)"
+)
+_BUSY = rf"toomanyrequests|too many requests|rate limit|{_STATUS}429\b"
+_SETTINGS = r"http response to https client|x509: "
+_FORMAT = r"accept header"
+_PROCESSOR = r"no matching manifest|no image found in .*(?:list|index)"
+_OTHER = (
+    r"failed for digest|digest did not match|digest.* mismatch"
+    r"|digest .*does not match|does not match .*digest"
+)
+_ABSENT = r"manifest unknown|(?<!host )not found"
+# "permission denied" is what the system of the engine says, not a registry.
+_LOGIN = (
+    rf"unauthorized|no basic auth|authentication required|(?<!permission )denied|{_STATUS}40[13]\b"
+)
+_PROXY_FIX = (
+    "See to the proxy that the engine's own service has (HTTPS_PROXY and NO_PROXY in its"
+    " environment, or its settings), with name and password if it wants them."
+)
+_HELPER_FIX = (
+    "Install that program where the engine finds it, or take its name out of the file that has it"
+    " (credHelpers, credsStore, credential-helpers)."
+)
+_IDS_FIX = (
+    "Give the engine's user a range of ids in /etc/subuid and /etc/subgid (usermod --add-subuids"
+    " 100000-165535 --add-subgids 100000-165535 USER; podman system migrate)."
+)
+_STORAGE_FIX = "It came, and the engine cannot store it: the log of the engine may say more."
+_SETTINGS_FIX = (
+    "Tell the engine that the registry has no TLS (insecure-registries), or give it the registry's"
+    " certificate (/etc/docker/certs.d)."
+)
+_FORMAT_FIX = (
+    "The engine does not ask for an image of this format: push it in Docker's own (skopeo copy"
+    " --format v2s2), or use a later engine."
+)
+_PROCESSOR_FIX = "Name an image for {processor}: the registry has this one for others."
+_OTHER_FIX = (
+    "What came is not the image that was named: see what changes it on its way (a proxy, a cache),"
+    f" or name another mirror in the file of {mirrors.VARIABLE}."
+)
+# The first that fits; else it is the network's doing.
+_FIXES = (
+    (_PROXY, _PROXY_FIX),
+    (_HELPER, _HELPER_FIX),
+    (_IDS, _IDS_FIX),
+    (_STORAGE, _STORAGE_FIX),
+    (_BUSY, registry.BUSY_FIX),
+    (_SETTINGS, _SETTINGS_FIX),
+    (_FORMAT, _FORMAT_FIX),
+    (_PROCESSOR, _PROCESSOR_FIX),
+    (_OTHER, _OTHER_FIX),
+    (_ABSENT, registry.ABSENT_FIX),
+    (_LOGIN, "{login}"),
+    ("", mirrors.NETWORK_FIX),
+)
 # What is raised where the engine ends, or is stopped, in the middle.
 LOST = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
 _NO_ROOM = ("no space left on device", "disk quota exceeded")
-_NO_FOLDER = ("bind source path does not exist", "statfs /")
-
-
-@contextmanager
-def translate_errors(engine: Docker, *, missing: bool = False, pulling: str = "") -> Iterator[None]:
-    """Turn what the SDK raises inside into ours; `missing`: but for what is not there.
-
-    `pulling` is the image that a registry is asked for: most of what goes wrong is its doing.
-    """
-    try:
-        yield
-    except errors.NotFound as error:
-        if missing:
-            raise
-        raise _error(engine, one_line(error), pulling) from None
-    except errors.DockerException as error:
-        raise _error(engine, one_line(error), pulling) from None
-    except LOST as error:
-        raise BuildError.of(
-            f"the connection to {engine} was lost: {one_line(error)}",
-            where=engine.address,
-            fix="See whether it still runs, and what its log says; then build again.",
-        ) from None
 
 
 def one_line(error: Exception) -> str:
-    """Return the reason in one line."""
     text = str(getattr(error, "explanation", "") or error)
     return " ".join(text.split()) or type(error).__name__
 
 
 def is_full(why: str) -> bool:
-    """Return whether the engine has no space left."""
     return any(words in why.lower() for words in _NO_ROOM)
 
 
-def _error(engine: Docker, why: str, pulling: str) -> SifwrightError:
-    if is_full(why):
-        return MachineError.of(
-            f"the disk of {engine} is full: {why}",
-            where=engine.root() or engine.address,
-            fix="Free space there: 'docker system df' shows what takes it; docs/how-to/docker.md.",
-        )
-    if any(words in why.lower() for words in _NO_FOLDER):
-        return MachineError.of(
-            f"{engine} does not see a folder of this machine: {why}",
-            where=engine.address,
-            fix="Build on the machine that the engine runs on.",
-        )
-    if pulling:
-        message = f"{engine} cannot pull it: {why}"
-        fix = pull_errors.advice_for(why, pulling, engine.processor)
-        return MachineError.of(message, where=pulling, fix=fix)
-    fix = "The log of the engine may say more."
-    return BuildError.of(f"{engine} cannot do it: {why}", where=engine.address, fix=fix)
+def advice_for(why: str, name: str, processor: str) -> str:
+    """Return advice for the engine's message on a pull; `processor` is the engine's."""
+    text = why.lower()
+    advice = next(advice_for for words, advice_for in _FIXES if re.search(words, text))
+    return advice.format(login=registry.login_fix(registry.parse(name)), processor=processor)

@@ -1,26 +1,20 @@
 """Find the engine to use: what the user named, else what is usual on a machine."""
 
-from __future__ import annotations
-
 import errno
 import os
 import socket
 import stat
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from docker import APIClient, errors
 from packaging.version import InvalidVersion, Version
 
 from sifwright.errors import MachineError, Problem
-from sifwright.host.engines.docker import contexts, docker_config
+from sifwright.host.engines.docker import contexts
 from sifwright.host.engines.docker.client import Docker
 from sifwright.host.engines.docker.engine_errors import LOST, one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Docker Engine 19.03, and podman 3: older ones we have not tried.
 MINIMUM = Version("1.40")
@@ -64,13 +58,9 @@ def addresses() -> list[str]:
 
     Raises `MachineError` for settings that cannot be used.
     """
-    docker_config.check()
+    contexts.check()
     named = contexts.named()
-    return [named] if named else list(_usual())
-
-
-def _usual() -> Iterator[str]:
-    return (f"unix://{path}" for path in _places() if Path(path).exists())
+    return [named] if named else [f"unix://{path}" for path in _places() if Path(path).exists()]
 
 
 def _places() -> list[str]:
@@ -97,7 +87,10 @@ def _asked(address: str) -> Docker:
     )
     product = "podman" if podman else "Docker Engine"
     name = f"{product} {version.get('Version', '')}".strip()
-    _require_recent(name, spoken, address)
+    if spoken < MINIMUM:
+        message = f"{name} is too old: its interface is {spoken}, {MINIMUM} is needed"
+        fix = "Install Docker Engine 19.03 or later, or podman 3 or later."
+        raise MachineError.of(message, where=address, fix=fix)
     api = APIClient(base_url=address, version=str(min(spoken, _SPOKEN)), timeout=_SECONDS)
     return Docker(
         api=api,
@@ -129,14 +122,6 @@ def _require_local(address: str) -> None:
     )
 
 
-def _require_recent(name: str, spoken: Version, address: str) -> None:
-    if spoken >= MINIMUM:
-        return
-    message = f"{name} is too old: its interface is {spoken}, {MINIMUM} is needed"
-    fix = "Install Docker Engine 19.03 or later, or podman 3 or later."
-    raise MachineError.of(message, where=address, fix=fix)
-
-
 def _no_answer(address: str, error: Exception) -> MachineError:
     path = Path(urlsplit(address).path)
     if refused := no_permission(address, error):
@@ -151,8 +136,12 @@ def no_permission(address: str, error: Exception) -> MachineError | None:
     if _number(error) not in {errno.EACCES, errno.EPERM}:
         return None
     path = Path(urlsplit(address).path)
+    try:
+        group = path.group()
+    except (OSError, KeyError):
+        group = "docker"
     message = "this user may not use the engine's socket"
-    return MachineError.of(message, where=str(path), fix=_PERMISSION.format(group=_group(path)))
+    return MachineError.of(message, where=str(path), fix=_PERMISSION.format(group=group))
 
 
 def _number(error: BaseException | None) -> int:
@@ -164,10 +153,3 @@ def _number(error: BaseException | None) -> int:
         inner = next((cause for cause in error.args if isinstance(cause, BaseException)), None)
         error = inner or error.__cause__ or error.__context__
     return 0
-
-
-def _group(path: Path) -> str:
-    try:
-        return path.group()
-    except (OSError, KeyError):
-        return "docker"

@@ -1,0 +1,1 @@
+"""Statements about an image: what is in it (SBOM), and what it was made from (provenance)."""

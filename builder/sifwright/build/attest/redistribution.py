@@ -1,0 +1,53 @@
+"""Components of an image with terms that restrict who may pass them on."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+# Words of NVIDIA's, Intel's (mkl) and other wheels, and names of packages without any.
+_LICENCES = re.compile(
+    r"nvidia|proprietary|cuda|cudnn|non-free|nonfree|non-commercial"
+    r"|intel simplified|end.user licen[cs]e|\beula\b",
+    re.IGNORECASE,
+)
+_NAMES = re.compile(
+    r"(?:nvidia-(?!ml-py|cutlass)|cuda-(?!python)|libcu(?:dnn|blas|fft|rand|solver|sparse|file|tensor|pti)"
+    r"|libnv(?:jitlink|jpeg|vm|fatbin|infer)|libnpp|cudnn|tensorrt).*"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Restricted:
+    """A component, and the licence or the terms that restrict it."""
+
+    name: str
+    version: str
+    reason: str
+
+
+def restricted(sbom: bytes) -> list[Restricted]:
+    """Return the components of an SBOM of ours to ask about before an image is passed on.
+
+    A note, no verdict: NVIDIA's terms allow some files of CUDA inside an application. Raises
+    `ValueError` for a document that is no SBOM.
+    """
+    try:
+        listed = json.loads(sbom)["components"]
+        parts = [(item["name"], item.get("version", ""), _reason(item)) for item in listed]
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError("is no SBOM of an image") from error
+    return [Restricted(name=n, version=v, reason=reason) for n, v, reason in parts if reason]
+
+
+def _reason(component: dict[str, object]) -> str:
+    entries = component.get("licenses", ())
+    assert isinstance(entries, list | tuple)  # noqa: S101  # for the type checker
+    for entry in entries:
+        licence = entry.get("license", {})
+        text = str(entry.get("expression") or licence.get("id") or licence.get("name") or "")
+        if _LICENCES.search(text):
+            return text
+    name = str(component["name"])
+    return "terms of NVIDIA's toolkit" if _NAMES.fullmatch(name.lower()) else ""

@@ -1,0 +1,1 @@
+"""Deliver: from a SIF the squashfs file, OCI image or definition that another engine takes."""

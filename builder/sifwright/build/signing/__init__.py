@@ -1,0 +1,1 @@
+"""Signatures of images: Apptainer's own in the SIF, and signed statements beside it."""

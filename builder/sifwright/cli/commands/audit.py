@@ -1,0 +1,110 @@
+"""The command `audit`: what of an image has known faults or is behind."""
+
+import platform
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sifwright.build.request.image_folder import ImageFolder
+from sifwright.catalog.model import Catalog
+from sifwright.cli import arguments as shared
+from sifwright.cli import context
+from sifwright.errors import MachineError
+from sifwright.images.contents.inventory import Inventory, inventory
+from sifwright.images.sif.fingerprint import known_record
+from sifwright.images.sources.inspect_image import contents_of, refused
+from sifwright.images.sources.parse_name import is_file_or_scheme
+from sifwright.report.audit import data, lock_contents
+from sifwright.report.audit.audit import Auditor
+from sifwright.report.audit.findings import Audit
+from sifwright.system.progress import QuietProgress, TextProgress
+from sifwright.system.terminal import escape_name, print_json, print_line, print_table
+
+HELP = "say what of an image has known faults or is behind its updates"
+GROUP = "look"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    text = "a site of 'sifwright list', an image as 'inspect' takes it, a lock or a bundle"
+    add("target", metavar="SITE|IMAGE", help=text)
+    add("image", metavar="IMAGE", nargs="?", default="", help="an image of the site")
+    shared.add_output_folder(parser)
+    add("--osv", default="", metavar="FILE|URL", help="a dump of OSV's vulnerabilities: all.zip")
+    add("--data", default="", metavar="DIR|TAR", help="all data is there, and no server is asked")
+    text = "write the data that was read into a new folder, for --data and 'bundle --audit'"
+    add("--save", default="", metavar="DIR", help=text)
+    add("--processor", default="", metavar="NAME", help="as in aarch64; default: this machine's")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="print JSON")
+    output.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0")
+
+
+def run(arguments: Namespace) -> int:
+    """Print the findings; return 1 if there are any."""
+    name, catalog = _target(arguments)
+    lock = lock_contents.read_lock(name)
+    contents = lock_contents.inventory_of(lock) if lock else _contents(name, arguments)
+    record = lock_contents.record_of(lock) if lock else known_record(Path(name))[1]
+    folder = arguments.data or (name if data.is_bundle(name) else "")
+    with data.opened(folder, arguments.osv) as source, data.saved(arguments.save, source):
+        auditor = Auditor(contents=contents, data=source, record=record, catalog=catalog)
+        result = _audited(auditor, name)
+    if arguments.json or arguments.sarif:
+        print_json(result.sarif() if arguments.sarif else result.document())
+    else:
+        _print(result)
+    return int(bool(result.findings))
+
+
+def _audited(auditor: Auditor, name: str) -> Audit:
+    try:
+        return auditor.audit(name)
+    except MachineError as error:
+        more = "Without a network, take the data that another machine has saved: --data DIR."
+        problems = (replace(item, fix=f"{item.fix}\n    {more}".strip()) for item in error.problems)
+        raise MachineError(*problems) from None
+
+
+def _target(arguments: Namespace) -> tuple[str, Catalog | None]:
+    """Return the image, and the catalog of the project where a site was named."""
+    if not arguments.image and is_file_or_scheme(arguments.target):
+        return arguments.target, None
+    arguments.site, arguments.settings = arguments.target, []
+    plan = context.resolve_plan(arguments)
+    output: ImageFolder = context.built(arguments, plan)
+    return str(output.link), context.load(arguments)
+
+
+def _contents(name: str, arguments: Namespace) -> Inventory:
+    quiet = arguments.json or arguments.sarif
+    progress = QuietProgress() if quiet else TextProgress(lambda: Console(stderr=True))
+    processor = arguments.processor or platform.machine()
+    tree = contents_of(name, processor=processor, progress=progress).tree
+    with refused(name):
+        return inventory(tree)
+
+
+def _print(result: Audit) -> None:
+    shown = Table(box=None, pad_edge=False, header_style="")
+    for head in ("finding", "package", "version", "fixed in", "advisory", "why"):
+        shown.add_column(head, no_wrap=head != "why")
+    for item in result.findings:
+        cells = (item.rule, item.package, item.version, item.fixed, item.identity, item.message)
+        # As text: what others wrote is no markup.
+        shown.add_row(*(Text(escape_name(cell)) for cell in cells))
+    if result.findings:
+        print_table(shown)
+    for line in _lines(result):
+        print_line(escape_name(line))
+
+
+def _lines(result: Audit) -> Iterator[str]:
+    yield f"{len(result.findings)} findings in {result.image}"
+    yield from (f"compared: {line}" for line in result.compared)
+    yield from (f"not compared: {line}" for line in result.unchecked)

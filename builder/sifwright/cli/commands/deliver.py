@@ -1,0 +1,99 @@
+"""The command `deliver`: from a SIF the image that the site's engine takes."""
+
+import os
+import shlex
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from sifwright.build.deliver import deliver_image, engine_needs
+from sifwright.build.deliver.deliver_image import SUFFIXES, Delivery
+from sifwright.build.deliver.edf import absent_mounts, edf
+from sifwright.catalog.model import Site
+from sifwright.cli import arguments as shared
+from sifwright.cli.context import load
+from sifwright.errors import Problem, UsageError
+from sifwright.plan.resolve import get_or_suggest
+from sifwright.system import files
+from sifwright.system.terminal import note, print_line
+
+HELP = "write the squashfs, OCI or EDF file that a site's engine takes"
+GROUP = "build"
+
+_EDF_ENGINE = "container-engine"
+_LOAD = {
+    "podman": "podman load --input {}",
+    "podman-hpc": "podman-hpc load --input {0} && podman-hpc migrate {1}",
+    "shifter": "skopeo copy oci-archive:{} docker://REGISTRY/NAME:TAG",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the site, the image, the form and the SIF."""
+    shared.add_site_and_image(parser)
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=tuple(SUFFIXES),
+        default="",
+        help="the form; default: that of the site's engine",
+    )
+    parser.add_argument(
+        "--sif", default="", metavar="PATH", help="the SIF; default: the one that was built"
+    )
+    text = "the jobs run on another machine: do not look for the mounts of an EDF file on this one"
+    parser.add_argument("--elsewhere", action="store_true", help=text)
+    shared.add_output_folder(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Write the file beside the SIF, and print its name and the next command."""
+    catalog = load(arguments)
+    site = get_or_suggest(catalog.sites, arguments.site, "site")
+    image = get_or_suggest(catalog.images, arguments.image or site.image, "image")
+    form = arguments.form or site.delivery
+    _require_engine(site, form)
+    sif = Path(arguments.sif or Path(arguments.output, site.name, image.name, "image.sif"))
+    if not sif.exists():
+        fix = f"Build it: sifwright build {site.name} {image.name}; or name one with --sif."
+        raise UsageError.of("there is no such file", where=str(sif), fix=fix)
+    parts = _parts(site, form)
+    mounts = "edf" in parts and not arguments.elsewhere
+    if problems := tuple(_problems(site, sif, mounts=mounts)):
+        raise UsageError(*problems)
+    for line in engine_needs.image_notes(site, sif):
+        note(line)
+    name = f"localhost/sifwright/{image.name}:{site.name}"
+    for part in parts:
+        path = sif.absolute().with_name(f"{image.name}{SUFFIXES[part]}")
+        if part == "edf":
+            text = edf(site, path.with_suffix(SUFFIXES["squashfs"]))
+            files.write(path, text.encode(), mode=0o644)
+        else:
+            deliver_image.deliver(sif, Delivery(form=part, path=path, name=name))
+        print_line(f"delivered: {path} ({path.stat().st_size / 1e6:.1f} MB)")
+        if part == "oci" and site.container_product in _LOAD:
+            command = _LOAD[site.container_product].format(shlex.quote(str(path)), name)
+            print_line(f"load it:   {command}")
+
+
+def _require_engine(site: Site, form: str) -> None:
+    """Raise `UsageError` for a form that no engine of the site reads."""
+    if form == "sif":
+        message = f"site '{site.name}' runs SIFs as they are"
+        raise UsageError.of(message, where="deliver", fix="Name a form: --as squashfs or oci.")
+    if form == "edf" and site.container_product != _EDF_ENGINE:
+        message = f"site '{site.name}' has no Container Engine, which reads EDF files"
+        raise UsageError.of(message, where="--as edf", fix="Leave it out, or name another form.")
+
+
+def _problems(site: Site, sif: Path, *, mounts: bool) -> Iterator[Problem]:
+    yield from engine_needs.image_problems(site, sif)
+    if mounts:
+        yield from absent_mounts(site, os.environ)
+
+
+def _parts(site: Site, form: str) -> tuple[str, ...]:
+    """Return the files to write: an EDF file is of use beside its squashfs file only."""
+    with_edf = form == "squashfs" and site.container_product == _EDF_ENGINE
+    return ("squashfs", "edf") if with_edf else (form,)

@@ -1,0 +1,113 @@
+"""The command `install`: an image's layers as an installation on the host."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from sifwright.cli import arguments as shared
+from sifwright.cli import submission
+from sifwright.cli.commands.native_module import module_name, native_site
+from sifwright.cli.context import load, progress_of
+from sifwright.errors import UsageError
+from sifwright.install.native import host_script, render_native
+from sifwright.install.native.install import NativeRequest, install
+from sifwright.install.native.native_folder import NativeFolder, native_folder
+from sifwright.launch.submit.tasks import installation_task
+from sifwright.plan.model import Plan
+from sifwright.plan.native import ENV_MANAGERS, with_env_manager
+from sifwright.plan.resolve import resolve
+from sifwright.plan.select_layers import IMAGES_ONLY
+
+HELP = "install an image's layers on the host, without a container"
+GROUP = "install"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.add_site_and_image(parser)
+    shared.add_set(parser)
+    shared.add_progress(parser)
+    add = parser.add_argument
+    text = "folder of the installation and its versions"
+    add("--prefix", required=True, metavar="DIR", help=text)
+    text = "of Python's environment (the site's native.env-manager, else venv)"
+    add("--env-manager", choices=tuple(ENV_MANAGERS), help=text)
+    add("--module", default="", metavar="NAME/VERSION", help="its module (PyTorch/VERSION-native)")
+    submission.add_arguments(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Install what is missing; print how to use it."""
+    folder, progress = native_folder(arguments.prefix), progress_of(arguments)
+    catalog = load(arguments)
+    site = native_site(arguments, catalog)
+    catalog = with_env_manager(catalog, site, arguments.env_manager or "")
+    words = arguments.site, arguments.image, arguments.settings
+    # The folder of a version has the id of its plan, and the plan has the folder.
+    named = resolve(catalog, *words, prefix=str(folder.root))
+    plan = resolve(catalog, *words, prefix=str(folder.version(named.id)))
+    for left_out in plan.left_out:
+        if left_out.reason == IMAGES_ONLY:
+            progress.note(f"left out: layer '{left_out.layer}': {left_out.reason}")
+    version = folder.version(named.id)
+    module = _module(arguments, plan)
+    native = _native(plan, version, module)
+    request = NativeRequest(
+        plan=plan,
+        settings=tuple(arguments.settings),
+        folder=folder,
+        version=version,
+        modulefiles={
+            f"{module}.lua": render_native.modulefile(native, "lua"),
+            module: render_native.modulefile(native, "tcl"),
+        },
+        easyconfig=(f"{module.replace('/', '-')}.eb", render_native.easyconfig(native)),
+        venv_hook=(f"{native.prefix}/bin/extend-venv-activate", render_native.venv_hook(module)),
+    )
+    if arguments.submit is not None:
+        _submit(arguments, request, progress.note)
+        return
+    state = "up to date"
+    if not request.is_current:
+        install(request, progress)
+        state = "installed"
+    _report(request, module, state, progress.note)
+
+
+def _submit(arguments: Namespace, request: NativeRequest, note: Callable[[str], None]) -> None:
+    """Submit one job, which goes on where an earlier one was stopped."""
+    plan, root = request.plan, request.folder.root.absolute()
+    words = ["install", plan.site.name, plan.image.name, f"--prefix={root}"]
+    words += [f"--module={arguments.module}"] if arguments.module else []
+    words += [f"--env-manager={arguments.env_manager}"] if arguments.env_manager else []
+    words = submission.command_words(arguments, *words)
+    chain = [] if request.is_current else [installation_task(plan, str(root), words)]
+    submission.submit_tasks(arguments, plan.site, [chain], Path("build"), note)
+
+
+def _module(arguments: Namespace, plan: Plan) -> str:
+    """Return --module, else a name with the version of torch."""
+    if arguments.module:
+        return module_name(arguments)
+    if "torch" not in plan.facts:
+        message = "the image has no torch to name the module after"
+        raise UsageError.of(message, where=f"image '{plan.image.name}'", fix="Give --module.")
+    return f"PyTorch/{plan.facts['torch']}-native"
+
+
+def _native(plan: Plan, version: Path, module: str) -> render_native.Native:
+    """Return the settings of the modulefiles."""
+    rules = tuple(host_script.rules(plan, version))
+    return render_native.Native(
+        module=module,
+        prefix=str(host_script.python_prefix(plan) or version),
+        packages=f"lib/python{plan.facts['python']}/site-packages",
+        site=plan.site,
+        variables=tuple(x for x in rules if x.name not in host_script.ENVIRONMENT_NAMES),
+    )
+
+
+def _report(request: NativeRequest, module: str, state: str, note: Callable[[str], None]) -> None:
+    folder: NativeFolder = request.folder
+    note(f"{state}: {folder.current} (plan {request.plan.id[:12]})")
+    note(f"use it:     source {folder.current}/bin/activate")
+    note(f"or:         module use {folder.modulefiles} && module load {module}")

@@ -1,0 +1,29 @@
+"""The command `pull`: a SIF from a registry, the same bytes that were pushed."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from sifwright.cli import arguments as shared
+from sifwright.images.oci import sif_registry
+from sifwright.system.terminal import print_line
+
+HELP = "pull a SIF that was pushed, with its signed statements"
+GROUP = "install"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("source", metavar="oras://REGISTRY/NAME:TAG", help="what to pull")
+    text = "a new file; default: NAME_TAG.sif"
+    parser.add_argument("target", nargs="?", metavar="SIF", help=text)
+    shared.add_no_https(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Write the SIF, and print where it is."""
+    source = sif_registry.reference(arguments.source, http=arguments.no_https)
+    name = f"{source.repository.rpartition('/')[2]}_{source.tag or 'image'}.sif"
+    target = Path(arguments.target or name)
+    signed = sif_registry.pull(arguments.source, target, http=arguments.no_https)
+    print_line(f"pulled: {target} ({target.stat().st_size / 1e6:.0f} MB)")
+    if signed:
+        print_line(f"check its signature: sifwright verify {target}")

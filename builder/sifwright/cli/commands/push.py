@@ -1,0 +1,64 @@
+"""The command `push`: put a SIF into a registry, partition by partition."""
+
+import platform
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from sifwright.build.attest.redistribution import restricted
+from sifwright.cli import arguments as shared
+from sifwright.errors import SifwrightError
+from sifwright.images.oci import sif_registry
+from sifwright.images.sif import sif_file
+from sifwright.images.sif.format import DataType
+from sifwright.images.sources.inspect_image import facts_of
+from sifwright.system.progress import QuietProgress
+from sifwright.system.terminal import note, print_line
+
+HELP = "push a SIF to a registry: only the partitions that it lacks"
+GROUP = "install"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("sif", metavar="SIF", help="an image")
+    parser.add_argument("target", metavar="oras://REGISTRY/NAME:TAG", help="where it goes")
+    text = "push it as one blob, too, which 'apptainer pull oras://' can read"
+    parser.add_argument("--whole", action="store_true", help=text)
+    shared.add_no_https(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Push the image, and print how many bytes that took."""
+    sif = Path(arguments.sif)
+    target = sif_registry.reference(arguments.target, http=arguments.no_https)
+    for line in _licences(sif):
+        note(line)
+    moved = sif_registry.push(sif, target, whole=arguments.whole, say=note)
+    print_line(
+        f"pushed: {arguments.target} ({moved.bytes} bytes sent, {moved.new} of {moved.blobs} blobs)"
+    )
+    if not arguments.whole:
+        print_line(f"pull it: sifwright pull {arguments.target}; --whole is for 'apptainer pull'")
+
+
+def _licences(sif: Path) -> Iterator[str]:
+    """Yield notes about licences, by the SBOM of the image, else by its files."""
+    sbom = sif_file.data_of_kind(sif_file.read(sif), DataType.SBOM)
+    with suppress(ValueError):
+        if sbom and (names := [f"{part.name} ({part.reason})" for part in restricted(sbom)]):
+            yield (
+                f"licences restrict who may be given {len(names)} packages, such as {names[0]}:"
+                " push it where only those can read it who may have it"
+            )
+            return
+    try:
+        facts = facts_of(str(sif), processor=platform.machine(), progress=QuietProgress())
+    except SifwrightError:
+        return
+    torches = [python.torch for python in facts.pythons if python.torch]
+    if facts.cuda or any(torch.cuda for torch in torches):
+        yield (
+            "it holds NVIDIA's CUDA, and the licence (docs.nvidia.com/cuda/eula) says who may be"
+            " given it: push it where only those can read it who may have it"
+        )

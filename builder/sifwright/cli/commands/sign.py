@@ -1,0 +1,23 @@
+"""The command `sign`: sign an image, so that every byte of it can be checked."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from sifwright.build.signing.sign import sign_image
+from sifwright.build.signing.statements import SUFFIX
+from sifwright.system.terminal import print_line
+
+HELP = "sign an image, in the SIF and in a file beside it"
+GROUP = "build"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("sif", metavar="SIF", help="an image that is not signed yet")
+    text = "a private key in PEM, or a user or fingerprint of Apptainer's PGP keyring"
+    parser.add_argument("--key", required=True, metavar="KEY", help=text)
+
+
+def run(arguments: Namespace) -> None:
+    """Sign the image, and print what is new."""
+    signer = sign_image(Path(arguments.sif), arguments.key)
+    print_line(f"signed: {arguments.sif} by {signer}; keep {arguments.sif}{SUFFIX} beside it")

@@ -1,0 +1,29 @@
+"""The command `stage`: what a job copies to its nodes' disks, ready beforehand."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from sifwright.launch import job_files, staging
+from sifwright.launch.model import JobRequest
+from sifwright.system.terminal import print_line
+
+HELP = "prepare an environment or image for 'jobscript --stage'"
+GROUP = "run"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    text = "a SIF, a virtual environment, a conda environment, or 'current' of an installation"
+    parser.add_argument("source", metavar="PATH", help=text)
+
+
+def run(arguments: Namespace) -> None:
+    """Write the archive or the fingerprint, and print where it is."""
+    source = Path(arguments.source)
+    if source.is_file():
+        print_line(f"fingerprint: {staging.fingerprint_file(source)}")
+        return
+    job_files.require(JobRequest(nodes=1, arguments=(), environment=arguments.source), "")
+    archive = staging.pack_environment(source)
+    size = archive.stat().st_size / 1e6
+    print_line(f"archive: {archive} ({size:.0f} MB)")
+    print_line(f"use it:  sifwright jobscript --environment {source} --stage …")

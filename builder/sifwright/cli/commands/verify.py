@@ -1,0 +1,98 @@
+"""The command `verify`: say whether a SIF is what was published and signed."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from sifwright.build.request.secrets import read_secrets
+from sifwright.build.signing.trust import Trust, read_trust
+from sifwright.build.signing.verify import signatures, verify_image
+from sifwright.build.verify.published import Check, check_published
+from sifwright.cli import arguments as shared
+from sifwright.cli import locks
+from sifwright.cli.context import progress_of, resolve_plan
+from sifwright.errors import UsageError
+from sifwright.images.sif.fingerprint import read_record
+from sifwright.plan.plan_file import parse_plan
+from sifwright.system.terminal import print_json, print_line
+
+HELP = "say whether a SIF is what was published and signed"
+GROUP = "look"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    text = "an image, with its record.json beside it or signed"
+    parser.add_argument("sif", metavar="SIF", help=text)
+    text = "build it from nothing, and name the first files that differ"
+    parser.add_argument("--rebuild", action="store_true", help=text)
+    locks.add_arguments(parser)
+    shared.add_secret(parser)
+    shared.add_trust(parser)
+    shared.add_json(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Print each check; return 1 if one fails. Raises `UsageError` without a record."""
+    if not arguments.rebuild and (arguments.locked is not None or arguments.bundle):
+        where = "--locked or --bundle"
+        raise UsageError.of("only a build reads a lock", where=where, fix="Add --rebuild.")
+    checks = list(_checks(arguments))
+    if arguments.json:
+        print_json([asdict(check) for check in checks])
+        return int(not all(check.passed for check in checks))
+    for check in checks:
+        first, *others = check.lines
+        print_line(f"{check.name + ':':<11}{'ok' if check.passed else 'NO'}, {first}")
+        for line in others:
+            print_line(f"    {line}")
+    return int(not all(check.passed for check in checks))
+
+
+def _checks(arguments: Namespace) -> Iterator[Check]:
+    """Yield what was checked; raise `SignatureError` for a signed image that was changed."""
+    sif = Path(arguments.sif)
+    names = (arguments.key, arguments.certificate, arguments.roots, arguments.intermediates)
+    trust = read_trust(*names)
+    if any(names) or (sif.is_file() and signatures(sif)):
+        yield _signed(sif, trust)
+    else:
+        yield check_published(sif, read_record(sif))
+    if arguments.rebuild:
+        yield _rebuilt(arguments, sif, read_record(sif))
+
+
+def _signed(sif: Path, trust: Trust) -> Check:
+    return Check(name="signed", passed=True, lines=tuple(verify_image(sif, trust)))
+
+
+def _rebuilt(arguments: Namespace, sif: Path, record: Mapping[str, Any]) -> Check:
+    """Build the image of a record again, from its lock if it has one, and compare the two."""
+    from sifwright.build.build_image import build_image  # noqa: PLC0415  # takes 0.3 s to load
+    from sifwright.build.verify import rebuild  # noqa: PLC0415  # the same
+    from sifwright.report.diff.bytes_of_builds import differing_bytes  # noqa: PLC0415  # the same
+
+    planned = parse_plan(json.dumps(record))
+    folder = sif.resolve().parent
+    arguments.site, arguments.image = planned.site, planned.image
+    arguments.settings, arguments.output = rebuild.settings_of(planned), str(folder.parent.parent)
+    arguments.quiet, arguments.verbose = arguments.json, False
+    if "lock" in record and arguments.locked is None and not arguments.bundle:
+        arguments.locked = ""
+    plan, progress = resolve_plan(arguments), progress_of(arguments)
+    rebuild.refuse_other_plan(plan, planned)
+    lock = locks.lock_of(arguments, plan)
+    rebuild.refuse_other_lock(record, lock)
+    secrets = read_secrets(arguments.secret)
+    options = replace(rebuild.options_of(record), lock=lock, secrets=secrets)
+    with (
+        rebuild.rebuilding(plan, options, folder) as request,
+        locks.with_files(request, arguments, progress) as again,
+    ):
+        build_image(again, progress)
+        lines = differing_bytes(sif.resolve(), again.output.link.resolve())
+    source = f" from the lock {lock.digest[:12]}" if lock else ""
+    first = f"another build{source} gives {'other' if lines else 'the same'} bytes"
+    return Check(name="rebuilt", passed=not lines, lines=(first, *lines))

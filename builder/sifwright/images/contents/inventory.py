@@ -1,0 +1,65 @@
+"""All that is installed in an image, and which system it is, from the files that say so."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sifwright.images.contents import packages, systems
+from sifwright.images.contents.image_tree import ImageTree
+from sifwright.images.contents.layer_stack import LayeredNode
+from sifwright.images.contents.listing import ListedPath
+from sifwright.images.contents.packages import Kind, Package
+
+_DOCUMENTS = "usr/share/doc/"
+_SOURCES = (
+    *("etc/apt/", "etc/yum.repos.d/", "etc/zypp/repos.d/"),
+    *("etc/dnf/vars/", "etc/yum/vars/"),
+)
+_PLAN = "opt/sifwright/plan.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inventory:
+    """`system` are the values of os-release, `sources` the files that name archives of packages.
+
+    `plan` is the document in an image of ours.
+    """
+
+    system: Mapping[str, str]
+    packages: tuple[Package, ...]
+    sources: Mapping[str, str]
+    plan: Mapping[str, Any]
+
+    def of(self, kind: Kind) -> list[Package]:
+        return [package for package in self.packages if package.kind == kind]
+
+
+def inventory(tree: ImageTree) -> Inventory:
+    """Return what is installed in an image of which these files were read."""
+    texts = {_bytes(path): data for path, data in tree.files.items()}
+    return Inventory(
+        system=systems.release(tree),
+        packages=tuple(packages.find(texts, dict(_shared_documents(tree)))),
+        sources={path: tree.text(path) or "" for path in tree.files if path.startswith(_SOURCES)},
+        plan=_plan(tree),
+    )
+
+
+def _shared_documents(tree: ImageTree) -> Iterator[tuple[bytes, LayeredNode]]:
+    for path, target in tree.links.items():
+        if path.startswith(_DOCUMENTS):
+            node = ListedPath(path=_bytes(path), kind="symlink", target=_bytes(target))
+            yield node.path, LayeredNode(node=node, layer=0)
+
+
+def _plan(tree: ImageTree) -> dict[str, Any]:
+    try:
+        plan = json.loads(tree.text(_PLAN) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return plan if isinstance(plan, dict) else {}
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode(errors="surrogateescape")

@@ -1,0 +1,117 @@
+"""The scripts of an installation on the host: of its steps, its tests, and its activation."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from sifwright.catalog import site_environment
+from sifwright.catalog.model import EnvRule, Site
+from sifwright.plan.model import Plan, Step
+from sifwright.render import shell
+from sifwright.render.templating import template
+
+SITE_ENVIRONMENT = "etc/sifwright/site-environment"
+# Variables of an activated environment, which no module sets.
+ENVIRONMENT_NAMES = ("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV")
+# What the host's own software is called by, and the names of modules that may have it.
+_COMPILERS = "^(gcc|g[+][+]|prgenv|nvhpc|intel|oneapi|aocc|llvm|clang|amd|cce)"
+# The exit status where one is missing (EX_UNAVAILABLE of sysexits.h).
+LACKING = 69
+_PROGRAMS = {
+    "compilers": [(_COMPILERS, name) for name in ("${CC:-cc}", "${CXX:-c++}", "${MAKE:-make}")],
+    "mpi": [("mpi|prgenv", "${MPICC:-mpicc}")],
+}
+
+
+def python_prefix(plan: Plan) -> Path | None:
+    """Return the folder of the Python environment, or None if no layer makes one."""
+    rules = (rule for step in plan.steps for rule in step.layer.env)
+    prefixes = (rule.value for rule in rules if rule.name in ENVIRONMENT_NAMES[:2])
+    return next(map(Path, prefixes), None)
+
+
+def rules(plan: Plan, folder: Path) -> Iterator[EnvRule]:
+    """Yield the environment of a complete installation in the folder."""
+    for step in plan.steps:
+        yield from step.layer.env
+    if plan.has_run_scripts:
+        path = str(folder / SITE_ENVIRONMENT)
+        yield EnvRule(name="SIFWRIGHT_SITE_ENVIRONMENT", action="set", value=path)
+
+
+def step_script(plan: Plan, number: int, build: Path) -> str:
+    """Return the script of bash that runs a step; `build` has its files."""
+    step = plan.steps[number]
+    before = (rule for earlier in plan.steps[:number] for rule in earlier.layer.env)
+    lines = [*_modules(plan.site, is_build=True), "set -e", *map(shell.export, before)]
+    lines.append(f"cd {shlex.quote(str(build))}")
+    command = f"exec {_options(step)} bash {shlex.quote(str(build / 'step'))} {step.layer.name}"
+    return "\n".join(["umask 022", *lines, command, ""])
+
+
+def needed_programs(plan: Plan) -> str:
+    """Return the script of bash that ends with `LACKING` if the host lacks a program of layers."""
+    provided = plan.site.native.provides if plan.site.native else ()
+    needs = [(need.name, step.layer.name) for step in plan.steps for need in step.layer.requires]
+    words = [word for word in _PROGRAMS if word in provided and word in dict(needs)]
+    if not words:
+        return ""
+    text = template("install/native/templates/needed_programs.sh.j2")
+    values = {
+        "programs": [pair for word in words for pair in _PROGRAMS[word]],
+        "status": LACKING,
+        "layers": sorted({layer for name, layer in needs if name in words}),
+    }
+    return "\n".join([*_modules(plan.site, is_build=True), text.render(values)])
+
+
+def test_script(plan: Plan, step: Step, folder: Path) -> str:
+    """Return the script of bash that runs the test of a layer."""
+    test = folder / "sifwright/tests" / step.layer.name / "test.sh"
+    variables = {
+        "INSTALL_PREFIX": str(folder),
+        "IMAGE_ROOT": str(folder),
+        "SIFWRIGHT_LAYER": step.layer.name,
+        "BASH_ENV": str(folder / "sifwright/trap"),
+    }
+    words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+    lines = [*_modules(plan.site, is_build=True), *map(shell.export, rules(plan, folder))]
+    command = f"{_options(step)} {' '.join(words)} bash {shlex.quote(str(test))} 9>&1"
+    failed = f'echo "sifwright: failed {step.layer.name} $status"'
+    run = f"status=0; {command} || status=$?; ((status == 0)) || {failed}; exit $status"
+    begin = f"echo 'sifwright: test {step.layer.name}'"
+    return "\n".join([*lines, begin, run, ""])
+
+
+def activation(plan: Plan, folder: Path) -> str:
+    """Return the script that gives a shell the modules and variables of the installation."""
+    lines = ["# Activate this installation: source this file in bash. Written by sifwright."]
+    lines += [*_modules(plan.site, is_build=False), *map(shell.export, rules(plan, folder))]
+    lines += map(shell.export, site_rules(plan.site))
+    return "\n".join([*lines, ""])
+
+
+def site_rules(site: Site) -> Iterator[EnvRule]:
+    """Yield the site's variables for any number of nodes; the user's own values stay."""
+    variables = site_environment.always(site) | dict(site.mpi_environment)
+    for name, value in variables.items():
+        yield EnvRule(name=name, action="default", value=value)
+
+
+def _options(step: Step) -> str:
+    words = [*shell.assignments(step.options), *shell.sources(step.sources)]
+    return " ".join(["env", *words])
+
+
+def _modules(site: Site, *, is_build: bool) -> Iterator[str]:
+    """Yield the lines that load the site's modules; a build has more, and variables of its own."""
+    software = site.native if is_build else None
+    loaded = [*site.modules.host, *(software.modules if software else ())]
+    if loaded:
+        text = template("install/native/templates/site_modules.sh.j2", ("words", shlex.join))
+        end = "exit 1" if is_build else "return 1"
+        yield text.render(modules=site.modules, loaded=loaded, end=end).rstrip()
+    for name, value in (software.environment if software else {}).items():
+        yield f"export {name}={shell.path(value)}"

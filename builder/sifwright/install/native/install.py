@@ -1,0 +1,154 @@
+"""An installation from top to bottom: claim, run steps, test, switch the link, write modules."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sifwright.build.cache import claims
+from sifwright.build.checks.host_checks import temporary_root
+from sifwright.build.output_parser import OutputParser
+from sifwright.errors import MachineError
+from sifwright.install.native.install_steps import HostSteps
+from sifwright.install.native.native_folder import NativeFolder
+from sifwright.plan.model import Plan
+from sifwright.system import cache_folder, files
+from sifwright.system.progress import Progress, Timer
+
+_CLAIM = "install"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NativeRequest:
+    """A plan, the folder of its version, and the texts of its modulefiles by their paths.
+
+    `easyconfig` and `venv_hook` are the path and the text of the one and the other. `settings` are
+    the options of the command line.
+    """
+
+    plan: Plan
+    settings: tuple[str, ...]
+    folder: NativeFolder
+    version: Path
+    modulefiles: dict[str, str]
+    easyconfig: tuple[str, str]
+    venv_hook: tuple[str, str]
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the plan is completely installed, and current."""
+        link = self.folder.current
+        return (
+            self.folder.installed(self.plan.id)
+            and link.is_symlink()
+            and link.resolve() == self.version.resolve()
+            and all(self._is_written(*item) for item in self.modulefiles.items())
+            and (self.folder.easyconfigs / self.easyconfig[0]).exists()
+        )
+
+    def _is_written(self, path: str, text: str) -> bool:
+        """Return whether the modulefile is there, with the site's facts as they are now."""
+        file = self.folder.modulefiles / path
+        return file.exists() and file.read_text() == text
+
+
+def install(request: NativeRequest, progress: Progress) -> None:
+    """Install the plan beside earlier versions, test it, and make it the current one.
+
+    Whatever fails, the version that was current before stays so. Raises `MachineError` if another
+    process installs there, `BuildError` or `TestError` if a step or a test fails.
+    """
+    folder, plan = request.folder, request.plan
+    with claimed(folder), Timer(progress) as timer:
+        if not folder.record.exists():
+            _write_record(folder, {"prefix": str(folder.root), "versions": {}})
+        steps = _steps(request, timer)
+        if folder.installed(plan.id):
+            steps.finish()  # the site's modules and variables may be others now
+        else:
+            _install_version(request, steps)
+        _publish(request)
+
+
+def _steps(request: NativeRequest, timer: Timer) -> HostSteps:
+    folder, plan = request.folder, request.plan
+    log = folder.private / f"{plan.id[:12]}.log"
+    return HostSteps(
+        plan=plan,
+        folder=request.version,
+        snapshot=folder.snapshot(plan.id),
+        temporary=temporary_root(),
+        log=log,
+        watcher=OutputParser(timer=timer, fix=f"Whole log: {log}"),
+    )
+
+
+def _install_version(request: NativeRequest, steps: HostSteps) -> None:
+    folder, plan = request.folder, request.plan
+    steps.run_missing()
+    steps.finish()
+    steps.test()
+    steps.watcher.timer.finish("done")
+    record = folder.read()
+    record["versions"][plan.id] = {
+        "folder": request.version.name,
+        "site": plan.site.name,
+        "image": plan.image.name,
+        "settings": list(request.settings),
+        "env_manager": plan.site.native.env_manager if plan.site.native else "",
+        "installed": datetime.now(UTC).isoformat(timespec="seconds"),
+        "modulefiles": sorted(request.modulefiles),
+        "timeline": steps.watcher.timer.timeline,
+    }
+    _write_record(folder, record)
+
+
+def _publish(request: NativeRequest) -> None:
+    """Switch the link and write the modulefiles, each in one step."""
+    folder = request.folder
+    for path, text in request.modulefiles.items():
+        _write(folder.modulefiles / path, text)
+    _write(folder.easyconfigs / request.easyconfig[0], request.easyconfig[1])
+    _write(Path(request.venv_hook[0]), request.venv_hook[1], mode=0o755)
+    _remove_unfinished(folder)
+    version = request.version.relative_to(folder.root)
+    new = folder.private / "new"
+    new.mkdir(exist_ok=True)
+    (new / folder.current.name).unlink(missing_ok=True)
+    files.relink(folder.current, str(version), new)
+
+
+def _write(path: Path, text: str, mode: int = 0o644) -> None:
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    files.write(path, text.encode(), mode=mode)
+
+
+def _remove_unfinished(folder: NativeFolder) -> None:
+    """Remove what earlier plans left that were never finished."""
+    versions = folder.read()["versions"]
+    finished = {entry["folder"] for entry in versions.values()}
+    for path in folder.versions.iterdir():
+        if path.name not in finished:
+            shutil.rmtree(path)
+    for path in set(folder.private.glob("*.json")).difference(map(folder.snapshot, versions)):
+        path.unlink()
+
+
+def _write_record(folder: NativeFolder, record: dict[str, object]) -> None:
+    files.write(folder.record, json.dumps(record, indent=2).encode() + b"\n", mode=0o644)
+
+
+@contextmanager
+def claimed(folder: NativeFolder) -> Iterator[None]:
+    """Hold the folder inside; raises `MachineError` if another process does."""
+    (folder.private / cache_folder.CLAIMS).mkdir(mode=0o755, parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        if not stack.enter_context(claims.try_claim(folder.private, _CLAIM)):
+            message = "another process installs or uninstalls there"
+            raise MachineError.of(message, where=str(folder.root), fix="Wait for its end.")
+        yield

@@ -1,0 +1,103 @@
+"""Run the missing steps of an installation on the host, and the tests of its layers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from sifwright.build.output_parser import OutputParser
+from sifwright.build.request import host_settings
+from sifwright.build.steps import build_folder
+from sifwright.catalog.model import LayerFile
+from sifwright.errors import BuildError, MachineError, TestError
+from sifwright.install.native import conda_hooks, host_script, tree_snapshot
+from sifwright.plan.model import Plan
+from sifwright.render import build_files
+from sifwright.system import processes
+from sifwright.system.tempdirs import workspace
+
+# Variables of the user that would lead Python, pip or conda elsewhere.
+_OTHERS = ("PYTHON", "PIP_", "UV_", "VIRTUAL_ENV", "CONDA", "WITH_CONDA", "BASH_ENV", "OPT_")
+_NO_PACKAGES = """#!/bin/bash
+# Refuse packages of the system: an ordinary user cannot install them.
+echo "layer '$SIFWRIGHT_LAYER' asks for packages of the system: $*." \
+  "Load a module that has them, and name it in native.modules of the site's file" >&2
+exit 1
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostSteps:
+    """Runs the steps of a plan below `folder`. `snapshot` is the file of the finished steps."""
+
+    plan: Plan
+    folder: Path
+    snapshot: Path
+    temporary: Path
+    log: Path
+    watcher: OutputParser
+
+    def run_missing(self) -> None:
+        """Run the steps that are not finished; raises `BuildError` if one fails.
+
+        Raises `MachineError` before, if the host has not the programs that layers need.
+        """
+        self._check_programs()
+        finished = tree_snapshot.resume(self.folder, self.snapshot)
+        self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        for number, step in enumerate(self.plan.steps):
+            if step.id in finished[number : number + 1]:
+                self.watcher.progress.note(f"{step.layer.name}: installed before")
+                continue
+            self._run(number)
+            steps = [done.id for done in self.plan.steps[: number + 1]]
+            tree_snapshot.write_snapshot(self.folder, self.snapshot, steps)
+
+    def finish(self) -> None:
+        """Write the plan, the tests and the activation script into the folder."""
+        kept = "/opt/sifwright"
+        build_folder.write_files(self.folder / "sifwright", build_files.kept(self.plan), kept)
+        (self.folder / "bin").mkdir(exist_ok=True)
+        activation = host_script.activation(self.plan, self.folder)
+        (self.folder / "bin/activate").write_text(activation)
+        conda_hooks.write_hooks(self.plan, self.folder)
+
+    def test(self) -> None:
+        """Run the tests of all layers; raises `TestError` if one fails."""
+        for step in self.plan.steps:
+            if step.layer.test:
+                script = host_script.test_script(self.plan, step, self.folder)
+                if self._bash(script, {}) != 0:
+                    raise TestError(self.watcher.problem("the test failed in the installation"))
+
+    def _check_programs(self) -> None:
+        # Modules that cannot be loaded fail the first step as well.
+        if self._bash(host_script.needed_programs(self.plan), {}) != host_script.LACKING:
+            return
+        site = self.plan.site
+        fix = f"Name the module in native.modules of defs/sites/{site.name}.yaml, or install one."
+        raise MachineError.of(
+            "\n    ".join(self.watcher.tail), where=f"site '{site.name}'", fix=fix
+        )
+
+    def _run(self, number: int) -> None:
+        with workspace(self.temporary) as work_dir:
+            build = work_dir / "build"
+            build_folder.copy_settings(build, host_settings.prepare_native(work_dir))
+            build_folder.write_files(build, self._files(number), build_files.BUILD)
+            (build / "prefix").write_text(f"{self.folder}\n")
+            (build / "bin/apt-install").write_text(_NO_PACKAGES)
+            script = host_script.step_script(self.plan, number, build)
+            if self._bash(script, {"TMPDIR": str(build / "tmp")}) != 0:
+                raise BuildError(self.watcher.problem("the step failed"))
+
+    def _files(self, number: int) -> list[LayerFile]:
+        step = self.plan.steps[number]
+        return [*build_files.programs(), *build_files.of_step(step)]
+
+    def _bash(self, script: str, variables: dict[str, str]) -> int:
+        kept = {name: os.environ[name] for name in os.environ if not name.startswith(_OTHERS)}
+        command = ["bash", "--noprofile", "--norc", "-c", script]
+        env = {**kept, **variables}
+        return processes.stream(command, log=self.log, on_line=self.watcher, env=env)

@@ -1,0 +1,142 @@
+"""The folder of native installations: versions, the link to the current one, modulefiles."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sifwright.errors import UsageError
+
+_RECORD, _VERSIONS, _CURRENT = "sifwright.json", "versions", "current"
+# The first line of a script ends a path at a blank (execve(2)), PATH ends one at a colon.
+_PATH = re.compile(r"/[A-Za-z0-9_./+@%=,-]*")
+_LONGEST = 80
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InstalledVersion:
+    """A complete version, as the record has it; `entry` is its whole entry there."""
+
+    folder: Path
+    snapshot: Path
+    entry: Mapping[str, Any]
+
+    def text(self, key: str) -> str:
+        """Return a value of the entry; nothing for one that an earlier release did not write."""
+        return str(self.entry.get(key, ""))
+
+    @property
+    def plan_file(self) -> Path:
+        return self.folder / "sifwright/plan.json"
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFolder:
+    """Paths below `root`. A complete version is in the record."""
+
+    root: Path
+
+    @property
+    def record(self) -> Path:
+        return self.root / _RECORD
+
+    @property
+    def current(self) -> Path:
+        """Return the link to the version that was installed last."""
+        return self.root / _CURRENT
+
+    @property
+    def versions(self) -> Path:
+        return self.root / _VERSIONS
+
+    @property
+    def modulefiles(self) -> Path:
+        return self.root / "modulefiles"
+
+    @property
+    def easyconfigs(self) -> Path:
+        return self.root / "easyconfigs"
+
+    @property
+    def page(self) -> Path:
+        """Return the page that `sifwright report` writes."""
+        return self.root / "report.html"
+
+    @property
+    def private(self) -> Path:
+        """Return the folder of claims, logs, states of files and temporary files."""
+        return self.root / ".sifwright"
+
+    @property
+    def own(self) -> tuple[Path, ...]:
+        """Return everything that an installation makes in the folder, the record last."""
+        published = (self.current, self.modulefiles, self.easyconfigs, self.page)
+        return (*published, self.versions, self.private, self.record)
+
+    def version(self, plan_id: str) -> Path:
+        """Return the folder of a plan."""
+        return self.versions / plan_id[:12]
+
+    def snapshot(self, plan_id: str) -> Path:
+        """Return the file with the state of the plan's files."""
+        return self.private / f"{plan_id[:12]}.json"
+
+    def published(self) -> InstalledVersion | None:
+        """Return the version that `current` leads to, or None if it leads to no complete one."""
+        target = self.current.resolve()
+        for plan_id, entry in self.read()["versions"].items():
+            folder = self.versions / str(entry["folder"])
+            if folder.is_dir() and folder.resolve() == target:
+                snapshot = self.snapshot(plan_id)
+                return InstalledVersion(folder=folder, snapshot=snapshot, entry=entry)
+        return None
+
+    def read(self) -> dict[str, Any]:
+        """Return the record; raises `UsageError` if the folder is not one of ours."""
+        try:
+            record = json.loads(self.record.read_text())
+        except FileNotFoundError:
+            record = None
+        except (OSError, ValueError) as error:
+            raise UsageError.of(f"cannot be read: {error}", where=str(self.record)) from error
+        if not isinstance(record, dict) or not isinstance(record.get("versions"), dict):
+            message = "is no folder of 'sifwright install'"
+            raise UsageError.of(message, where=str(self.root), fix=f"It has no valid {_RECORD}.")
+        return record
+
+    def installed(self, plan_id: str) -> bool:
+        """Return whether a plan is completely installed."""
+        return plan_id in self.read()["versions"] if self.record.exists() else False
+
+
+def native_folder(prefix: str) -> NativeFolder:
+    """Return the folder; raises `UsageError` for paths that cannot hold an installation.
+
+    A new folder must be empty or absent, and an old one must be ours and where it was made.
+    """
+    root = Path(prefix)
+    if not _PATH.fullmatch(prefix) or len(prefix) > _LONGEST:
+        message = f"must be a full path of at most {_LONGEST} characters, without blanks and colons"
+        raise UsageError.of(message, where=f"--prefix {prefix}", fix="Example: /sw/app/pytorch")
+    root = Path(os.path.normpath(root))
+    folder = NativeFolder(root)
+    if folder.record.exists():
+        _refuse_moved(folder)
+    elif root.exists() and (not root.is_dir() or any(root.iterdir())):
+        message = "is not empty, and is no folder of 'sifwright install'"
+        raise UsageError.of(message, where=f"--prefix {prefix}", fix="Name a new folder.")
+    return folder
+
+
+def _refuse_moved(folder: NativeFolder) -> None:
+    """Raise `UsageError` if the folder was moved: scripts in it have its old path."""
+    made_for = folder.read().get("prefix")
+    if made_for != str(folder.root):
+        message = f"was moved: it was installed as {made_for}, and its scripts have that path"
+        fix = f"Move it back, or install into a new folder, and remove {folder.root} by hand."
+        raise UsageError.of(message, where=str(folder.root), fix=fix)

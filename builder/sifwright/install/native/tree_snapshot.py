@@ -1,0 +1,83 @@
+"""The files of an installation after its last finished step, so that a killed one can go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from sifwright.system import files
+
+# Inode, size, and two times in nanoseconds. Nobody can set the second, of any change (inode(7)).
+State = dict[str, list[int]]
+
+
+def write_snapshot(folder: Path, path: Path, steps: list[str]) -> None:
+    """Record the finished steps and the state of every file below the folder."""
+    text = json.dumps({"steps": steps, "files": _state(folder)})
+    files.write(path, text.encode(), mode=0o644)
+
+
+def resume(folder: Path, path: Path) -> list[str]:
+    """Return the finished steps, and remove the files of an unfinished one.
+
+    If a recorded file has changed or is gone, all is removed, and no step counts.
+    """
+    try:
+        snapshot = json.loads(path.read_text())
+        recorded, steps = snapshot["files"], list(snapshot["steps"])
+    except (OSError, ValueError, LookupError, TypeError):
+        recorded, steps = {}, []
+    state = _state(folder)
+    if any(state.get(name) != entry for name, entry in recorded.items()) or not steps:
+        if folder.exists():
+            shutil.rmtree(folder)
+        return []
+    for name in sorted(state.keys() - recorded.keys(), reverse=True):
+        _remove(folder / name)
+    return steps
+
+
+def recorded_bytes(path: Path) -> int:
+    """Return the size of all recorded files; 0 without a record."""
+    return sum(entry[1] for entry in _recorded(path).values() if entry)
+
+
+def changed(folder: Path, path: Path) -> list[str]:
+    """Return the recorded files that are gone, or have another size or time; no bytecode."""
+    state = _state(folder)
+    return sorted(
+        name
+        for name, entry in _recorded(path).items()
+        if entry and not name.endswith(".pyc") and state.get(name, [])[1:3] != entry[1:3]
+    )
+
+
+def _recorded(path: Path) -> State:
+    try:
+        files_of: State = json.loads(path.read_text())["files"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return files_of
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    else:
+        path.unlink()
+
+
+def _state(folder: Path) -> State:
+    """Return the state of files and links; the state of folders is empty."""
+    state: State = {}
+    for top, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = Path(top, name)
+            status = path.lstat()
+            is_folder = stat.S_ISDIR(status.st_mode)
+            times = [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+            state[str(path.relative_to(folder))] = [] if is_folder else times
+    return state

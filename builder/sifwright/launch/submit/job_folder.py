@@ -1,0 +1,132 @@
+"""The folder of a submitted job, `jobs/NAME-KEY/`: script, settings, record and exit status.
+
+Nobody else can read it: the settings may hold passwords. The job removes them when it ends.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from sifwright.launch.submit.schedulers import (
+    DONE,
+    FAILED,
+    LOST,
+    QUEUED,
+    SCHEDULERS,
+    UNFINISHED,
+    JobState,
+)
+from sifwright.system import files
+
+SCRIPT, SETTINGS, STATUS = "job.sh", "settings", "status"
+_RECORD = "job.json"
+_SHOWN = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubmittedJob:
+    """The record of a job; `keys` are those of its tasks, `state` is that of the last look.
+
+    `reason` is the scheduler's word on a job that waits in vain.
+    """
+
+    id: str
+    scheduler: str
+    images: tuple[str, ...]
+    steps: tuple[str, ...]
+    keys: tuple[str, ...]
+    log: str
+    folder: str
+    state: str = QUEUED
+    reason: str = ""
+
+    @property
+    def shown_state(self) -> str:
+        """Return the state as people read it."""
+        return f"{self.state}, {self.reason}" if self.reason else self.state
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.state in UNFINISHED
+
+
+def folder_of(jobs: Path, name: str, key: str) -> Path:
+    """Return the folder of a job below the folder of all jobs."""
+    return jobs / f"{name}-{key[:_SHOWN]}"
+
+
+def make(folder: Path) -> None:
+    """Make the folder, for us alone; what an earlier job left there goes."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    discard(folder)
+    folder.mkdir(mode=0o700)
+
+
+def discard(folder: Path) -> None:
+    """Remove the folder of a job, if it is there."""
+    with suppress(FileNotFoundError):
+        shutil.rmtree(folder)
+
+
+def write(job: SubmittedJob) -> None:
+    """Write the record; without settings, once the job has ended."""
+    folder = Path(job.folder)
+    files.write(folder / _RECORD, json.dumps(asdict(job), indent=1).encode(), mode=0o600)
+    if not job.is_unfinished:
+        shutil.rmtree(folder / SETTINGS, ignore_errors=True)
+
+
+def read_all(jobs: Path) -> list[SubmittedJob]:
+    """Return the records of all jobs, the oldest first; broken ones are left out."""
+    return sorted(_read(jobs), key=lambda job: (len(job.id), job.id))
+
+
+def _read(jobs: Path) -> Iterator[SubmittedJob]:
+    for path in jobs.glob(f"*/{_RECORD}"):
+        with suppress(OSError, ValueError, TypeError):
+            data = json.loads(path.read_text())
+            lists = {name: tuple(data[name]) for name in ("images", "steps", "keys")}
+            yield SubmittedJob(**{**data, **lists, "folder": str(path.parent)})
+
+
+def refresh(jobs: Path) -> list[SubmittedJob]:
+    """Return the records of all jobs with their states as they are now; keep those that ended.
+
+    Raises `MachineError` if the scheduler does not answer.
+    """
+    records = read_all(jobs)
+    for name, scheduler in SCHEDULERS.items():
+        asked = [job for job in records if job.scheduler == name and job.is_unfinished]
+        states = scheduler.states([job.id for job in asked]) if asked else {}
+        for job in asked:
+            seen = states.get(job.id, JobState(""))
+            fresh = replace(job, state=_state(job, seen.state), reason=seen.reason)
+            # A scheduler that has just started may still find a job that it seems to have lost.
+            if fresh != job and fresh.state != LOST:
+                write(fresh)
+            records[records.index(job)] = fresh
+    return records
+
+
+def _state(job: SubmittedJob, known: str) -> str:
+    """Return the state by the job's exit status and by the scheduler.
+
+    A restarted scheduler may not know yet that a job has ended. A job without an exit status that
+    the scheduler does not know is lost.
+    """
+    status = ""
+    with suppress(OSError):
+        status = (Path(job.folder) / STATUS).read_text().strip()
+    if status == "0":
+        return DONE
+    if known:
+        return known
+    return FAILED if status else LOST
+
+
+def unfinished(records: Sequence[SubmittedJob]) -> list[SubmittedJob]:
+    """Return the jobs that wait or run."""
+    return [job for job in records if job.is_unfinished]

@@ -1,0 +1,216 @@
+"""The commands of Slurm, PBS and Flux that submit a job, look at jobs, and cancel them."""
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from sifwright.catalog.model import Resources
+from sifwright.errors import MachineError
+from sifwright.system import processes
+
+QUEUED, RUNNING, DONE, FAILED, CANCELLED, LOST = (
+    *("queued", "running", "done"),
+    *("failed", "cancelled", "lost"),
+)
+UNFINISHED = {QUEUED, RUNNING}
+_SLURM = {
+    **dict.fromkeys(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SUSPENDED"), QUEUED),
+    **dict.fromkeys(("RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED"), RUNNING),
+    "COMPLETED": DONE,
+    "CANCELLED": CANCELLED,
+}
+_PBS = {
+    **dict.fromkeys("QHWTSU", QUEUED),
+    **dict.fromkeys("REB", RUNNING),
+}
+# The substate of a job that qdel has ended, whose exit status may be 0 (OpenPBS 23.06.06).
+_TERMINATED = "91"
+_FLUX = {
+    **dict.fromkeys(("NEW", "DEPEND", "PRIORITY", "SCHED"), QUEUED),
+    **dict.fromkeys(("RUN", "CLEANUP"), RUNNING),
+    "COMPLETED": DONE,
+    "CANCELED": CANCELLED,
+}
+
+
+# Of jobs that will start some time (squeue(1), JOB REASON CODES).
+_USUAL = {"None", "Priority", "Resources", "Dependency", "BeginTime"}
+_NEVER = "Can Never Run"
+
+
+class JobState(NamedTuple):
+    """The state of a job; `reason` is the scheduler's word on a job that waits in vain."""
+
+    state: str
+    reason: str = ""
+
+
+class Scheduler:
+    """The commands of a scheduler."""
+
+    name: str
+
+    def submit(self, script: str, after: str) -> list[str]:
+        """Return the command that submits a script, to start after a job has succeeded."""
+        raise NotImplementedError
+
+    def job_id(self, output: str) -> str:
+        """Return the id in the output of that command, which may name a federated cluster."""
+        return output.strip().partition(";")[0]
+
+    def resources(self, wanted: Resources) -> list[tuple[str, str]]:
+        """Return the directives, by name and value, of one node's share."""
+        raise NotImplementedError
+
+    def output(self, log: str) -> list[tuple[str, str]]:
+        """Return the directives that send output and errors to a file."""
+        return [("output", log)]
+
+    def states(self, ids: Sequence[str]) -> dict[str, JobState]:
+        """Ask for the states of jobs; jobs that the scheduler does not know are left out.
+
+        Raises `MachineError` if the scheduler does not answer.
+        """
+        raise NotImplementedError
+
+    def cancel(self, ids: Sequence[str]) -> list[str]:
+        """Return the command that cancels jobs."""
+        raise NotImplementedError
+
+
+class Slurm(Scheduler):
+    name = "slurm"
+
+    def submit(self, script: str, after: str) -> list[str]:
+        # NIL: the variables of this shell stay here. A job that cannot start any more is removed.
+        wait = [f"--dependency=afterok:{after}", "--kill-on-invalid-dep=yes"] if after else []
+        return ["sbatch", "--parsable", "--export=NIL", *wait, script]
+
+    def resources(self, wanted: Resources) -> list[tuple[str, str]]:
+        share = [("cpus-per-task", str(wanted.cores)), ("mem", f"{wanted.memory_gb}G")]
+        return [("nodes", "1"), ("ntasks", "1"), *share, ("time", clock(wanted.hours))]
+
+    def states(self, ids: Sequence[str]) -> dict[str, JobState]:
+        words = ["squeue", "--me", "--noheader", "--states=all", "--format=%i|%T|%r"]
+        seen = slurm_states(answer(words))
+        if missing := [name for name in ids if name not in seen]:
+            # The accounting remembers for longer, where there is one.
+            fields = ["--allocations", "--noheader", "--parsable2", "--format=JobID,State"]
+            done = processes.capture(["sacct", f"--jobs={','.join(missing)}", *fields])
+            seen = slurm_states(done.stdout) | seen
+        return {name: seen[name] for name in ids if name in seen}
+
+    def cancel(self, ids: Sequence[str]) -> list[str]:
+        return ["scancel", *ids]
+
+
+class Pbs(Scheduler):
+    name = "pbs"
+
+    def submit(self, script: str, after: str) -> list[str]:
+        # Without -V, qsub takes no variable of this shell along.
+        return ["qsub", *(["-W", f"depend=afterok:{after}"] if after else []), script]
+
+    def resources(self, wanted: Resources) -> list[tuple[str, str]]:
+        chunk = f"select=1:ncpus={wanted.cores}:mem={wanted.memory_gb}gb"
+        return [("l", chunk), ("l", f"walltime={clock(wanted.hours)}")]
+
+    def output(self, log: str) -> list[tuple[str, str]]:
+        return [("o", log), ("j", "oe")]
+
+    def states(self, ids: Sequence[str]) -> dict[str, JobState]:
+        # -x: jobs that have finished, too. For unknown ones, qstat fails and shows the others.
+        done = processes.capture(["qstat", "-x", "-f", *ids])
+        others = [line for line in done.stderr.splitlines() if "Unknown Job Id" not in line]
+        if done.returncode and others:
+            raise refusal(done)
+        return pbs_states(done.stdout)
+
+    def cancel(self, ids: Sequence[str]) -> list[str]:
+        return ["qdel", *ids]
+
+
+class Flux(Scheduler):
+    name = "flux"
+
+    def submit(self, script: str, after: str) -> list[str]:
+        wait = [f"--dependency=afterok:{after}"] if after else []
+        return ["flux", "batch", "--env=-*", *wait, script]
+
+    def resources(self, wanted: Resources) -> list[tuple[str, str]]:
+        # Flux schedules no memory.
+        slots = ("nslots", "1"), ("cores-per-slot", str(wanted.cores))
+        return [*slots, ("time-limit", f"{round(wanted.hours * 60)}m")]
+
+    def states(self, ids: Sequence[str]) -> dict[str, JobState]:
+        # One by one: for an unknown job, flux shows none of the others.
+        seen: dict[str, JobState] = {}
+        for name in ids:
+            done = processes.capture(["flux", "jobs", "--no-header", "--format={status}", name])
+            if done.returncode == 0:
+                seen[name] = JobState(_FLUX.get(done.stdout.strip(), FAILED))
+            elif "unknown" not in done.stderr.lower():
+                raise refusal(done)
+        return seen
+
+    def cancel(self, ids: Sequence[str]) -> list[str]:
+        return ["flux", "cancel", *ids]
+
+
+SCHEDULERS: dict[str, Scheduler] = {"slurm": Slurm(), "pbs": Pbs(), "flux": Flux()}
+
+
+def slurm_states(output: str) -> dict[str, JobState]:
+    """Return the states by job id; CANCELLED may be followed by whoever did it."""
+    rows = (line.split("|") for line in output.splitlines() if "|" in line)
+    return {name: _slurm_state(state, *reason) for name, state, *reason in rows}
+
+
+def _slurm_state(word: str, reason: str = "") -> JobState:
+    state = _SLURM.get(word.split(maxsplit=1)[0].rstrip("+"), FAILED)
+    return JobState(state, "" if state != QUEUED or reason in _USUAL else reason)
+
+
+def pbs_states(output: str) -> dict[str, JobState]:
+    """Return the states by job id, from the full display of qstat."""
+    states: dict[str, JobState] = {}
+    for block in re.split(r"^Job Id: ", output, flags=re.MULTILINE)[1:]:
+        # Long values go on in lines that begin with a tab.
+        unfolded = block.replace("\n\t", "")
+        fields = dict(re.findall(r"^    (\w+) = (.*)$", unfolded, flags=re.MULTILINE))
+        state = _PBS.get(fields["job_state"]) or _pbs_end(fields)
+        comment = fields.get("comment", "").strip()
+        reason = comment if state == QUEUED and comment.startswith(_NEVER) else ""
+        states[block.partition("\n")[0].strip()] = JobState(state, reason)
+    return states
+
+
+def _pbs_end(fields: Mapping[str, str]) -> str:
+    """Return how a job ended; one that never ran has no exit status."""
+    status = fields.get("Exit_status", "")
+    if not status or fields.get("substate") == _TERMINATED:
+        return CANCELLED
+    return DONE if status == "0" else FAILED
+
+
+def clock(hours: float) -> str:
+    """Return the hours as HH:MM:SS."""
+    minutes = max(1, round(hours * 60))
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:00"
+
+
+def answer(words: Sequence[str]) -> str:
+    """Run a scheduler's command; raise `MachineError` with its own words if it fails."""
+    done = processes.capture(words)
+    if done.returncode:
+        raise refusal(done)
+    return done.stdout
+
+
+def refusal(done: subprocess.CompletedProcess[str]) -> MachineError:
+    """Return the error with what the scheduler said, on one line."""
+    text = " ".join((done.stderr.strip() or done.stdout.strip()).split())
+    program = f"{done.args[0]}: "
+    message = program + (text.removeprefix(program) or f"status {done.returncode}")
+    return MachineError.of(message)

@@ -1,0 +1,75 @@
+"""The tasks that an image, or an installation on the host, lacks."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+
+from sifwright.build.cache.store import Store
+from sifwright.build.request.build_request import BuildRequest
+from sifwright.build.request.inputs import Inputs
+from sifwright.build.steps.step_keys import CachedSteps
+from sifwright.catalog.model import Resources
+from sifwright.launch.submit.graph import IMAGE, Task
+from sifwright.plan.model import Plan
+from sifwright.system import cache_folder
+
+
+def image_tasks(request: BuildRequest, words: Sequence[str]) -> list[Task]:
+    """Return the missing steps and the image; nothing if it is up to date.
+
+    `words` are those of the command `build` for this image.
+    """
+    if request.is_current and not request.options.force:
+        return []
+    return list(_tasks(request, tuple(words)))
+
+
+def _tasks(request: BuildRequest, words: tuple[str, ...]) -> Iterator[Task]:
+    plan, parent, image = request.plan, "", _image(request.plan)
+    for step in plan.steps[_cached(request) :]:
+        key = _key(step.id, plan.site.processor, plan.site.compression)
+        layer = step.layer.name
+        yield Task(
+            key=key,
+            name=layer,
+            parent=parent,
+            image=image,
+            words=(*words, "--until", layer),
+            resources=step.layer.resources,
+        )
+        parent = key
+    key = _key(str(request.output.folder.absolute()), plan.id, dict(request.expected))
+    yield Task(key=key, name=IMAGE, parent=parent, image=image, words=words)
+
+
+def _cached(request: BuildRequest) -> int:
+    """Return how many of the first steps have a result in the cache."""
+    inputs = Inputs.recorded(request.base, request.output.pins_folder)
+    store = Store(root=cache_folder.root())
+    return len(CachedSteps.of(request.plan.site, inputs, store).leading(request.plan))
+
+
+def installation_task(plan: Plan, folder: str, words: Sequence[str]) -> Task:
+    """Return the task of an installation: one job, which goes on where another one ended."""
+    wanted = [step.layer.resources for step in plan.steps]
+    resources = Resources(
+        cores=max(item.cores for item in wanted),
+        memory_gb=max(item.memory_gb for item in wanted),
+        hours=sum(item.hours for item in wanted),
+    )
+    return Task(
+        key=_key(folder, plan.id),
+        name="install",
+        parent="",
+        image=_image(plan),
+        words=tuple(words),
+        resources=resources,
+    )
+
+
+def _image(plan: Plan) -> str:
+    return f"{plan.site.name}/{plan.image.name}"
+
+
+def _key(*facts: object) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,49 @@
+"""Wait for submitted jobs, and report how they end."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+
+from sifwright.errors import BuildError, Problem
+from sifwright.launch.submit import job_folder
+from sifwright.launch.submit.job_folder import SubmittedJob
+from sifwright.launch.submit.schedulers import CANCELLED, DONE
+
+# Seconds between two questions, which busy schedulers count: soon at first, then rarely.
+_SHORTEST, _LONGEST = 1.0, 20.0
+
+
+def looks(jobs: Path) -> Iterator[Sequence[SubmittedJob]]:
+    """Yield the records again and again, until all jobs have ended."""
+    pause = _SHORTEST
+    while True:
+        records = job_folder.refresh(jobs)
+        yield records
+        if not job_folder.unfinished(records):
+            return
+        time.sleep(pause)
+        pause = min(pause * 1.3, _LONGEST)
+
+
+def wait(jobs: Path, folders: Collection[str], note: Callable[[str], None]) -> None:
+    """Wait until the jobs of these folders have ended; raise `BuildError` if one failed."""
+    seen: dict[str, str] = {}
+    own: list[SubmittedJob] = []
+    for records in looks(jobs):
+        own = [job for job in records if job.folder in folders]
+        for job in own:
+            if seen.get(job.folder) != job.shown_state:
+                note(f"job {job.id}: {job.shown_state}: {', '.join(job.steps)}")
+            seen[job.folder] = job.shown_state
+        if not job_folder.unfinished(own):
+            break
+    if bad := [job for job in own if job.state != DONE]:
+        # Jobs behind one that failed are cancelled.
+        causes = [job for job in bad if job.state != CANCELLED]
+        raise BuildError(*map(_problem, causes or bad))
+
+
+def _problem(job: SubmittedJob) -> Problem:
+    """Return how a job ended, and where its log is."""
+    where = f"job {job.id} ({', '.join(job.images)}: {', '.join(job.steps)})"
+    return Problem(where=where, what=job.state, fix=f"Its log: {job.log}")

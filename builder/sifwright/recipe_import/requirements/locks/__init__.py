@@ -1,0 +1,1 @@
+"""Lock files of other tools, as requirements that name each file by its hash."""

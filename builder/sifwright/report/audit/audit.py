@@ -1,0 +1,276 @@
+"""Compare what is in an image with security archives, vulnerabilities, indexes and pins."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sifwright.catalog import mirrors
+from sifwright.catalog.model import Catalog
+from sifwright.errors import MachineError
+from sifwright.host.network import debian_archive, package_index, pins, registry, rpm_repository
+from sifwright.images.contents.inventory import Inventory
+from sifwright.images.contents.packages import Package
+from sifwright.plan import plan_file
+from sifwright.report.audit import osv, rpm_sources
+from sifwright.report.audit.data import PYPI, AuditData
+from sifwright.report.audit.findings import Audit, Finding
+
+_DEBIANS = {
+    "debian": ("main", "contrib", "non-free"),
+    "ubuntu": ("main", "restricted", "universe", "multiverse"),
+}
+_RELEASE = re.compile(r"^\s*deb\s+(?:\[[^]]*\]\s*)?(\S+)\s+(\S+)|^URIs:\s*(\S+)", re.MULTILINE)
+
+
+@dataclass(kw_only=True)
+class Auditor:
+    """Collects findings. `catalog` has the sources of the image's layers, where it is known."""
+
+    contents: Inventory
+    data: AuditData
+    record: Mapping[str, Any] = field(default_factory=dict)
+    catalog: Catalog | None = None
+    findings: list[Finding] = field(default_factory=list)
+    compared: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+
+    def audit(self, image: str) -> Audit:
+        """Return all findings; raises `MachineError` for a source that does not answer."""
+        for compare in (self._debian, self._rpm, self._osv, self._yanked, self._base, self._pins):
+            self.findings += compare()
+        return Audit(
+            image=image,
+            findings=tuple(sorted(self.findings, key=lambda item: (item.rule, item.package))),
+            compared=tuple(self.compared),
+            unchecked=tuple(self.unchecked),
+        )
+
+    def _debian(self) -> Iterator[Finding]:
+        installed, system = self.contents.of("debian"), self.contents.system
+        distribution, code = system.get("ID", ""), system.get("VERSION_CODENAME", "")
+        if not installed:
+            if not self.contents.of("rpm"):
+                name = distribution or "an unknown system"
+                self.unchecked.append(f"packages of {name}: no database of dpkg or rpm can be read")
+            return
+        if distribution not in _DEBIANS or not code:
+            self.unchecked.append(
+                f"{len(installed)} packages of {distribution or 'no known system'}"
+            )
+            return
+        suite, address = f"{code}-security", self._archive(distribution, code)
+        if not address:
+            fix = f"no mirror of {distribution}-security is known: name one, or give --data"
+            self.unchecked.append(f"{len(installed)} {distribution} packages: {fix}")
+            return
+        self.data.places[address] = f"{distribution}-security"
+        release = debian_archive.release(address, suite)
+        newest = _newest(_stanzas(release, installed, _DEBIANS[distribution]))
+        self._note(len(installed), distribution, f"{suite} of {release.date or 'the data'}")
+        yield from _behind(installed, newest, suite)
+
+    def _archive(self, distribution: str, code: str) -> str:
+        """Return the address of the security archive: the data's, the machine's or the image's."""
+        if self.data.folder:
+            return self.data.below(f"{distribution}-security")
+        if distribution == "debian":
+            archive = debian_archive.address("debian")
+            return debian_archive.address("debian-security") or debian_archive.beside(archive)
+        rules = mirrors.load().of("apt")
+        for text in self.contents.sources.values():
+            for plain, suite, deb822 in _RELEASE.findall(text):
+                if deb822 or suite == f"{code}-security":
+                    return mirrors.redirect(rules, (deb822 or plain).rstrip("/"))
+        return ""
+
+    def _rpm(self) -> Iterator[Finding]:
+        installed = self.contents.of("rpm")
+        if not installed:
+            return
+        addresses = self.data.repositories() if self.data.folder else list(self._repositories())
+        if not addresses:
+            self.unchecked.append(f"{len(installed)} RPM packages: no repository with an address")
+        for number, address in enumerate(addresses):
+            self.data.places[address] = f"rpm/{number}"
+            try:
+                listed = rpm_repository.advisories(address)
+            except rpm_repository.NoUpdatesError:
+                text = f"RPM packages of {self.data.shown(address)}: it lists no updates"
+                self.unchecked.append(text)
+                continue
+            self._note(len(installed), "RPM", self.data.shown(address))
+            yield from _advised(installed, listed, self.data.shown(address))
+
+    def _repositories(self) -> Iterator[str]:
+        """Yield the addresses of the image's repositories, by the mirrors file."""
+        for name, address in rpm_sources.repositories(self.contents):
+            if address:
+                yield mirrors.load().redirect(address, *mirrors.DOWNLOADS)
+            else:
+                self.unchecked.append(f"RPM packages of repository {name}: it has no plain address")
+
+    def _osv(self) -> Iterator[Finding]:
+        installed = self.contents.of("python")
+        if not installed:
+            return
+        if not self.data.osv:
+            self.unchecked.append(
+                f"{len(installed)} Python packages: no OSV dump; name one by --osv"
+            )
+        for number, dump in enumerate(self.data.osv):
+            self.data.places[dump] = f"osv/{number}.zip"
+            self._note(len(installed), "Python", self.data.shown(dump))
+            yield from osv.findings(installed, dump)
+
+    def _yanked(self) -> Iterator[Finding]:
+        installed = self.contents.of("python")
+        index = self.data.below(PYPI) if self.data.folder else package_index.address()
+        if not installed or not index:
+            if installed:
+                self.unchecked.append("withdrawn versions: there is no index")
+            return
+        self.data.places[index] = PYPI
+        withdrawn = package_index.yanked([package.name for package in installed], index)
+        self._note(len(installed), "Python", self.data.shown(index))
+        for package in installed:
+            versions = withdrawn[osv.canonical(package.name)]
+            version = osv.public(package.version)
+            if version in versions:
+                reason = versions[version] or "no reason is given"
+                yield Finding(
+                    rule="yanked",
+                    package=package.name,
+                    version=package.version,
+                    message=f"withdrawn from its index: {reason}",
+                )
+
+    def _base(self) -> Iterator[Finding]:
+        for source in self.record.get("sources", ()):
+            if source.get("source") != "From" or "@" in source["ref"]:
+                continue
+            if self.data.folder:
+                self.unchecked.append(f"base image {source['ref']}: --data asks no registry")
+                continue
+            name = mirrors.redirect(mirrors.load().of("oci"), source["ref"])
+            try:
+                now = registry.digest(registry.parse(name))
+            except registry.RegistryError as error:
+                raise MachineError.of(str(error), where=name, fix=error.fix) from None
+            self.compared.append(f"base image {source['ref']}")
+            if now != source["digest"]:
+                message = f"{source['ref']} is {now} now"
+                yield Finding(
+                    rule="stale-base",
+                    package=source["ref"],
+                    version=source["digest"],
+                    fixed=now,
+                    message=message,
+                )
+
+    def _pins(self) -> Iterator[Finding]:
+        try:
+            plan = plan_file.parse_plan(json.dumps(self.record or self.contents.plan))
+        except ValueError:
+            return
+        used = [(step.layer, item) for step in plan.steps for item in step.sources if item.digest]
+        if used and (self.data.folder or self.catalog is None):
+            self.unchecked.append(f"{len(used)} pinned sources: name the SITE, and have a network")
+            return
+        for layer, source in used:
+            assert self.catalog is not None  # noqa: S101  # for the type checker
+            for entry in _entries(self.catalog, layer, source):
+                yield from self._pin(entry, source.digest)
+
+    def _pin(self, entry: pins.PinStatus, digest: str) -> Iterator[Finding]:
+        name = f"{entry.layer} {entry.source}"
+        if entry.state == "no answer":
+            self.unchecked.append(f"{name} {entry.version}: {entry.reason}")
+        elif entry.state in {"moved", "gone", "changed"} or entry.pin != digest:
+            yield Finding(
+                rule="stale-pin",
+                package=name,
+                version=entry.version,
+                fixed=entry.found or entry.pin,
+                message=f"{entry.url} has {entry.found or entry.pin}, the image {digest}",
+            )
+
+    def _note(self, count: int, kind: str, source: str) -> None:
+        self.compared.append(f"{count} {kind} packages with {source}")
+
+
+def _entries(
+    catalog: Catalog, layer: str, source: plan_file.SourceFacts
+) -> Sequence[pins.PinStatus]:
+    known = catalog.layers.get(layer)
+    if known is None or all(source.version not in item.versions for item in known.sources):
+        return ()
+    return pins.check(catalog, (layer, source.name, source.version))
+
+
+def _stanzas(
+    release: debian_archive.Release, installed: Sequence[Package], components: Iterable[str]
+) -> Iterator[dict[str, str]]:
+    names = {package.name for package in installed}
+    for architecture in sorted({package.architecture for package in installed} - {"all"}):
+        for component in components:
+            if component == "main" or debian_archive.has(release, architecture, component):
+                for stanza in debian_archive.packages(release, architecture, component):
+                    if stanza.get("Package") in names:
+                        yield stanza
+
+
+def _newest(stanzas: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    compare, newest = _comparer(), dict[str, str]()
+    for stanza in stanzas:
+        name, version = stanza["Package"], stanza["Version"]
+        if name not in newest or compare(newest[name], version):
+            newest[name] = version
+    return newest
+
+
+def _behind(
+    installed: Iterable[Package], newest: Mapping[str, str], suite: str
+) -> Iterator[Finding]:
+    compare = _comparer()
+    for package in installed:
+        version = newest.get(package.name, "")
+        if version and compare(package.version, version):
+            yield _update(package, version, "", suite)
+
+
+def _advised(
+    installed: Iterable[Package], listed: Iterable[rpm_repository.Advisory], source: str
+) -> Iterator[Finding]:
+    """Yield the newest of the updates that a repository lists for each package."""
+    from univers.versions import RpmVersion  # noqa: PLC0415  # 0.1 s
+
+    updates: dict[str, list[rpm_repository.Advisory]] = defaultdict(list)
+    for item in listed:
+        updates[item.package].append(item)
+    for package in installed:
+        version = RpmVersion(package.version)
+        newer = [item for item in updates[package.name] if RpmVersion(item.version) > version]
+        if newer:
+            last = max(newer, key=lambda item: RpmVersion(item.version))
+            yield _update(package, last.version, last.identity, source)
+
+
+def _comparer() -> Callable[[str, str], bool]:
+    """Return what tells whether a version of Debian is older than another."""
+    from univers.versions import DebianVersion  # noqa: PLC0415  # 0.1 s
+
+    return lambda old, new: bool(DebianVersion(old) < DebianVersion(new))
+
+
+def _update(package: Package, version: str, identity: str, source: str) -> Finding:
+    return Finding(
+        rule="security-update",
+        package=package.name,
+        version=package.version,
+        fixed=version,
+        identity=identity,
+        message=f"{source} has {version}",
+    )

@@ -1,0 +1,82 @@
+"""`sifwright deliver`: the same tree as squashfs file, OCI image and EDF file."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sifwright.images.sif import sif_file
+from tests.conftest import run, sifwright
+from tests.system.apptainer.toy_sif import toy_sif
+from tests.system.apptainer.trees import describe, unpack_stack
+
+# Of CSCS's documentation (eth-cscs/cscs-docs, docs/software/container-engine/edf.md).
+EDF_KEYS = {"base_environment", "image", "workdir", "entrypoint", "writable", "mounts"}
+EDF_TABLES = {"env", "annotations", "devices"}
+
+
+@pytest.fixture(params=[1, 2], ids=["flat", "layered"])
+def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The folder of an image at two sites, with its SIF."""
+    for site, processor in {"alps": "arm64", "perlmutter": "amd64"}.items():
+        image = tmp_path / "build" / site / "pytorch"
+        image.mkdir(parents=True)
+        toy_sif(image, ["gzip"] * request.param, processor).rename(image / "image.sif")
+    return tmp_path / "build"
+
+
+def deliver(folder: Path, *words: str) -> None:
+    done = sifwright("deliver", *words, "--output", str(folder))
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_squashfs_file_and_its_edf_file(folder: Path) -> None:
+    deliver(folder, "alps", "--elsewhere")
+    squashfs = folder / "alps/pytorch/pytorch.sqsh"
+    parts = sif_file.partitions(folder / "alps/pytorch/image.sif")
+    listed = run(["unsquashfs", "-l", "-d", "", squashfs]).stdout.split()
+    assert [path for path in listed if path[-1:].isdigit()] == [
+        f"/data/{n}" for n in range(len(parts))
+    ]
+    edf = tomllib.loads(squashfs.with_suffix(".toml").read_text())
+    assert edf.keys() <= EDF_KEYS | EDF_TABLES
+    assert edf["image"] == str(squashfs)
+    assert "${SCRATCH}:${SCRATCH}" in edf["mounts"]
+    if len(parts) == 1:
+        assert sif_file.digest(folder / "alps/pytorch/image.sif", parts[0]) == sum_of(squashfs)
+
+
+def sum_of(path: Path) -> str:
+    return run(["sha256sum", path]).stdout.split()[0]
+
+
+def test_an_oci_archive_that_is_the_same_twice(folder: Path) -> None:
+    deliver(folder, "perlmutter")
+    archive = folder / "perlmutter/pytorch/pytorch.oci.tar"
+    first = archive.read_bytes()
+    deliver(folder, "perlmutter")
+    assert archive.read_bytes() == first
+
+
+def test_all_forms_have_the_tree_of_the_sif(folder: Path, tmp_path: Path) -> None:
+    deliver(folder, "perlmutter", "--as", "squashfs")
+    deliver(folder, "perlmutter")
+    image, trees = folder / "perlmutter/pytorch", [tmp_path / "squashfs", tmp_path / "oci"]
+    assert run(["unsquashfs", "-dest", trees[0], image / "pytorch.sqsh"]).returncode == 0
+    layer = pulled_layer(f"oci-archive:{image}/pytorch.oci.tar", tmp_path / "copy")
+    trees[1].mkdir()
+    assert run(["tar", "-xf", layer, "-C", trees[1]]).returncode == 0
+    trees.append(unpack_stack(image / "image.sif", tmp_path / "stack"))
+    first, *others = (describe(tree) for tree in trees)
+    assert others == [first, first]
+    # Of the root folder, which `describe` leaves out.
+    assert len({(tree.stat().st_mode, tree.stat().st_mtime) for tree in trees}) == 1
+
+
+def pulled_layer(name: str, target: Path) -> Path:
+    """Copy an image by skopeo, and return its only layer."""
+    copied = run(["skopeo", "copy", name, f"dir:{target}"])
+    assert copied.returncode == 0, copied.stderr
+    (layer,) = json.loads((target / "manifest.json").read_text())["layers"]
+    return target / str(layer["digest"]).removeprefix("sha256:")

@@ -1,0 +1,61 @@
+"""accelerate, transformers and DeepSpeed, built on the image of site local; two ranks train."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import stacks
+from tests.stacks import opened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.image, pytest.mark.build, pytest.mark.nightly]
+
+LAYERS = ("build-tools", "accelerate", "transformers", "deepspeed")
+TRAIN = r"""
+import os
+os.environ["HOME"] = "/tmp"  # DeepSpeed writes there, and the container has no home
+import accelerate, deepspeed, torch, torch.distributed as dist, transformers
+
+def tell(name, weights):
+    every = [torch.empty_like(weights) for _ in range(2)]
+    dist.all_gather(every, weights.detach().clone())
+    # In one call: the ranks write at the same time.
+    os.write(1, f"{rank} {name} {torch.equal(*every)}\n".encode())
+
+accelerator = accelerate.Accelerator(cpu=True)
+rank, sizes = accelerator.process_index, {"n_layer": 1, "n_head": 2, "n_embd": 8}
+config = transformers.GPT2Config(**sizes, vocab_size=16, n_positions=8)
+model = transformers.GPT2LMHeadModel(config)
+model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1))
+words = torch.tensor([[1, 2, 3 + rank]])
+for _ in range(3):
+    accelerator.backward(model(input_ids=words, labels=words).loss)
+    optimizer.step()
+    optimizer.zero_grad()
+tell("accelerate", next(accelerator.unwrap_model(model).parameters()))
+
+settings = {"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 1}}
+settings["optimizer"] = {"type": "Adam", "params": {"lr": 0.01, "torch_adam": True}}
+net = torch.nn.Linear(4, 1)
+engine, *_ = deepspeed.initialize(
+    model=net, model_parameters=net.parameters(), config=settings, dist_init_required=False
+)
+for _ in range(3):
+    engine.backward(engine(torch.full((2, 4), 1.0 + rank)).pow(2).mean())
+    engine.step()
+tell("deepspeed", next(engine.module.parameters()))
+"""
+
+
+@pytest.mark.builds("accelerate", "transformers", "deepspeed", by="make test-rest")
+def test_two_ranks_train(engine: str, image: Path, tmp_path: Path) -> None:
+    sif = opened(engine, stacks.built(image, "test-packages", LAYERS), tmp_path)
+    (sif.work / "train.py").write_text(TRAIN)
+    output = sif.says("conda-python-distributed", "--nproc-per-node", "2", "train.py")
+    lines = [line for line in output.splitlines() if line.endswith(("True", "False"))]
+    packages = ("accelerate", "deepspeed")
+    assert sorted(lines) == [f"{rank} {name} True" for rank in (0, 1) for name in packages]

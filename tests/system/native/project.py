@@ -1,0 +1,108 @@
+"""A project with quick layers that a test installs on the host."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.conftest import ROOT, run, sifwright
+from tests.stacks import write
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Sequence
+    from pathlib import Path
+
+# A step in two halves, so that a kill meets it between them; it needs a file that no layer brings.
+HALVES = """#!/bin/bash
+set -euo pipefail
+mkdir -p "$INSTALL_PREFIX/{name}"
+echo first >"$INSTALL_PREFIX/{name}/first"
+sleep {seconds}
+{last}
+echo second >"$INSTALL_PREFIX/{name}/second"
+"""
+MODULE = "tiny/1"
+NOBODY = 65534
+# May read everything, as the tests' own Python may be below /root, and has no other rights of root.
+_RIGHTS = "-all,+dac_read_search"
+AS_ORDINARY_USER = (
+    *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
+    *(f"--inh-caps={_RIGHTS}", f"--bounding-set={_RIGHTS}", "--ambient-caps=+dac_read_search"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A project whose image has quick layers; `prefix` is where it is installed."""
+
+    folder: Path
+    prefix: Path
+
+    def install(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return sifwright(*self.words(*words))
+
+    def words(self, *words: str) -> tuple[str, ...]:
+        place = ("--prefix", str(self.prefix), "--module", MODULE)
+        return ("--project", str(self.folder), "install", "local", *place, *words)
+
+    def add(
+        self,
+        name: str,
+        *,
+        last: str = ":",
+        seconds: float = 0,
+        test: str = "",
+        requires: Sequence[str] = (),
+    ) -> None:
+        folder = self.folder / "defs/layers" / name
+        folder.mkdir(exist_ok=True)
+        variable = f"HAS_{name.upper()}"
+        header = {"summary": name, "native": True, "env": {variable: {"set": f"{{prefix}}/{name}"}}}
+        write(folder / "layer.yaml", header | {"requires": list(requires)})
+        script = HALVES.format(name=name, last=last, seconds=seconds)
+        (folder / "install.sh").write_text(script)
+        (folder / "test.sh").write_text(f"#!/bin/bash\nset -euo pipefail\n{test}\n")
+
+    def image(self, *layers: str) -> None:
+        entries = [{"layer": name} for name in ("base-debian", *layers)]
+        document = {"description": "quick layers", "layers": entries}
+        write(self.folder / "defs/images/tiny.yaml", document)
+
+    @property
+    def current(self) -> str:
+        """What a user of the current version sees: a variable, and the file that it names."""
+        script = (
+            f'source {self.prefix}/current/bin/activate; cat "$HAS_LAST/second"; echo $HAS_LAST'
+        )
+        return run(["bash", "-c", script]).stdout
+
+
+def make_project(folder: Path) -> Project:
+    project = folder / "project"
+    for kind in ("sites", "images", "layers"):
+        (project / "defs" / kind).mkdir(parents=True)
+    for name in ("host", "base-debian", "python-venv", "run-scripts"):
+        shutil.copytree(ROOT / "defs/layers" / name, project / "defs/layers" / name)
+    shutil.copytree(ROOT / "runscripts", project / "runscripts", symlinks=True)
+    shutil.copy(ROOT / "defs/versions.yaml", project / "defs")
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    host = {"python": python, "program": sys.executable}
+    software = {"provides": ["compilers"], "source": "this test"}
+    facts: dict[str, object] = {
+        "vendor": "cpu",
+        "scheduler": "local",
+        "launcher": "local",
+        "image": "tiny",
+    }
+    environment = {"always": {"SITE_WIDE": {"value": "yes", "why": "this test"}}}
+    facts |= {"options": {"host": host}, "native": software, "environment": environment}
+    site = {"description": "a machine", **facts}
+    write(project / "defs/sites/local.yaml", site)
+    quick = Project(folder=project, prefix=folder / "prefix")
+    quick.add("first")
+    quick.add("last", test='[[ $(<"$HAS_LAST/second") == second ]]')
+    quick.image("first", "last")
+    return quick

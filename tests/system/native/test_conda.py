@@ -1,0 +1,99 @@
+"""Conda environments of native installations, from a channel on loopback that is a mirror."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import ROOT, run, sifwright
+from tests.servers import serve_folder
+from tests.system.native import conda_channel
+from tests.system.native.project import MODULE, Project, make_project
+from tests.system.native.test_install import listing, use
+
+if TYPE_CHECKING:
+    import subprocess
+
+CHANNEL = "https://conda.example/forge"
+ENVIRONMENT = "conda/envs/pytorch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conda:
+    """A project whose site takes conda environments, with a mirror of the channel."""
+
+    project: Project
+    mirrors: Path
+
+    def install(self, prefix: Path, *settings: str) -> subprocess.CompletedProcess[str]:
+        values = (f"conda.channel={CHANNEL}", f"conda.python={conda_channel.VERSION}", *settings)
+        words = [word for value in values for word in ("--set", value)]
+        words += ["--env-manager", "conda", "--prefix", str(prefix)]
+        env = os.environ | {"SIFWRIGHT_MIRRORS": str(self.mirrors)}
+        return sifwright(*self.project.words(*words), env=env)
+
+
+@pytest.fixture(scope="module")
+def conda(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conda]:
+    folder = tmp_path_factory.mktemp("conda")
+    conda_channel.make_channel(folder / "channel")
+    project = make_project(folder)
+    shutil.copytree(ROOT / "defs/layers/conda", project.folder / "defs/layers/conda")
+    project.image("python-venv", "last", "run-scripts")
+    with serve_folder(folder / "channel") as url:
+        mirrors = folder / "mirrors.yaml"
+        mirrors.write_text(f"conda:\n  {CHANNEL}: {url}\n")
+        yield Conda(project=project, mirrors=mirrors)
+
+
+@pytest.fixture(scope="module")
+def environment(conda: Conda) -> Path:
+    """The environment of an installation."""
+    done = conda.install(conda.project.prefix)
+    assert done.returncode == 0, done.stderr
+    return (conda.project.prefix / "current").resolve() / ENVIRONMENT
+
+
+@pytest.mark.builds("conda", by="make test-rest")
+def test_run_scripts_work_unchanged(conda: Conda, environment: Path) -> None:
+    start = f"source {conda.project.prefix}/current/bin/activate"
+    last = environment.parents[2] / "last"
+    assert use(start) == [str(environment), str(last), f"DEFAULT_MODULE='{MODULE}'"]
+    assert (environment / "share/prefix").read_text() == f"this environment is {environment}\n"
+
+
+def test_conda_activate_has_the_variables_and_gives_them_back(environment: Path) -> None:
+    """`conda activate` sources these files; what the user had comes back."""
+    script = f"""
+        export HAS_LAST=mine; export -p >before
+        . {environment}/etc/conda/activate.d/sifwright.sh
+        echo $HAS_LAST $SITE_WIDE
+        . {environment}/etc/conda/deactivate.d/sifwright.sh
+        export -p >after; diff before after
+    """
+    done = run(["dash", "-eu", "-c", script], cwd=environment.parent)
+    last = environment.parents[2] / "last"
+    assert done.stdout.split()[:2] == [str(last), "yes"], done.stderr
+    assert done.returncode == 0, done.stdout
+
+
+def test_an_explicit_list_makes_the_same_environment(
+    conda: Conda, environment: Path, tmp_path: Path
+) -> None:
+    lines = (environment.parents[1] / "explicit.txt").read_text().split()
+    assert all(line.startswith(f"{CHANNEL}/{conda_channel.subdir()}/") for line in lines[1:])
+    done = conda.install(tmp_path / "again", f"conda.explicit={' '.join(lines[1:])}")
+    assert done.returncode == 0, done.stderr
+    again = (tmp_path / "again/current").resolve() / ENVIRONMENT
+    places = [(path, path / "conda-meta") for path in (environment, again)]
+    first, second = ([name.removeprefix(str(x)) for name in listing(y)] for x, y in places)
+    assert first == second
+    done = conda.install(tmp_path / "changed", f"conda.explicit={lines[1][:-32]}{'0' * 32}")
+    assert done.returncode == 6
+    assert "layer 'conda'" in done.stderr

@@ -1,0 +1,285 @@
+"""Installations on the host from real layers: made, used, killed, updated and removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, run, sifwright
+from tests.stacks import write
+from tests.system.easybuild.easybuild import EasyBuild
+from tests.system.native.conftest import LMOD
+from tests.system.native.project import AS_ORDINARY_USER, MODULE, NOBODY, Project
+from tests.unit.wheels import make_wheel
+from tests.waiting import LIMIT_SECONDS, wait_for
+
+
+def test_another_python_later() -> None:
+    """The test of layer python-venv finds that the host has changed."""
+    test = ROOT / "defs/layers/python-venv/test.sh"
+    env = {"HOST_PYTHON_VERSION": "3.6", "PATH": os.environ["PATH"]}
+    done = run(["bash", test], env=env)
+    assert done.returncode == 1
+    assert "not 3.6" in done.stderr
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(str(path) for path in folder.rglob("*"))
+
+
+def use(start: str) -> list[str]:
+    """Return the prefix of the run scripts' Python, and the folder of a layer."""
+    script = f"{start}; conda-python-simple -c 'import sys; print(sys.prefix)'; echo $HAS_LAST"
+    script += "; grep -o \"DEFAULT_MODULE='[^']*'\" $(type -P extend-venv-activate)"
+    return run(["bash", "-c", script], env={"PATH": "/usr/bin:/bin"}).stdout.split()
+
+
+def folders(installed: Project) -> list[str]:
+    version = (installed.prefix / "current").resolve()
+    return [str(version / "venv"), str(version / "last"), f"DEFAULT_MODULE='{MODULE}'"]
+
+
+@pytest.mark.builds("host", by="make test-rest")
+def test_activated(installed: Project) -> None:
+    start = f"source {installed.prefix}/current/bin/activate"
+    assert use(start) == folders(installed)
+    assert "up to date" in installed.install().stdout
+
+
+def test_loaded(installed: Project, tool: str) -> None:
+    start = tool.partition(";")[0]
+    load = f"module use {installed.prefix}/modulefiles; module load {MODULE}"
+    assert use(f"{start}; {load}") == folders(installed)
+
+
+def test_an_environment_on_top(installed: Project, tool: str, tmp_path: Path) -> None:
+    """It has a package of its own, and those of the installation, whose module activate loads."""
+    (tmp_path / "own-1.0-py3-none-any.whl").write_bytes(make_wheel("own"))
+    script = f"""set -eu
+        {tool.partition(";")[0]}
+        module use {installed.prefix}/modulefiles
+        module load {MODULE}
+        python -m venv --without-pip mine
+        extend-venv-activate mine
+        module unload {MODULE}
+        source mine/bin/activate
+        python -m pip install --quiet --no-index ./own-1.0-py3-none-any.whl
+        python -c 'import own, pip; print(own.__file__, pip.__file__)'"""
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull}
+    done = run(["bash", "-c", script], cwd=tmp_path, env=env)
+    places = [Path(path).parents for path in done.stdout.split()[-2:]]
+    assert [tmp_path / "mine" in places[0], installed.prefix in places[1]] == [True, True], done
+
+
+@pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed: tools/install-modules")
+def test_easybuild_has_a_module_of_it(installed: Project, tmp_path: Path) -> None:
+    easybuild = EasyBuild(prefix=tmp_path / "eb")
+    done = easybuild.run(installed.prefix / "easyconfigs/tiny-1.eb")
+    assert done.returncode == 0, done.stdout + done.stderr
+    start = f"source {LMOD}; module use {tmp_path}/eb/modules/all; module load {MODULE}"
+    assert use(start) == folders(installed)
+
+
+def test_nothing_is_written_elsewhere_and_uninstall_removes_all(
+    project: Project, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    before = listing(tmp_path)
+    env = os.environ | {"HOME": str(home), "TMPDIR": str(home)}
+    assert sifwright(*project.words(), env=env).returncode == 0
+    assert sifwright("report", "--prefix", project.prefix).returncode == 0
+    (project.prefix / "notes").write_text("of the user")
+    done = sifwright("uninstall", project.prefix)
+    assert "still there: notes" in done.stdout
+    (project.prefix / "notes").unlink()
+    project.prefix.rmdir()
+    assert listing(tmp_path) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_an_ordinary_user(project: Project, tmp_path: Path) -> None:
+    """Installs, uses and removes."""
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, NOBODY, NOBODY)
+    project = replace(project, prefix=home / "prefix")
+    program = [*AS_ORDINARY_USER, sys.executable, "-m", "sifwright"]
+    env = os.environ | {"HOME": str(home)}
+    done = run([*program, *project.words()], env=env, cwd=home)
+    assert done.returncode == 0, done.stderr
+    script = f"touch {tmp_path}/mine; source {project.prefix}/current/bin/activate; id -u; "
+    used = run([*AS_ORDINARY_USER, "bash", "-c", script + 'cat "$HAS_LAST/second"'], env=env)
+    assert (used.stdout.split(), "Permission denied" in used.stderr) == (
+        [str(NOBODY), "second"],
+        True,
+    )
+    assert {path.lstat().st_uid for path in project.prefix.rglob("*")} == {NOBODY}
+    done = run([*program, "uninstall", project.prefix], env=env, cwd=home)
+    assert (done.returncode, listing(home)) == (0, []), done.stderr
+
+
+@pytest.mark.parametrize("moment", [0.4, 1.0, 1.6])
+def test_killed_at_any_moment(project: Project, moment: float) -> None:
+    """The version before works, and the next run finishes without repeating finished steps."""
+    assert project.install().returncode == 0
+    before = project.current
+    project.add("last", seconds=0.8, last="echo again")
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("sifwright"), *project.words()],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(moment)
+    os.killpg(process.pid, signal.SIGKILL)
+    printed = process.communicate(timeout=LIMIT_SECONDS)[0]
+    assert project.current.startswith("second")
+    was_in_use = project.current != before
+    done = project.install()
+    assert done.returncode == 0, done.stderr
+    if "first   " in printed and not was_in_use:
+        assert "first: installed before" in done.stdout
+    assert project.current.startswith("second")
+    assert project.current != before
+
+
+def test_new_facts_of_the_site_reach_what_is_installed(project: Project) -> None:
+    """Without another version: no layer has changed."""
+    assert project.install().returncode == 0
+    site = project.folder / "defs/sites/local.yaml"
+    site.write_text(site.read_text().replace('"value": "yes"', '"value": "other"'))
+    assert project.install().returncode == 0
+    script = f"source {project.prefix}/current/bin/activate; echo $SITE_WIDE"
+    assert run(["bash", "-c", script]).stdout == "other\n"
+    assert "other" in (project.prefix / f"modulefiles/{MODULE}").read_text()
+    assert len(list((project.prefix / "versions").iterdir())) == 1
+
+
+def test_a_failed_update_changes_nothing(project: Project) -> None:
+    assert project.install().returncode == 0
+    before = project.current
+    project.add("last", last="false")
+    done = project.install()
+    assert done.returncode == 6
+    assert "layer 'last', install.sh:6: false (exit status 1)" in done.stderr
+    assert project.current == before
+    project.add("last", last="echo other", test="false")
+    assert project.install().returncode == 7
+    assert project.current == before
+    project.add("last", last="echo other")
+    assert project.install().returncode == 0
+    assert len(list((project.prefix / "versions").iterdir())) == 2
+
+
+def test_a_module_that_is_not_there(project: Project) -> None:
+    assert project.install().returncode == 0
+    project.add("last", last="echo other")
+    before, init = project.current, project.folder / "init.sh"
+    init.write_text('module() { echo "module: $* is unknown" >&2; return 1; }\n')
+    site = project.folder / "defs/sites/local.yaml"
+    text = site.read_text()
+    write(site, json.loads(text) | {"modules": {"init": str(init), "host": ["absent/1"]}})
+    done = project.install()
+    assert done.returncode == 6
+    assert "module: load absent/1 is unknown" in done.stderr
+    site.write_text(text)
+    assert project.current == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk(project: Project) -> None:
+    project.prefix.mkdir()
+    run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", project.prefix])
+    try:
+        assert project.install().returncode == 0
+        before = project.current
+        project.add("last", last='head -c 4M /dev/zero >"$INSTALL_PREFIX/big"')
+        done = project.install()
+        assert (done.returncode, "No space left on device" in done.stderr) == (6, True), done.stderr
+        assert project.current == before
+    finally:
+        run(["umount", "--lazy", project.prefix])
+
+
+def test_two_at_once(project: Project) -> None:
+    go_on = project.folder / "go-on"
+    project.add("last", last=f"until [[ -e {go_on} ]]; do sleep 0.1; done")
+    command = [str(Path(sys.executable).with_name("sifwright")), *project.words()]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        assert wait_for((project.prefix / "versions").exists)
+        done = project.install()
+        go_on.touch()
+        assert (done.returncode, process.wait(LIMIT_SECONDS)) == (5, 0)
+    assert "another process installs or uninstalls there" in done.stderr
+
+
+def test_refused_before_anything_is_written(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis").touch()
+    cases = {
+        "relative/folder": "must be a full path",
+        "/with blank": "must be a full path",
+        str(tmp_path / "mine"): "is not empty, and is no folder of 'sifwright install'",
+    }
+    for prefix, message in cases.items():
+        words = ("--project", project.folder, "install", "local", "--module", MODULE)
+        done = sifwright(*words, "--prefix", prefix)
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    project.image("python-venv")
+    done = project.install("--set", "host.python=3.6")
+    assert done.returncode == 6
+    assert "the plan is for 3.6: load a module of that Python" in done.stderr
+    done = sifwright("uninstall", tmp_path / "mine")
+    assert "is no folder of 'sifwright install'" in done.stderr
+    assert (tmp_path / "mine/thesis").exists()
+
+
+def test_moved(project: Project, tmp_path: Path) -> None:
+    assert project.install().returncode == 0
+    project.prefix.rename(tmp_path / "moved")
+    done = sifwright(*project.words("--prefix", str(tmp_path / "moved")))
+    assert done.returncode == 2
+    assert f"it was installed as {project.prefix}" in done.stderr
+
+
+@pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed: tools/install-modules")
+def test_no_compiler(project: Project, tmp_path: Path) -> None:
+    """The modules that may have it are named, before anything is written into a version."""
+    project.add("last", requires=["compilers"])
+    (tmp_path / "modules/gcc").mkdir(parents=True)
+    (tmp_path / "modules/gcc/13.2.lua").write_text(f'prepend_path("PATH", "{tmp_path}/gcc")')
+    (tmp_path / "bin").mkdir()
+    for name in ("bash", "env", "grep", "sed", "head", "id", "uname"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name) or "/nowhere")
+    env = {"PATH": str(tmp_path / "bin"), "MODULEPATH": str(tmp_path / "modules")}
+    program = [sys.executable, "-m", "sifwright", *project.words()]
+    script = f'source {LMOD}; exec "$@"'
+    done = run([tmp_path / "bin/bash", "-c", script, "bash", *program], env=env)
+    assert done.returncode == 5, done.stderr
+    assert "there is no program 'cc' on PATH, which layers last need" in done.stderr
+    assert "the site has module gcc/13.2" in done.stderr
+    assert "native.modules of defs/sites/local.yaml" in done.stderr
+    assert not list((project.prefix / "versions").glob("*"))
+
+
+def test_what_a_host_cannot_have(project: Project) -> None:
+    """Layers for images only are refused; what the site's modules have is left out."""
+    shutil.copytree(ROOT / "defs/layers/build-tools", project.folder / "defs/layers/build-tools")
+    project.image("build-tools", "last")
+    assert project.install().returncode == 0
+    assert "compilers" not in json.loads((project.prefix / "sifwright.json").read_text())
+    site = project.folder / "defs/sites/local.yaml"
+    site.write_text(site.read_text().replace("compilers", "mpi"))
+    done = project.install()
+    assert done.returncode == 4
+    assert "layer 'build-tools' can be installed in images only" in done.stderr

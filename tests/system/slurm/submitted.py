@@ -1,0 +1,92 @@
+"""Builds that are submitted to the cluster of the tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.conftest import run
+from tests.system.apptainer.steps import make_root
+from tests.system.apptainer.toys import Toy, make_toy
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from tests.system.slurm.slurm import Cluster
+
+SECRET = "hunter2-of-the-mirror"  # noqa: S105
+# The cluster's partitions end after ten minutes.
+SHORT = ("--submit=slurm", "--directive=time=5", "--directive=mem=0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submitted:
+    """A project on the cluster's shared folder, and its commands on the login host."""
+
+    slurm: Cluster
+    toy: Toy
+    environment: dict[str, str]
+
+    def sifwright(
+        self, *words: str, check: bool = True, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-P", "-m", "sifwright", "--project", str(self.toy.folder)]
+        output = f"--output={self.toy.folder / 'build'}"
+        return self.slurm.run(
+            *program, *words, output, env=self.environment | (env or {}), timeout=240, check=check
+        )
+
+    def status(self) -> dict[str, dict[str, str]]:
+        """The state of each job, by its last step and image."""
+        jobs = json.loads(self.sifwright("status", "--json").stdout)
+        return {f"{job['images'][0]} {job['steps'][-1]}": job for job in jobs}
+
+    def image(self, name: str, *layers: str) -> None:
+        entries = [{"layer": layer} for layer in ("base-local", *layers)]
+        text = json.dumps({"description": "a toy", "layers": entries})
+        (self.toy.folder / "defs" / "images" / f"{name}.yaml").write_text(text)
+
+    @property
+    def results(self) -> dict[str, int]:
+        """The results in the step cache, with the times when they were made."""
+        entries = (self.toy.folder / "cache").glob("steps-1/entries/*/layer.sqfs")
+        return {str(path): path.stat().st_mtime_ns for path in entries}
+
+    def folders(self) -> list[Path]:
+        return sorted((self.toy.folder / "build" / "jobs").iterdir())
+
+    def read(self, engine: str, image: str, file: str) -> str:
+        """A file in a built image."""
+        sif = self.toy.folder / "build" / "local" / image / "image.sif"
+        done = run([engine, "--quiet", "exec", "--containall", "--no-home", sif, "cat", file])
+        return done.stdout or done.stderr
+
+
+def make_project(cluster: Cluster, engine: str, name: str) -> Submitted:
+    """A project on the shared folder, on a base that is there as well."""
+    folder = cluster.files.shared / name
+    folder.mkdir()
+    base = folder / "tiny.sif"
+    made = run([engine, "build", base, make_root(folder / "root")])
+    assert made.returncode == 0, made.stderr
+    environment = {
+        "SIFWRIGHT_CACHE": str(folder / "cache"),
+        "https_proxy": f"http://someone:{SECRET}@proxy.invalid:1",
+    }
+    return Submitted(slurm=cluster, toy=make_toy(folder, base), environment=environment)
+
+
+def power_off(cluster: Cluster, node: str) -> None:
+    """End all processes of a node, and have the controller notice at once."""
+    network = Path(f"/proc/{cluster.files.pid(node).read_text()}/ns/net").readlink()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "ns" / "net").readlink() == network:
+                os.kill(int(process.name), signal.SIGKILL)
+    cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=off")

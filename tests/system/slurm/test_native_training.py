@@ -1,0 +1,111 @@
+"""PyTorch with MPICH on the host: an ordinary user installs it, jobs of two nodes train with it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT, run, sifwright
+from tests.system.native.project import AS_ORDINARY_USER, NOBODY
+
+if TYPE_CHECKING:
+    from tests.system.slurm.slurm import Cluster, Job
+
+pytestmark = [pytest.mark.nightly]
+PATIENCE = 240.0  # seconds
+LAYERS = ("python-venv", "pytorch-wheel", "torch-extras", "mpich-wheel", "mpi4py", "run-scripts")
+# Extras that training on digits does without.
+WITHOUT = ("vision", "audio", "text", "tensorboard", "torchmetrics", "torch-tb-profiler")
+SUMS = [f"rank {rank} of 4 on nid00{1 + rank // 2}: 10" for rank in range(4)]
+
+
+@dataclass(frozen=True)
+class Native:
+    """A project with site `nodes`, and the prefix that was installed for it."""
+
+    slurm: Cluster
+    project: Path
+    prefix: Path
+
+    def job(self, where: tuple[object, ...], *words: object) -> Job:
+        """Run a job script; `where` says how it starts, and in which image or environment."""
+        asked = ["jobscript", "--site", "nodes", "--nodes", 2, "--tasks-per-node", 2]
+        asked += ["--time", "00:04:00", *where]
+        done = sifwright("--project", self.project, *asked, "--", *words)
+        assert done.returncode == 0, done.stderr
+        nodes = "--nodelist=nid001,nid002"
+        number = self.slurm.submit(done.stdout, nodes, cwd=self.project / "examples")
+        return self.slurm.wait(number, PATIENCE)
+
+    @property
+    def installed(self) -> tuple[object, ...]:
+        return ("--environment", self.prefix / "current")
+
+
+def write_project(folder: Path) -> None:
+    """The real layers, and site slurm-generic as the nodes are: no GPUs, no modules."""
+    for name in ("defs", "runscripts", "examples"):
+        shutil.copytree(ROOT / name, folder / name)
+    site = yaml.safe_load((ROOT / "defs/sites/slurm-generic.yaml").read_text())
+    site |= {"vendor": "cpu", "modules": {}, "node": {"cpus": 2}, "image": "mpich"}
+    site |= {"native": {"provides": ["compilers"], "source": "this test"}}
+    extras = dict.fromkeys(WITHOUT, "")
+    options = {"pytorch-wheel": {"variant": "cpu"}, "torch-extras": extras}
+    site |= {"options": options, "launch": {"srun": {"pmi": ["pmi2", "pmix"]}}}
+    del site["mpi"], site["job"]["gpu-directive"]
+    (folder / "defs/sites/nodes.yaml").write_text(yaml.safe_dump(site))
+    entries = [{"layer": name} for name in ("base-debian", *LAYERS)]
+    image = {"description": "over MPICH", "layers": entries}
+    (folder / "defs/images/mpich.yaml").write_text(yaml.safe_dump(image))
+
+
+@pytest.fixture(scope="module")
+def installed(cluster: Cluster) -> tuple[Path, Path]:
+    """The project and the prefix, in the cluster's shared folder."""
+    folder = cluster.files.shared / "native"
+    write_project(folder / "project")
+    home = folder / "home"
+    home.mkdir()
+    os.chown(home, NOBODY, NOBODY)
+    words = ["install", "nodes", "--prefix", home / "prefix", "--set", "mpi4py.optimize=0"]
+    program = [*AS_ORDINARY_USER, sys.executable, "-m", "sifwright"]
+    # A PATH of this user. A Python below /root is found by some programs only: stat(2) heeds the
+    # right to read everything, and access(2) does not.
+    env = os.environ | {"HOME": str(home), "PATH": cluster.environment["PATH"]}
+    command = [*program, "--project", folder / "project", *words]
+    done = run(command, env=env, cwd=home, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "project", home / "prefix"
+
+
+@pytest.fixture
+def native(slurm: Cluster, installed: tuple[Path, Path]) -> Native:
+    return Native(slurm, *installed)
+
+
+@pytest.mark.image
+def test_digits_in_the_image_and_in_the_installation(native: Native, image: Path) -> None:
+    """One option is different, and every rank computes the same."""
+    outputs = []
+    for option in (("--sif", image), native.installed):
+        job = native.job(option, "train_digits.py", "--epochs", 5)
+        assert job.state == "COMPLETED", job.errors
+        assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
+        outputs.append(re.findall(r"loss (\d\.\d+)|accuracy (\S+)", job.output))
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
+def test_the_ranks_of_mpi_add_up(native: Native, launcher: str) -> None:
+    """By either, without an option that says which MPI it is."""
+    where = ("--launcher", launcher, *native.installed)
+    job = native.job(where, native.slurm.programs / "mpi_sum.py", "mpi4py")
+    assert (job.state, sorted(job.output.splitlines())) == ("COMPLETED", SUMS), job.errors

@@ -1,0 +1,101 @@
+"""Images that jobs of the real Slurm build: one prefix for all, and what is done stays done."""
+
+from __future__ import annotations
+
+import re
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.system.native.project import make_project as make_native_project
+from tests.system.slurm.submitted import SECRET, SHORT, Submitted, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.system.slurm.slurm import Cluster
+
+
+@pytest.fixture
+def project(slurm: Cluster, engine: str, tmp_path: Path) -> Submitted:
+    return make_project(slurm, engine, tmp_path.name)
+
+
+def two_images(project: Submitted) -> tuple[str, ...]:
+    """Two images that begin alike; return the command that submits them."""
+    for name in ("first", "second", "third"):
+        project.toy.layer(name, f"echo {name} on $HOSTNAME >/{name}\n")
+    project.image("a", "first", "second")
+    project.image("b", "first", "third")
+    return ("build", "local", "a,b", *SHORT)
+
+
+def test_jobs_that_wait_and_are_cancelled(project: Submitted) -> None:
+    matrix = two_images(project)
+    held = project.sifwright(*matrix, "--directive=hold")
+    assert len(re.findall(r"^submitted: job", held.stdout, re.MULTILINE)) == 3, held.stdout
+    for folder in project.folders():
+        environment = folder / "settings" / "environment"
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE(environment.stat().st_mode) == 0o600
+        assert SECRET in environment.read_text()
+        assert SECRET not in (folder / "job.sh").read_text()
+    assert SECRET not in project.slurm.run("scontrol", "show", "job", "--details").stdout
+    again = project.sifwright(*matrix)
+    assert "submitted" not in again.stdout
+    assert len(re.findall(r"^queued already: job", again.stdout, re.MULTILINE)) == 3
+    project.sifwright("cancel")
+    assert {job["state"] for job in project.status().values()} == {"cancelled"}
+    assert not [folder for folder in project.folders() if (folder / "settings").exists()]
+
+
+def test_a_matrix_of_images(project: Submitted, engine: str) -> None:
+    matrix = two_images(project)
+    done = project.sifwright(*matrix, "--wait")
+    assert {job["state"] for job in project.status().values()} == {"done"}, done.stdout
+    assert len(project.results) == 4
+    assert "second on nid" in project.read(engine, "a", "/second")
+    assert "third on nid" in project.read(engine, "b", "/third")
+    one, other = (project.read(engine, name, "/first") for name in "ab")
+    assert "first on nid" in one
+    assert one == other
+    assert not [folder for folder in project.folders() if (folder / "settings").exists()]
+    assert "no job is needed" in project.sifwright(*matrix).stdout
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_job_that_the_scheduler_refuses(
+    project: Submitted, tmp_path: Path, *, first: bool
+) -> None:
+    """Its own words in one line, and nothing is left of the jobs before it."""
+    words = ["--directive=partition=nowhere"] if first else []
+    if not first:
+        refuse = "*dependency*) echo 'sbatch: error: no more jobs' >&2; exit 1;;"
+        (tmp_path / "sbatch").write_text(
+            f'#!/bin/bash\ncase $* in {refuse} esac\n/usr/bin/sbatch "$@"'
+        )
+        (tmp_path / "sbatch").chmod(0o755)
+    path = f"{tmp_path}:{project.slurm.environment['PATH']}"
+    matrix = two_images(project)
+    refused = project.sifwright(*matrix, *words, check=False, env={"PATH": path})
+    assert refused.returncode == 5
+    said = "invalid partition specified: nowhere" if first else "no more jobs"
+    assert refused.stderr.startswith(f"sifwright: sbatch: error: {said}")
+    assert len(refused.stderr.splitlines()) == 1
+    assert "no job was submitted" in project.sifwright("status").stdout
+    assert not project.slurm.run("squeue", "--noheader").stdout
+
+
+def test_an_installation_by_a_job(slurm: Cluster, tmp_path: Path) -> None:
+    folder = slurm.files.shared / tmp_path.name
+    folder.mkdir()
+    native = make_native_project(folder)
+    native.add("last")
+    native.image("last")
+    program = [sys.executable, "-P", "-m", "sifwright", *native.words(*SHORT, "--wait")]
+    done = slurm.run(*program, cwd=folder)
+    assert "submitted: job" in done.stdout
+    assert native.current.startswith("second\n")
+    assert "no job is needed" in slurm.run(*program, cwd=folder).stdout

@@ -1,0 +1,97 @@
+"""A matrix of images in which everything goes wrong at once, and its resumption."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.system.slurm.slurm import Cluster, command_of
+from tests.system.slurm.submitted import SHORT, make_project, power_off
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.system.slurm.submitted import Submitted
+
+pytestmark = pytest.mark.nightly
+SLOW = {"resources": {"cores": 40}}  # of 64: each on a node of its own
+
+
+@pytest.fixture
+def own_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A cluster that may break."""
+    request.getfixturevalue("cluster")  # skips where there can be none
+    own = Cluster()
+    try:
+        own.wait_until_up()
+        yield own
+    finally:
+        own.stop()
+
+
+def states(project: Submitted) -> dict[str, str]:
+    return {name: job["state"] for name, job in project.status().items()}
+
+
+def job(project: Submitted, name: str) -> dict[str, str]:
+    return project.status()[name]
+
+
+def node_of(project: Submitted, number: str) -> str:
+    return project.slurm.run(
+        "squeue", "--noheader", f"--jobs={number}", "--format=%N"
+    ).stdout.strip()
+
+
+def test_resume_after_every_fault(own_cluster: Cluster, engine: str) -> None:
+    project = make_project(own_cluster, engine, "faults")
+    project.toy.layer("first", "echo first >/first\n")
+    for name in "abcdef":
+        slow = name in "def"
+        install = f"{'sleep 60; ' if slow else ''}echo {name} >/{name}\n"
+        header = SLOW if slow else {}
+        project.toy.layer(f"own-{name}", "false\n" if name == "c" else install, header=header)
+        project.image(name, "first", f"own-{name}")
+    matrix = ("build", "local", "a,b,c,d,e,f", *SHORT)
+    project.sifwright(*matrix)
+
+    def all_run() -> bool:
+        now = states(project)
+        return all(now[f"local/{name} own-{name}"] == "running" for name in "def")
+
+    assert wait_for(all_run), states(project)
+    own_cluster.run("scancel", job(project, "local/d own-d")["id"])
+    cancelled = wait_for(lambda: states(project)["local/d own-d"] == "cancelled")
+    assert cancelled, str(states(project))
+    power_off(own_cluster, node_of(project, job(project, "local/e own-e")["id"]))
+    time.sleep(7)  # or the controller forgets it: it saves its state every five seconds
+    controller = next(pid for pid in own_cluster.daemons if "slurmctld" in command_of(pid))
+    os.kill(controller, signal.SIGKILL)
+    silent = project.sifwright("status", check=False)
+    assert silent.returncode == 5
+    assert "sifwright: squeue: " in silent.stderr
+    with own_cluster.start("slurmctld", "-D"):
+
+        def over() -> bool:
+            return not {"queued", "running"} & set(states(project).values())
+
+        assert wait_for(over, 400), own_cluster.run("squeue").stdout
+        ended = states(project)
+        assert {ended[f"local/{name} image"] for name in "abf"} == {"done"}, ended
+        assert ended["local/c image"] == "failed"
+        assert ended["local/d own-d"] == ended["local/d image"] == "cancelled"
+        before = project.results
+
+        project.toy.layer("own-c", "echo c >/c\n")
+        again = project.sifwright(*matrix, "--wait")
+        assert not [name for name in "abf" if f"local/{name})" in again.stdout]
+        assert before.items() <= project.results.items(), "a finished step ran again"
+        assert len(project.results) == 8
+        assert [project.read(engine, name, f"/{name}") for name in "abcdef"] == [
+            f"{name}\n" for name in "abcdef"
+        ]

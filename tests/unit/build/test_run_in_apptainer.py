@@ -1,0 +1,52 @@
+"""The tree that steps ran in goes beside what follows, and is no part of the next one."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sifwright.build.steps.run_in_apptainer import Sandbox
+from sifwright.errors import MachineError
+from sifwright.system import tempdirs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def aside() -> Iterator[Executor]:
+    with ThreadPoolExecutor(1) as found:
+        yield found
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, aside: Executor) -> Sandbox:
+    """One with a tree, of which a folder lets nobody remove what is in it."""
+    unused: Any = None
+    folder = tmp_path / "tree" / "usr"
+    folder.mkdir(parents=True)
+    (folder / "file").touch()
+    folder.chmod(0o555)
+    context: Any = SimpleNamespace(work_dir=tmp_path, log=tmp_path / "log")
+    return Sandbox(context=context, engine=unused, downloads=None, background=aside)
+
+
+def test_the_tree_is_removed_beside_what_follows(sandbox: Sandbox, aside: Executor) -> None:
+    sandbox.remove_tree()
+    aside.shutdown()
+    assert not sandbox.is_removing
+    assert not (sandbox.context.work_dir / "tree").exists()
+
+
+def test_results_are_not_unpacked_to_what_is_left_of_a_tree(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy disk, a mount, a file that a network file system keeps while it is open."""
+    monkeypatch.setattr(tempdirs, "remove_tree", lambda _: None)
+    sandbox.remove_tree()
+    with pytest.raises(MachineError, match=r"tree.*cannot be removed"):
+        sandbox.unpack([], 0)

@@ -1,0 +1,54 @@
+#!/bin/bash
+#SBATCH --job-name=train
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=32
+#SBATCH --gpus-per-node=4
+#SBATCH --constraint=gpu
+#SBATCH --qos=regular
+#SBATCH --time=00:30:00
+#SBATCH --account=project
+#
+# Site perlmutter: 2 nodes, 4 ranks on each. Written by sifwright; submit it with sbatch.
+set -euo pipefail
+
+# Caches, not in the home directory
+cache="${PSCRATCH:?}/.cache"
+mkdir -p "$cache"
+export XDG_CACHE_HOME="${XDG_CACHE_HOME:-$cache}"
+export TORCH_HOME="${TORCH_HOME:-$cache/torch}"
+export HF_HOME="${HF_HOME:-$cache/huggingface}"
+
+# The image, for the site's container engine
+IMAGE=${IMAGE:-/project/build/image.sif}
+unset LD_LIBRARY_PATH LD_PRELOAD # of the host's programs
+
+# Folders of the host in the container, under their own names, as far as they are there
+sources=() bound=,
+add_mount() {
+  local target=${1#*:}
+  target=${target%%:*}
+  [[ -e ${1%%:*} && $bound != *,"$target",* ]] || return 0
+  sources+=("${1%%:*}:$target") bound+=$target,
+}
+for entry in "$PWD" "${HOME:-$PWD}" /tmp \
+  "${PSCRATCH:?}/.cache" \
+  "${PSCRATCH:?}" \
+  ; do
+  add_mount "$entry"
+done
+mounts=() devices=()
+for entry in "${sources[@]}"; do
+  mounts+=("--volume=$entry")
+done
+for entry in /dev/cxi*; do
+  [[ ! -e $entry ]] || devices+=("--device=$entry")
+done
+
+export SRUN_CPUS_PER_TASK=32 # since Slurm 22.05, srun does not take it from the job
+srun --export=ALL --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpus-per-task=32 \
+  --kill-on-bad-exit=1 \
+  podman-hpc run --rm --env-host \
+  --env=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --network=host \
+  --ipc=host --workdir="$PWD" "${devices[@]}" "${mounts[@]}" --gpu "$IMAGE" \
+  conda-python-distributed train.py --epochs 3 --note 'it'"'"'s'

@@ -1,0 +1,74 @@
+#!/bin/bash
+#SBATCH --job-name=train
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --gpus-per-node=4
+#SBATCH --time=00:30:00
+#
+# Site slurm-generic: 2 nodes, 4 ranks on each. Written by sifwright; submit it with sbatch.
+set -euo pipefail
+
+# Modules; their code may read variables that are not set.
+set +u
+for init in "${LMOD_PKG:-}/init/bash" "${MODULESHOME:-}/init/bash" /etc/profile.d/{lmod,modules,z00_lmod,zz_modules}.sh; do
+  # shellcheck source=/dev/null
+  command -v module >/dev/null || [[ ! -r $init ]] || source "$init"
+done
+module purge
+module load python cuda nccl openmpi
+set -u
+
+# Caches, not in the home directory
+cache="${SLURM_SUBMIT_DIR:?}/.cache"
+mkdir -p "$cache"
+export XDG_CACHE_HOME="${XDG_CACHE_HOME:-$cache}"
+export TORCH_HOME="${TORCH_HOME:-$cache/torch}"
+export HF_HOME="${HF_HOME:-$cache/huggingface}"
+
+# The run scripts and the environment
+RUNSCRIPTS=${RUNSCRIPTS:-} # a module of the image sets it
+[[ -n $RUNSCRIPTS ]] || RUNSCRIPTS=/project/runscripts
+[[ -r $RUNSCRIPTS/conda-python-distributed ]] || {
+  echo "job: there is no file '$RUNSCRIPTS/conda-python-distributed'" >&2
+  exit 66
+}
+venv=/sw/app/pytorch/current
+if [[ -r $venv/bin/activate ]]; then
+  export WITH_CONDA="source $venv/bin/activate"
+elif [[ -d $venv/conda-meta && -x $venv/bin/python ]]; then
+  # A conda environment, activated here as `conda activate` does it: the ranks inherit it.
+  prefix=$(cd -- "$venv" >/dev/null && pwd)
+  unset VIRTUAL_ENV PYTHONHOME
+  export CONDA_PREFIX=$prefix CONDA_DEFAULT_ENV=$prefix CONDA_SHLVL=1 PATH=$prefix/bin:$PATH
+  # Variables of packages, then those of `conda env config vars set`, which come first.
+  variables=$("$prefix/bin/python" -I -c '
+import glob, json, shlex, sys
+prefix, variables = glob.escape(sys.argv[1]), {}
+for file in sorted(glob.glob(prefix + "/etc/conda/env_vars.d/*.json")):
+    variables.update(json.load(open(file)))
+for file in glob.glob(prefix + "/conda-meta/state"):
+    variables.update(json.load(open(file)).get("env_vars", {}))
+for name, value in variables.items():
+    if value != "***unset***": # what conda env config vars unset leaves
+        print("export %s=%s" % (name, shlex.quote(str(value))))
+' "$prefix")
+  set +eu # these scripts may read variables that are not set, and rely on failing commands
+  eval "$variables"
+  for file in "$prefix"/etc/conda/activate.d/*.sh; do
+    # shellcheck source=/dev/null
+    [[ ! -r $file ]] || source "$file"
+  done
+  set -eu
+  export WITH_CONDA=true
+else
+  echo "job: '$venv' has neither bin/activate nor, as conda environments, conda-meta/ and bin/python" >&2
+  exit 66
+fi
+export PATH=$venv/mpich/bin:$PATH # the launcher is that of the environment's MPI
+
+# What an image of this site carries itself
+[[ -v SIFWRIGHT_SITE ]] || export SIFWRIGHT_SITE=slurm-generic
+[[ -v SIFWRIGHT_VENDOR ]] || export SIFWRIGHT_VENDOR=nvidia
+
+mpirun -n 8 -ppn 4 \
+  "$RUNSCRIPTS/conda-python-distributed" train.py --epochs 3 --note 'it'"'"'s'

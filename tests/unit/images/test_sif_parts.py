@@ -1,0 +1,36 @@
+"""What a registry gives for the packed text of a SIF is read with distrust."""
+
+from __future__ import annotations
+
+import lzma
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.images.contents.image_tree import BadImage
+from sifwright.images.oci import sif_parts
+from tests.unit.two_layers import two_layers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_text_around_partitions_is_packed(tmp_path: Path) -> None:
+    sif = two_layers(tmp_path / "x.sif", definition=b"a line\n" * 60_000)
+    header, *partitions = sif_parts.parts(sif)
+    assert header.size < header.span.size / 20
+    assert sif_parts.unpacked(header.packed) == sif.read_bytes()[: header.span.size]
+    assert [part.packed for part in partitions] == [b"", b""]
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"this is no xz", "is no xz"),
+        (lzma.compress(b"text")[:-1], "is cut off"),
+        (lzma.compress(b"\0" * (65 << 20)), "has more than 64 MiB"),
+    ],
+)
+def test_what_is_no_packed_part_is_refused(data: bytes, why: str) -> None:
+    with pytest.raises(BadImage, match=why):
+        sif_parts.unpacked(data)

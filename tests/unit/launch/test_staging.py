@@ -1,0 +1,145 @@
+"""Jobs that start from the disks of their nodes: `sifwright stage` and `jobscript --stage`."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sifwright.catalog.model import Catalog, Modules, Site
+from sifwright.launch import staging
+from tests.unit.conftest import CHECKOUT, Cli, program
+from tests.unit.jobs import Bench, directives
+
+# Where the ranks' Python is, and what a script of the environment begins with.
+SHOW = "import sys; print(sys.prefix, open(sys.prefix + '/bin/tool').readline().strip())"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A virtual environment with a script and a file that is no text."""
+    folder = tmp_path / "an+environment.of-ours"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    (folder / "bin/tool").write_text(f"#!{folder}/bin/python\n")
+    (folder / "library.so").write_bytes(b"\0" + os.fsencode(folder) + b"/lib\0\xff")
+    (folder / "neighbour").write_text(f"{folder}-2\n")
+    return folder
+
+
+def _job(run_cli: Cli, environment: Path) -> str:
+    words = ("--site", "local", "--nodes", "1", "--environment", environment, "--stage")
+    done = run_cli("--project", CHECKOUT, "jobscript", *words, "--", "-c", SHOW)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def _run(text: str, stage: Path) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": "/usr/bin:/bin", "SIFWRIGHT_STAGE_DIR": str(stage)}
+    command = [program("bash"), "/dev/stdin"]
+    return subprocess.run(
+        command, input=text, env=env, check=False, text=True, capture_output=True, timeout=240
+    )
+
+
+@pytest.fixture
+def stage() -> Iterator[Path]:
+    """A node's disk, whose path is shorter than that of the environment."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def test_it_starts_from_the_copy_and_leaves_nothing(
+    run_cli: Cli, environment: Path, stage: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "current"
+    link.symlink_to(environment.name)
+    assert run_cli("stage", link).code == 0
+    done = _run(_job(run_cli, link), stage)
+    assert (done.returncode, done.stderr) == (0, "")
+    prefix, first = done.stdout.split()
+    assert prefix.startswith(f"{stage}/sw-")
+    assert (first, len(prefix)) == (f"#!{prefix}/bin/python", len(str(environment)))
+    assert not Path(prefix).parent.exists()
+    assert (environment / "bin/tool").read_text() == f"#!{environment}/bin/python\n"
+
+
+def test_paths_are_replaced_in_programs_and_whole_only(
+    environment: Path, stage: Path, run_cli: Cli
+) -> None:
+    staging.pack_environment(environment)
+    text = _job(run_cli, environment).replace("per_node rm -rf", "echo")
+    prefix = Path(_run(text, stage).stdout.split()[0])
+    assert (prefix / "library.so").read_bytes() == b"\0" + os.fsencode(prefix) + b"/lib\0\xff"
+    assert (prefix / "neighbour").read_text() == f"{environment}-2\n"
+
+
+@pytest.mark.parametrize("fault", ["damaged", "long", "absent"])
+def test_what_cannot_be_copied_is_said_and_read_where_it_is(
+    run_cli: Cli, environment: Path, stage: Path, tmp_path: Path, fault: str
+) -> None:
+    archive = staging.pack_environment(environment)
+    text = _job(run_cli, environment)
+    if fault == "damaged":
+        with archive.open("ab") as stream:
+            stream.write(b"more")
+        os.utime(archive, (0, 0))
+    elif fault == "long":
+        stage = tmp_path / ("x" * 99)
+        stage.mkdir()
+    else:
+        archive.unlink()
+    done = _run(text, stage)
+    assert (done.returncode, done.stdout.split()[0]) == (0, str(environment))
+    assert f"job: {environment} was not copied to the nodes" in done.stderr
+    assert not list(stage.glob("sw-*-*/e*"))
+
+
+def test_an_archive_must_be_there_and_of_now(run_cli: Cli, environment: Path) -> None:
+    words = ("--site", "local", "--nodes", "1", "--environment", environment, "--stage")
+    command = ("--project", CHECKOUT, "jobscript", *words, "--", "train.py")
+    assert f"Write it: sifwright stage {environment}" in run_cli(*command).err
+    archive = staging.pack_environment(environment)
+    assert run_cli(*command).code == 0
+    os.utime(archive, (1, 1))
+    assert "has changed since its archive was written" in run_cli(*command).err
+    environment.rename(environment.with_name("moved"))
+    done = run_cli("stage", environment.with_name("moved"))
+    assert (done.code, "it was moved" in done.err) == (2, True)
+
+
+@pytest.fixture
+def site(real: Catalog) -> Site:
+    generic = real.sites["slurm-generic"]
+    return replace(generic, scheduler="local", launcher="local", cache="", modules=Modules())
+
+
+def test_an_image_and_squashed_packages(tmp_path: Path, site: Site, run_cli: Cli) -> None:
+    bench, packages = Bench(tmp_path), tmp_path / "packages.squashfs"
+    packages.touch()
+    assert run_cli("stage", bench.sif).code == 0
+    text = bench.render(site, nodes=1, ranks_per_node=1, stage=True)
+    binds = f"{tmp_path}:/data,{packages}:/user-software:ro,image-src=/"
+    stage = tmp_path / "disk"
+    stage.mkdir()
+    settings = {"SIFWRIGHT_STAGE_DIR": str(stage), "APPTAINER_BINDPATH": f"{tmp_path}:/data"}
+    settings["APPTAINER_BIND"] = binds
+    ran = bench.run(text, launcher="apptainer", **settings)
+    assert (ran.code, ran.err) == (0, "")
+    assert any(word.startswith(f"{stage}/sw-") and word.endswith("/image.sif") for word in ran.argv)
+    bound = ran.env["APPTAINER_BINDPATH"].split(",", 2)
+    assert bound[0] == f"{tmp_path}:/data"
+    assert re.fullmatch(rf"{stage}/sw-\d+-\d+/1.squashfs:/user-software:ro", bound[1])
+    assert bound[2] == "image-src=/"
+    assert list(stage.iterdir()) == []
+
+
+def test_frontier_has_its_disk_on_some_nodes_only(real: Catalog, tmp_path: Path) -> None:
+    asked = {"account": "a", "constraint": "big", "stage": True}
+    text = Bench(tmp_path).render(real.sites["frontier"], **asked)
+    assert directives(text)["constraint"] == "nvme&big"
+    assert "\n  sbcast --force" in text

@@ -1,0 +1,209 @@
+"""The graph of jobs, and the words of Slurm, PBS and Flux."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sifwright.catalog.model import Catalog, Resources
+from sifwright.errors import MachineError
+from sifwright.launch.submit.graph import BuildJob, Task, build_jobs
+from sifwright.launch.submit.schedulers import SCHEDULERS, answer, clock, pbs_states, slurm_states
+from sifwright.launch.submit.submit import prepare, render_script
+from tests.unit.conftest import CHECKOUT, Cli
+
+LARGE = Resources(cores=32, memory_gb=128, hours=6)
+
+
+def chain(image: str, *names: str, large: str = "") -> list[Task]:
+    """The missing tasks of an image; tasks of the same names in front of them are the same."""
+    steps = [
+        Task(
+            key=" ".join(names[: number + 1]),
+            name=name,
+            parent=" ".join(names[:number]),
+            image=image,
+            words=("build", image, "--until", name),
+            resources=LARGE if name == large else Resources(),
+        )
+        for number, name in enumerate(names)
+    ]
+    last = Task(
+        key=image, name="image", parent=" ".join(names), image=image, words=("build", image)
+    )
+    return [*steps, last]
+
+
+def shown(jobs: list[BuildJob]) -> list[str]:
+    """Each job as `steps (images) < the job before`."""
+    return [
+        f"{'+'.join(task.name for task in job.tasks)} ({' '.join(job.images)}) < {job.after}"
+        for job in jobs
+    ]
+
+
+def test_one_image_of_small_steps_is_one_job() -> None:
+    (job,) = build_jobs([chain("a", "base", "torch")], {})
+    assert shown([job]) == ["base+torch+image (a) < "]
+    assert job.tasks[-1].words == ("build", "a")
+    assert job.resources == Resources(hours=1.5)
+
+
+def test_a_large_step_is_a_job_of_its_own() -> None:
+    jobs = build_jobs([chain("a", "base", "torch", "mpi", large="torch")], {})
+    assert shown(jobs) == ["base (a) < ", "torch (a) < base", "mpi+image (a) < base torch"]
+    assert [job.resources.cores for job in jobs] == [4, 32, 4]
+
+
+def test_images_share_the_steps_in_which_they_are_alike() -> None:
+    chains = [chain("a", "base", "torch"), chain("b", "base", "torch"), chain("c", "base", "mpi")]
+    assert shown(build_jobs(chains, {})) == [
+        "base (a b c) < ",
+        "torch (a b) < base",
+        "image (a) < base torch",
+        "image (b) < base torch",
+        "mpi+image (c) < base",
+    ]
+
+
+def test_jobs_that_wait_already_are_not_submitted_again() -> None:
+    chains = [chain("a", "base", "torch"), chain("b", "base", "mpi")]
+    assert shown(build_jobs(chains, {"base": "17", "base torch": "17", "a": "17"})) == [
+        "mpi+image (b) < 17"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "directives"),
+    [
+        (
+            "slurm",
+            "sbatch --parsable --export=NIL --dependency=afterok:7 --kill-on-invalid-dep=yes job",
+            "nodes=1 ntasks=1 cpus-per-task=32 mem=128G time=06:00:00 output=log",
+        ),
+        (
+            "pbs",
+            "qsub -W depend=afterok:7 job",
+            "l=select=1:ncpus=32:mem=128gb l=walltime=06:00:00 o=log j=oe",
+        ),
+        (
+            "flux",
+            "flux batch --env=-* --dependency=afterok:7 job",
+            "nslots=1 cores-per-slot=32 time-limit=360m output=log",
+        ),
+    ],
+)
+def test_each_scheduler_has_words_of_its_own(name: str, command: str, directives: str) -> None:
+    scheduler = SCHEDULERS[name]
+    assert " ".join(scheduler.submit("job", "7")) == command
+    pairs = [*scheduler.resources(LARGE), *scheduler.output("log")]
+    assert " ".join("=".join(pair) for pair in pairs) == directives
+    assert "afterok" not in " ".join(scheduler.submit("job", ""))
+
+
+def test_hours_as_a_clock() -> None:
+    assert [clock(hours) for hours in (0.5, 1.75, 100)] == ["00:30:00", "01:45:00", "100:00:00"]
+
+
+def test_states_of_slurm() -> None:
+    queued = "8|PENDING|Priority\n12|PENDING|PartitionTimeLimit\n"
+    text = f"7|RUNNING|None\n{queued}9|CANCELLED by 0\n10|NODE_FAIL|NodeDown\n11|COMPLETED\n"
+    assert slurm_states(text) == {
+        "7": ("running", ""),
+        "8": ("queued", ""),
+        "9": ("cancelled", ""),
+        "10": ("failed", ""),
+        "11": ("done", ""),
+        "12": ("queued", "PartitionTimeLimit"),
+    }
+
+
+def test_a_job_that_pbs_can_never_run() -> None:
+    """As OpenPBS 23.06.06 shows it."""
+    reason = "Can Never Run: Insufficient amount of resource: ncpus (R: 4 A: 2 T: 2)"
+    comment = f"    comment = {reason[:60]}\n\t{reason[60:]}\n"
+    text = f"Job Id: 0.host\n    Job_Name = x\n    job_state = Q\n{comment}\n"
+    assert pbs_states(text) == {"0.host": ("queued", reason)}
+
+
+def test_the_script_of_a_site(
+    real: Catalog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The user's directive replaces that of the layer, and this one that of the site."""
+    monkeypatch.setenv("PBS_ACCOUNT", "NCAR0001")
+    submission = prepare(real.sites["derecho"], "", ["l=walltime=09:00:00", "q=cpu"], tmp_path)
+    (job, *_) = build_jobs([chain("derecho/x", "torch", large="torch")], {})
+    text = render_script(submission, job, tmp_path / "folder", tmp_path / "log")
+    assert [line for line in text.splitlines() if line.startswith("#PBS")] == [
+        "#PBS -q cpu",
+        "#PBS -j oe",
+        "#PBS -N torch",
+        "#PBS -l select=1:ncpus=32:mem=128gb",
+        "#PBS -l walltime=09:00:00",
+        f"#PBS -o {tmp_path}/log",
+        "#PBS -A NCAR0001",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "status"), [("", "2"), ("kill -TERM $$", "1"), ("exit 3", "1")]
+)
+def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, status: str) -> None:
+    """A job that is cancelled before its command has ended is never done."""
+    submission = prepare(real.sites["lumi"], "", ["account=project_1"], tmp_path)
+    task = Task(key="k", name="torch", parent="", image="lumi/x", words=("no-command",))
+    (job,) = build_jobs([[task]], {})
+    (tmp_path / "settings").mkdir()
+    (tmp_path / "settings" / "environment").write_text(f"{settings}\n")
+    text = render_script(submission, job, tmp_path, tmp_path / "log")
+    subprocess.run(["/bin/bash", "-c", text], check=False, capture_output=True)
+    assert (tmp_path / "status").read_text() == f"{status}\n"
+    assert not (tmp_path / "settings").exists()
+
+
+def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What OpenPBS answered when it was asked by hand; the file names its release."""
+    recorded = json.loads((Path(__file__).parent / "dialogues" / "openpbs.json").read_text())
+    answers = iter(recorded["dialogue"])
+
+    def capture(words: list[str]) -> subprocess.CompletedProcess[str]:
+        exchange = next(answers)
+        assert words == exchange["command"]
+        out, err = ("\n".join(exchange[name]) for name in ("stdout", "stderr"))
+        return subprocess.CompletedProcess(words, exchange["status"], out, err)
+
+    monkeypatch.setattr("sifwright.system.processes.capture", capture)
+    pbs, ids = SCHEDULERS["pbs"], [f"{number}.pbshost" for number in (12, 13, 14, 15)]
+    scripts = ("job.sh", "broken.sh", "job.sh", "slow.sh")
+    after = ("", ids[0], ids[1], "")
+    for name, script, before in zip(ids, scripts, after, strict=True):
+        assert pbs.job_id(answer(pbs.submit(f"/scratch/rec/{script}", before))) == name
+    with pytest.raises(MachineError, match=r"^qsub: Unknown queue$"):
+        answer(pbs.submit("/scratch/rec/refused.sh", ""))
+    states = pbs.states([*ids, "99.pbshost"])
+    assert [state for state, _ in states.values()] == ["running", "queued", "queued", "running"]
+    answer(pbs.cancel([ids[3]]))
+    ended = [state for state, _ in pbs.states(ids).values()]
+    assert ended == ["done", "failed", "cancelled", "cancelled"]
+    assert next(answers, None) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["local", "--submit"], "--submit: site 'local' has no scheduler"),
+        (["local", "--submit=slurm", "--no-cache"], "hand over the steps in the step cache"),
+        (["local", "--submit=slurm", "--directive=mem=1 #"], "is no NAME or NAME=VALUE"),
+        (["local", "--until", "pytorch-weel"], "--until: image 'pytorch' has no layer"),
+        (["local", "--submit=lsf"], "invalid choice: 'lsf'"),
+    ],
+)
+def test_what_cannot_be_submitted(
+    run_cli: Cli, tmp_path: Path, words: list[str], said: str
+) -> None:
+    output = ["--output", str(tmp_path / "build")]
+    refused = run_cli("--project", CHECKOUT, "build", *words, *output)
+    assert refused.code == 2
+    assert said in refused.err
+    assert not (tmp_path / "build").exists()

@@ -1,0 +1,38 @@
+"""Plans of installations on the hosts of the sites that describe their software."""
+
+import pytest
+
+from sifwright.catalog.model import Catalog
+from sifwright.errors import PlanError
+from sifwright.plan.resolve import resolve
+from sifwright.plan.select_layers import IMAGES_ONLY
+
+# Of the documents that this project began with: Cirrus, Frontier, Derecho and any Slurm cluster.
+PLANS = {
+    ("cirrus-epcc", "pytorch-horovod"): "python-venv pytorch-wheel torch-extras mpi4py horovod",
+    ("frontier", "pytorch-full"): "conda pytorch-wheel torch-extras mpi4py"
+    " deepspeed accelerate transformers",
+    ("derecho", "pytorch-source"): "conda pytorch-source torchvision-source mpi4py torch-extras",
+    ("slurm-generic", "pytorch-horovod"): "python-venv pytorch-wheel torch-extras mpi4py horovod",
+}
+
+
+@pytest.mark.parametrize(("site", "image"), PLANS)
+def test_layers(real: Catalog, site: str, image: str) -> None:
+    plan = resolve(real, site, image, (), prefix="/sw/app")
+    names = " ".join(step.layer.name for step in plan.steps)
+    assert names == f"host {PLANS[site, image]} run-scripts"
+    constraints = {rule.value for step in plan.steps for rule in step.layer.env}
+    assert "/sw/app/sifwright/constraints.txt" in constraints
+
+
+def test_what_is_left_out_says_why(real: Catalog) -> None:
+    plan = resolve(real, "derecho", "pytorch", (), prefix="/sw/app")
+    reasons = {item.layer: item.reason for item in plan.left_out}
+    assert reasons["aws-ofi-nccl"] == IMAGES_ONLY
+    assert reasons["libfabric"] == "'host' provides 'libfabric'"
+
+
+def test_a_site_must_say_what_its_host_provides(real: Catalog) -> None:
+    with pytest.raises(PlanError, match="does not say what its host provides"):
+        resolve(real, "lumi", "pytorch", (), prefix="/sw/app")

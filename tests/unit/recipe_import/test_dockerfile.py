@@ -1,0 +1,131 @@
+"""What becomes of the constructs of a Dockerfile: stages, here-documents, mounts, arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.cli.commands.import_ import imported
+from sifwright.errors import UsageError
+from sifwright.recipe_import.draft import Wanted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sifwright.recipe_import.write_layers import ImportedImage
+
+STAGES = """ARG TAG=1
+FROM tiny:$TAG AS base
+ARG ONE=1
+ENV TWO=2
+WORKDIR /w
+CMD ["base"]
+FROM other:1 AS unused
+COPY --from=base /w /w
+FROM Base as Last
+RUN last
+ENTRYPOINT ["start"]
+"""
+
+
+def read(folder: Path, text: str, **wanted: object) -> ImportedImage:
+    (folder / "Dockerfile").write_text(text)
+    asked = Wanted(**wanted)  # type: ignore[arg-type]
+    return imported(folder / "Dockerfile", "case", wanted=asked)
+
+
+def code(writing: ImportedImage) -> list[str]:
+    return [line for piece in writing.draft.pieces for line in piece.code]
+
+
+def scripts(writing: ImportedImage) -> dict[str, str]:
+    return {file.path: file.data.decode() for piece in writing.draft.pieces for file in piece.files}
+
+
+def test_a_stage_that_starts_from_another_goes_on_with_it(tmp_path: Path) -> None:
+    """ENTRYPOINT removes the CMD of the stage before, as it does that of a base image."""
+    writing = read(tmp_path, STAGES)
+    assert writing.draft.bootstrap["From"] == "tiny:1"
+    assert code(writing) == [
+        'argument ONE "$OPT_ONE"',
+        "variable TWO set 2",
+        "folder /w",
+        "run /w run-10.sh /bin/sh -c",
+    ]
+    assert writing.draft.start is not None
+    assert (writing.draft.start.entrypoint, writing.draft.start.cmd) == (("start",), ())
+    assert any("7: stage unused is left out: last does" in note for note in writing.notes)
+
+
+def test_the_stage_and_the_arguments_that_are_asked_for(tmp_path: Path) -> None:
+    writing = read(tmp_path, STAGES, target="BASE", arguments={"TAG": "5", "ONE": "6"})
+    assert writing.draft.bootstrap["From"] == "tiny:5"
+    assert writing.draft.pieces[0].argument is not None
+    assert writing.draft.pieces[0].argument.default == "6"
+    assert writing.draft.start is not None
+    assert writing.draft.start.cmd == ("base",)
+    with pytest.raises(UsageError, match="no stage none"):
+        read(tmp_path, STAGES, target="none")
+    with pytest.raises(UsageError, match="8: COPY --from"):
+        read(tmp_path, STAGES, target="unused")
+    with pytest.raises(UsageError, match="--build-arg TWO: the recipe has no such argument"):
+        read(tmp_path, STAGES, arguments={"TWO": "2"})
+    with pytest.raises(UsageError, match=r"FROM: the value of tiny:\$B is not in the recipe"):
+        read(tmp_path, "FROM tiny:$B\n")
+    with pytest.raises(UsageError, match="3: FROM '' is not the name of an image"):
+        read(tmp_path, "ARG EMPTY=\nFROM tiny:1 AS x\nFROM $EMPTY\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "script"),
+    [
+        ("RUN <<EOF\na $b\n\tc\nEOF\n", "run / run-2.sh /bin/sh -c", "a $b\n\tc\n"),
+        ("RUN <<-EOF\n\ta\n\tEOF\n", "run / run-2.sh /bin/sh -c", "a\n"),
+        ("RUN <<EOF\n#!/bin/x\nEOF\n", "run_file / run-2.sh /bin/sh -c", "#!/bin/x\n"),
+        (
+            "RUN cat <<'A' >/x && \\\n  cat 3<<-B\n# a\nA\n\tb\n\tB\n",
+            "run / run-2.sh /bin/sh -c",
+            "cat <<'A' >/x &&   cat 3<<-B\n# a\nA\n\tb\nB\n",
+        ),
+        (
+            'SHELL ["bash", "-ec"]\nRUN <<EOF python3\na\nEOF\n',
+            "run / run-3.sh bash -ec",
+            "<<EOF python3\na\nEOF\n",
+        ),
+    ],
+)
+def test_here_documents_of_run(tmp_path: Path, text: str, run: str, script: str) -> None:
+    """The text of one alone is the script; others are for the shell, with their tabs."""
+    writing = read(tmp_path, f"FROM tiny:1\n{text}")
+    assert code(writing) == [run]
+    assert [*scripts(writing).values()] == [script]
+
+
+def test_here_documents_of_copy(tmp_path: Path) -> None:
+    text = "FROM tiny:1\nCOPY <<-'a.txt' --chmod=600 /x/\n\t$b\n\ta.txt\n"
+    text = text.replace("COPY <<-'a.txt' --chmod=600", "COPY --chmod=600 <<-'a.txt'")
+    writing = read(tmp_path, text)
+    assert scripts(writing) == {"copy-2/a.txt": "$b\n"}
+    assert code(writing) == ["copy_file copy-2/a.txt /x/a.txt", 'chmod 600 -- "$copied"']
+
+
+def test_mounts_are_there_for_one_run(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("1")
+    flags = "--mount=type=cache,id=a,target=/c,sharing=locked --mount=source=one,dst=two"
+    writing = read(tmp_path, f"FROM tiny:1\nWORKDIR /w\nRUN {flags} cat two\n")
+    assert code(writing)[1:] == [
+        "hide /c",
+        "folder /c",
+        "hide /w/two",
+        "copy_file mount-3-1/one /w/two",
+        "run /w run-3.sh /bin/sh -c",
+        "show",
+    ]
+    assert scripts(writing)["mount-3-1/one"] == "1"
+
+
+def test_a_user_makes_its_own_workdir(tmp_path: Path) -> None:
+    writing = read(tmp_path, "FROM tiny:1\nWORKDIR /a\nUSER me\nWORKDIR b\nRUN id\nRUN c\n")
+    assert code(writing)[:3] == ["folder /a", "user me", "workdir /a/b"]
+    assert writing._before(2) == ["user me"]  # noqa: SLF001  # what a later layer repeats
