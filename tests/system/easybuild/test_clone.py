@@ -14,7 +14,6 @@ import pytest
 from sifwright.catalog import load
 from sifwright.plan.resolve import resolve
 from tests.conftest import ROOT, run
-from tests.spread import spread
 from tests.system.apptainer.steps import make_root
 from tests.system.easybuild.easybuild import EASYBUILD_4, EasyBuild
 from tests.system.easybuild.tools import LMOD, MODULECMD, TOOLS, Session
@@ -89,7 +88,7 @@ def stand_in(engine: str, folder: Path, site: str) -> Path:
     return folder / "image.sif"
 
 
-@pytest.fixture(params=spread(EASYBUILDS, ["4.9"]))
+@pytest.fixture(params=EASYBUILDS)
 def easybuild(request: pytest.FixtureRequest, tmp_path: Path) -> EasyBuild:
     program = EASYBUILDS[request.param]
     if not program.exists():
