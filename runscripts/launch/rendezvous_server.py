@@ -22,7 +22,8 @@ FIRST_LINE_SECONDS = 2.0  # for a rank's first line, which it sends at once
 TURN_SECONDS = 0.25
 OTHER_DESCRIPTORS = 50
 NOTICE_SECONDS = 10.0  # until it names the ranks that it waits for
-AFTER_PROBLEM_SECONDS = 5.0  # for the other ranks to join and get the reason of a failed rank
+# For the other ranks to join and get the reason of a failed rank: this part of the timeout.
+AFTER_PROBLEM_SHARE = 0.25
 SHOWN_RANKS = 12
 
 
@@ -65,7 +66,7 @@ class Server:
         """Return the seconds until the timeout; few once a rank has failed."""
         now = time.monotonic()
         if self.problems:
-            self.end = min(self.end, now + AFTER_PROBLEM_SECONDS)
+            self.end = min(self.end, now + AFTER_PROBLEM_SHARE * self.identity.seconds)
         return self.end - now
 
     def missing(self) -> "List[int]":

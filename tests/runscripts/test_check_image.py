@@ -11,6 +11,8 @@ from sifwright.images.sif.fingerprint import expected_digests
 from tests.unit.two_layers import flip, give_record, two_layers
 
 CHECK = Path(__file__).parents[2] / "runscripts" / "check-image"
+# No file can grow, as on a full file system.
+FULL = 'trap "" XFSZ; ulimit -f 0; exec "$@"'
 
 
 @pytest.fixture
@@ -99,6 +101,33 @@ def test_a_killed_rank_holds_up_nobody(sif: Path) -> None:
     answer.unlink()
     answer.with_name(f"{answer.name}.lock").symlink_to("999999999")
     assert _started(_start(sif, expected, SLURM_JOB_ID="1"))
+
+
+@pytest.mark.parametrize("is_damaged", [True, False])
+def test_a_full_file_system_remembers_nothing(sif: Path, *, is_damaged: bool) -> None:
+    give_record(sif)
+    if is_damaged:
+        flip(sif, 5000)
+    done = subprocess.run(
+        ["bash", "-c", FULL, "bash", CHECK, sif, "", "true"],  # noqa: S607
+        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(sif.parent / "tmp")},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == (65 if is_damaged else 0), done.stderr
+    assert ("is not, byte for byte" in done.stderr) == is_damaged
+    assert "printf" not in done.stderr
+    (folder,) = (sif.parent / "tmp").iterdir()
+    assert list(folder.iterdir()) == []
+
+
+def test_without_its_folder_each_rank_reads_the_image(sif: Path) -> None:
+    (sif.parent / "tmp" / f"sifwright-checked-{sif.stat().st_uid}").touch(0o600)
+    give_record(sif)
+    assert _started(_start(sif))
+    flip(sif, 5000)
+    assert not _started(_start(sif))
 
 
 def test_it_can_be_left_out(sif: Path) -> None:

@@ -12,8 +12,11 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster
 
-# Enough for the slowest rank of a busy machine, which has all launches at once.
-WAIT = {"SIFWRIGHT_START_TIMEOUT": "40"}
+# Launches in which a rank never reaches rank 0 wait this long. Each has an image that is good.
+WAIT = {"SIFWRIGHT_START_TIMEOUT": "40", "SIFWRIGHT_CHECK_IMAGE": "0"}
+# Where one rank has a reason for all: the others may start late.
+LATE = {"SIFWRIGHT_START_TIMEOUT": "600"}
+LATE_TMP = LATE | {"SIFWRIGHT_CHECK_IMAGE": ""}  # what check-image remembers is there
 TWO_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=1")
 FOUR_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=2")
 
@@ -51,10 +54,10 @@ LAUNCHES = {
         expected=(r"rank 2 .*did not join",),
     ),
     "no-such-interface": Launch(
-        env={"GLOO_SOCKET_IFNAME": "nosuch0"}, expected=(r"GLOO_SOCKET_IFNAME='nosuch0'",)
+        env=LATE | {"GLOO_SOCKET_IFNAME": "nosuch0"}, expected=(r"GLOO_SOCKET_IFNAME='nosuch0'",)
     ),
     "no-such-interface-nccl": Launch(
-        env={"NCCL_SOCKET_IFNAME": "nosuch0"}, expected=(r"NCCL_SOCKET_IFNAME='nosuch0'",)
+        env=LATE | {"NCCL_SOCKET_IFNAME": "nosuch0"}, expected=(r"NCCL_SOCKET_IFNAME='nosuch0'",)
     ),
     "unresolvable-master": Launch(
         env={"MASTER_ADDR": "no-such-host"},
@@ -66,7 +69,7 @@ LAUNCHES = {
         flags=("--bind", "/dev/null:/etc/hosts"), expected=(r"MASTER_ADDR='nid001'.*resolve",)
     ),
     "port-in-use": Launch(
-        env={"MASTER_PORT": "6818"},  # slurmd listens there
+        env=LATE | {"MASTER_PORT": "6818"},  # slurmd listens there
         expected=(r"MASTER_PORT='6818' is in use on nid001",),
     ),
     "unreachable-master": Launch(
@@ -76,12 +79,17 @@ LAUNCHES = {
         env={"MASTER_ADDR": "nid003"}, expected=(r"MASTER_ADDR='nid003'",)
     ),
     "read-only-tmp": Launch(
-        flags=("--bind", "/tmp/read-only:/tmp:ro"), expected=(r"TMPDIR='/tmp'.*Read-only",)
+        flags=("--bind", "/tmp/read-only:/tmp:ro"),
+        env=LATE_TMP,
+        expected=(r"TMPDIR='/tmp'.*Read-only",),
     ),
     "full-tmp": Launch(
-        flags=("--bind", "/tmp/full:/tmp"), expected=(r"TMPDIR='/tmp'.*No space left",)
+        flags=("--bind", "/tmp/full:/tmp"),
+        env=LATE_TMP,
+        expected=(r"TMPDIR='/tmp'.*No space left",),
     ),
     "read-only-tmp-on-one-node": Launch(
+        env=LATE_TMP,
         broken="[ $SLURM_NODEID = 0 ] || export APPTAINER_BIND=/tmp/read-only:/tmp:ro"
         "${APPTAINER_BIND:+,$APPTAINER_BIND}",
         expected=(r"TMPDIR='/tmp'.*Read-only",),

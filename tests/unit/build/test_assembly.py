@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -69,24 +70,32 @@ def _results(store: Store, plan: Plan) -> list[CacheEntry]:
     return found
 
 
-def _assembled(plan: Plan, results: list[CacheEntry], folder: Path, layout: Layout) -> str:
+@dataclass(frozen=True, kw_only=True)
+class _Build:
+    plan: Plan
+    definition: str  # another user may not be able to read the checkout
+    results: list[CacheEntry]
+    layout: Layout
+
+
+def _assembled(build: _Build, folder: Path) -> str:
     work = folder / "work"
     for path in (folder / "made", work):
         path.mkdir(parents=True)
-    text = definition(plan, MACHINE)
     made = folder / "made"
-    options = SimpleNamespace(layout=layout, epoch=0)
     task = SimpleNamespace(
-        plan=plan, definition=text, options=options, staging=made, log=folder / "log"
+        plan=build.plan,
+        definition=build.definition,
+        options=SimpleNamespace(layout=build.layout, epoch=0),
+        staging=made,
+        log=folder / "log",
     )
-    digest = assemble(cast("BuildContext", task), results, work, lambda _: False)
+    digest = assemble(cast("BuildContext", task), build.results, work, lambda _: False)
     assert sif_file.partitions(made / "image.sif")
     return digest.fingerprint
 
 
-def _somewhere_else(
-    plan: Plan, results: list[CacheEntry], folder: Path, layout: Layout, queue: object
-) -> None:
+def _somewhere_else(build: _Build, folder: Path, queue: object) -> None:
     """As another user with another umask, on one core, in another folder and time zone."""
     os.umask(0o007)
     os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
@@ -95,7 +104,7 @@ def _somewhere_else(
         os.setgid(_NOBODY)
         os.setuid(_NOBODY)
     os.chdir(folder)
-    queue.put(_assembled(plan, results, folder / "deeper" / "still", layout))  # type: ignore[attr-defined]
+    queue.put(_assembled(build, folder / "deeper" / "still"))  # type: ignore[attr-defined]
 
 
 @pytest.mark.nightly
@@ -113,14 +122,14 @@ def test_images_of_sites(folder: Path, layout: Layout) -> None:
         results = _results(store, plan)
         for one in results:
             one.folder.chmod(0o755)
+        text = definition(plan, MACHINE)
+        build = _Build(plan=plan, definition=text, results=results, layout=layout)
         os.umask(0o077)
-        digest = _assembled(plan, results, folder / "here", layout)
+        digest = _assembled(build, folder / "here")
         os.umask(0o022)
         (folder / "there").mkdir(mode=0o777)
         (folder / "there").chmod(0o777)
-        child = fork.Process(
-            target=_somewhere_else, args=(plan, results, folder / "there", layout, queue)
-        )
+        child = fork.Process(target=_somewhere_else, args=(build, folder / "there", queue))
         child.start()
         child.join()
         assert child.exitcode == 0
