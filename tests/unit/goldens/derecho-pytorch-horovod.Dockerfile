@@ -121,7 +121,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 015b9c31ea0408d7e2f68b3e590059822254c91fd9dbb388503433820a11dbe2
+# step 80d08df4aabb9b1ce7b56c6dd39dfb4b36b8d2ca47afeea0bc12af6010919af9
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -134,7 +134,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="015b9c31ea0408d7e2f68b3e590059822254c91fd9dbb388503433820a11dbe2"
+      org.sifwright.plan="80d08df4aabb9b1ce7b56c6dd39dfb4b36b8d2ca47afeea0bc12af6010919af9"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

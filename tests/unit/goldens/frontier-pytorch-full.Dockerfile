@@ -131,7 +131,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e7ede11c2bc7160027ccddf29b3d56c595285f379e89b2154e5bd5f9e480b657
+# step 7b41d04668dec1482b46aa3a0a05a41f59cc5b8173c6c5e8a9ace0c3e6a6b66b
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,7 +144,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="e7ede11c2bc7160027ccddf29b3d56c595285f379e89b2154e5bd5f9e480b657"
+      org.sifwright.plan="7b41d04668dec1482b46aa3a0a05a41f59cc5b8173c6c5e8a9ace0c3e6a6b66b"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -57,7 +57,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a249cc388dd0fe5bb1e43bb8f4394eb42d3a7d2da5825a121d005eb084adf1e5
+# step a8417db6f91cdd3ab4e94f45ddbbf699ac07c2fcbeea36f1b925f4c555e8a654
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -70,7 +70,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="a249cc388dd0fe5bb1e43bb8f4394eb42d3a7d2da5825a121d005eb084adf1e5"
+      org.sifwright.plan="a8417db6f91cdd3ab4e94f45ddbbf699ac07c2fcbeea36f1b925f4c555e8a654"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -98,7 +98,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step bac85bbb4942cb3c2d67d954664f3f894b12191a4df82658f94d1a2eaa21c76d
+# step e2f1cdc8c626c5e17b27d550471953f6cceed599c2c8e55dbdd6900da197fc36
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -111,7 +111,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="bac85bbb4942cb3c2d67d954664f3f894b12191a4df82658f94d1a2eaa21c76d"
+      org.sifwright.plan="e2f1cdc8c626c5e17b27d550471953f6cceed599c2c8e55dbdd6900da197fc36"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

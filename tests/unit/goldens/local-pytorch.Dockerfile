@@ -61,7 +61,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 4591718781eae0fff2a5a41c96a90a1a59b1b3ae10e089a32e021a9b27542219
+# step c23f42dfafdf1063839804608846a9ed5ff8b3a47eabd755165fe586f71b0ce9
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -74,7 +74,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="4591718781eae0fff2a5a41c96a90a1a59b1b3ae10e089a32e021a9b27542219"
+      org.sifwright.plan="c23f42dfafdf1063839804608846a9ed5ff8b3a47eabd755165fe586f71b0ce9"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -89,7 +89,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 30ee455d6e748b74ca05184aa198b7473b5c0788a247f90b365e847c26cfa23e
+# step a4f29884bbec656a4d9a8d7e1ea88fa65e77b78f5190447eab188ce103168f8c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,7 +102,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="30ee455d6e748b74ca05184aa198b7473b5c0788a247f90b365e847c26cfa23e"
+      org.sifwright.plan="a4f29884bbec656a4d9a8d7e1ea88fa65e77b78f5190447eab188ce103168f8c"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
