@@ -54,7 +54,10 @@ export SITE IMAGE NODES SET SCRIPT JOB LAYOUT ENGINE TESTS PYTEST V DATE REQUIRE
 # A cluster's Python module sets these for another Python than the one in .venv.
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help sif native docker extend lock plan def dockerfile list easyconfig easyconfigs jobscript check check-comm test test-rest test-all test-slow lint docs man bench clean clean-old venv venv-plot venv-dev apptainer cluster modules containers
+# Python keeps what it has compiled: the tests start hundreds of processes.
+PYTEST_COMMAND = env -u PYTHONDONTWRITEBYTECODE xargs .venv/bin/python -m pytest -n 2 --no-loadscope-reorder --second-try
+
+.PHONY: help sif native docker extend lock plan def dockerfile list easyconfig easyconfigs jobscript check check-comm test test-all test-slow constraints lint docs man bench clean clean-old venv venv-plot venv-dev apptainer
 
 help: ## Show this list
 	@printf 'usage: make TARGET [SITE=local] [IMAGE=…] [SET="layer.option=value …"] [V=1]\n\n'
@@ -103,16 +106,21 @@ check: venv ## Say whether this machine can build images, and how to mend what i
 check-comm: venv-plot apptainer ## Time the collectives in the image, and prove the network they use (NODES=: of an allocation)
 	@tools/run-sifwright check-comm
 
-test: venv-dev apptainer cluster modules containers lint ## Run the checks and the tests of tiers unit and smoke (PYTEST="-k name": only these)
-	@xargs .venv/bin/python -m pytest -n 3 --no-loadscope-reorder -m "unit or smoke" <<<"$$PYTEST"
+test: ## Run the checks and the tests of tiers unit and smoke (PYTEST="-k name": only these)
+	@tools/prepare-tests $(MAKE) --no-print-directory lint
+	@$(PYTEST_COMMAND) -m "unit or smoke" <<<"$$PYTEST"
 
-test-rest: venv-dev apptainer cluster modules containers ## Run the tests that 'make test' leaves out
-	@xargs .venv/bin/python -m pytest -n 3 --no-loadscope-reorder -m rest <<<"$$PYTEST"
+test-all: ## Run the checks and all tests but the slow ones
+	@tools/prepare-tests $(MAKE) --no-print-directory lint
+	@$(PYTEST_COMMAND) -m "unit or smoke or all" <<<"$$PYTEST"
 
-test-all: test test-rest ## Run all tests but the slow ones
+test-slow: ## Run the tests that take longer: whole stacks built from source
+	@tools/prepare-tests
+	@$(PYTEST_COMMAND) -m slow <<<"$$PYTEST"
 
-test-slow: venv-dev apptainer ## Run the tests that take longer: whole stacks built from source
-	@xargs .venv/bin/python -m pytest -m slow <<<"$$PYTEST"
+constraints: venv-dev ## Raise the versions of all that tests and checks run with
+	@.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --no-header \
+	  --no-annotate --output-file tests/constraints.txt pyproject.toml
 
 lint: venv-dev ## Run ruff, mypy, codespell and shellcheck
 	@.venv/bin/ruff check --quiet
@@ -156,12 +164,3 @@ venv-dev:
 
 apptainer:
 	@tools/install-apptainer --best-effort
-
-cluster:
-	@tools/install-cluster
-
-modules:
-	@tools/install-modules
-
-containers:
-	@tools/install-containers

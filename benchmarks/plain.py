@@ -92,7 +92,7 @@ def plain_build(
         definition, sif = folder / "x.def", folder / "x.sif"
         definition.write_text(project.definition(image))
         sources = host_settings.prepare(folder)
-        binds = [word for bind in sources.binds for word in ("--bind", bind)]
+        binds = [word for bind in sources.definition_binds for word in ("--bind", bind)]
         options = [*SQUASHFS[compression], *binds]
         command = [engine, "build", "--fakeroot", *options, str(sif), str(definition)]
         env = {**os.environ, **sources.env, "PATH": processes.search_path()}

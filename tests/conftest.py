@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import buildrecord, durations, forked, scheduling, tiers
+from sifwright.system import tempdirs
+from tests import buildrecord, durations, forked, left_out, scheduling, second_try, tiers
 from tests.expectation import expectation_first
+from tests.network import has_network
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -22,9 +25,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = shutil.which("apptainer") or shutil.which("singularity")
-# Of the checkout, so that tests neither profit from the user's own step cache nor fill it.
-os.environ["SIFWRIGHT_CACHE"] = str(ROOT / "build" / "cache")
-
+RUNS = ROOT / "build" / "tests"  # folders of runs
 # Whatever started the tests: as root, Lmod reads no module that others cannot read. Tests of other
 # umasks set them.
 os.umask(0o022)
@@ -38,6 +39,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("sifwright")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the run a step cache of its own, which its workers share; it is gone afterwards."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        tempdirs.remove_stale(RUNS)
+        with contextlib.ExitStack() as stack:
+            os.environ["SIFWRIGHT_CACHE"] = str(stack.enter_context(tempdirs.workspace(RUNS)))
+            config.add_cleanup(stack.pop_all().close)
+    forked.start_server()  # not when this file is loaded, which its forks do, too
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -58,7 +69,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> schedul
 # with SIGHUP ignored, and every program inherits both.
 DEFAULT_SIGNALS = ("env", "--default-signal=INT,HUP")
 SLOW_SECONDS = 7200
-FORK_OPTIONS = {"cwd", "env", "input", "timeout"}
+FORK_OPTIONS = {"cwd", "env", "input", "timeout", "missing"}
 
 
 def run(command: Sequence[object], **options: object) -> subprocess.CompletedProcess[str]:
@@ -83,6 +94,11 @@ def sifwright(*arguments: object, **options: object) -> subprocess.CompletedProc
     return done
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.nodeid.startswith("tests/system/") and "CI" not in os.environ and not has_network():
+        pytest.skip("no network: pip's index does not answer")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Fail a test that passed without the builds that it claims."""
@@ -99,11 +115,32 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> None:
         error.args = (expectation_first(str(error), statement),)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "run failed tests of tiers smoke and all once more, each by itself"
+    parser.addoption("--second-try", action="store_true", help=text)
+
+
+@pytest.hookimpl(trylast=True)  # when the other processes have ended
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    has_failed = session.exitstatus == pytest.ExitCode.TESTS_FAILED
+    if reporter and has_failed and session.config.getoption("--second-try"):
+        reporter.write_line("")
+        reporter.write_line("running failed tests once more")
+        if second_try.run_again(reporter.stats):
+            session.exitstatus = pytest.ExitCode.OK
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name what took longer than a default test may, on a machine that had nothing else to do."""
-    reports = [one for kind in terminalreporter.stats.values() for one in kind]
+    """Name what took long, what was left out, and what passed at the second try only."""
+    stats = terminalreporter.stats
+    reports = [one for kind in stats.values() for one in kind]
     timed = [one for one in reports if isinstance(one, pytest.TestReport)]
-    for line in durations.too_long(timed):
+    for line in (
+        *durations.too_long(timed),
+        *left_out.left_out(stats.get("skipped", ())),
+        *second_try.summary(stats),
+    ):
         terminalreporter.write_line(line)
 
 

@@ -15,11 +15,10 @@ __all__ = ["spread"]
 
 
 def spread(values: Iterable[Any], default: Collection[Any]) -> list[ParameterSet]:
-    """Mark all values as nightly but for the default ones."""
+    """Give all values but the default ones to tier all."""
     values = list(values)
     missing = [value for value in default if value not in values]
     assert not missing, f"no test has the values {missing}"
     return [
-        pytest.param(value, marks=() if value in default else pytest.mark.nightly)
-        for value in values
+        pytest.param(value, marks=() if value in default else pytest.mark.all) for value in values
     ]

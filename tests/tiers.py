@@ -1,8 +1,8 @@
 """The tiers of the tests, by what they need. Each test has one of them as a mark.
 
 - *unit* needs this checkout only: tests/unit, tests/tooling and tests/runscripts.
-- *smoke* has each real part once: the tests of tests/system with the mark `smoke`.
-- *rest* is everything else: tests/system, and all tests with the mark `nightly`.
+- *smoke* has each real part once: the tests of tests/system with this mark.
+- *all* is everything else: tests/system, and whatever has this mark.
 - *slow* takes longer than CI has.
 """
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["TARGETS", "mark_tier", "tier"]
 
-# What runs each tier.
+# What runs each tier, soonest.
 TARGETS = {
     "unit": "make test",
     "smoke": "make test",
-    "rest": "make test-rest",
+    "all": "make test-all",
     "slow": "make test-slow",
 }
 _UNIT = ("tests/unit/", "tests/tooling/", "tests/runscripts/")
@@ -29,14 +29,11 @@ _UNIT = ("tests/unit/", "tests/tooling/", "tests/runscripts/")
 
 def tier(name: str, marks: Collection[str]) -> str:
     """Return the tier of a test by its name, which begins with its file, and its marks."""
-    if "slow" in marks:
-        return "slow"
-    if "nightly" in marks:
-        assert "smoke" not in marks, f"two tiers, by the marks smoke and nightly: {name}"
-        return "rest"
-    if name.startswith(_UNIT):
-        return "unit"
-    return "smoke" if "smoke" in marks else "rest"
+    given = [one for one in ("slow", "all", "smoke") if one in marks]
+    assert given not in (["all", "smoke"], ["slow", "smoke"]), f"two tiers: {name}"
+    if given:
+        return given[0]
+    return "unit" if name.startswith(_UNIT) else "all"
 
 
 def mark_tier(item: pytest.Item) -> None:

@@ -55,6 +55,7 @@ else:
 
 # A launch's ports follow from the number of its job: another run on this machine has others.
 FIRST_JOB = 1000 * os.getpid()
+NOTICE = "conda-python-distributed: waiting for rank"
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class Launch:
             "SLURM_NODEID": "0",
             "SLURM_STEP_NUM_TASKS": str(self.size),
             "SLURM_STEP_TASKS_PER_NODE": str(self.size),
+            "SIFWRIGHT_START_TIMEOUT": str(LIMIT_SECONDS),
         }
         return step | self.env | self.rank_env.get(rank, {})
 
@@ -125,8 +127,13 @@ class Launch:
         try:
             for rank, process in self.processes.items():
                 stdout, stderr = process.communicate(timeout=seconds)
-                yield Ended(rank, process.returncode, stdout, stderr)
+                yield Ended(rank, process.returncode, stdout, without_notice(stderr))
         finally:
             for process in self.processes.values():
                 process.kill()
                 process.communicate(timeout=LIMIT_SECONDS)
+
+
+def without_notice(said: str) -> str:
+    """Leave out for whom rank 0 waits: it says so where the others need ten seconds to start."""
+    return "".join(line for line in said.splitlines(keepends=True) if NOTICE not in line)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from launch import reservation
+from launch import port_file, reservation
 from launch.ports import hashed_ports
 
 from .test_get_master import get, refused
 from .test_rendezvous import listening
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from .conftest import Runner
 
 JOB = {"SLURM_JOB_ID": "424242", "SLURM_STEP_ID": "1"}
-DOORS = hashed_ports("424242 1 0")
+LAUNCH = "424242 1 0"
+DOORS = hashed_ports(LAUNCH)
 HOSTNAME = os.uname().nodename
 
 
@@ -67,20 +70,25 @@ def test_rank_0_refuses_a_port_in_use_and_the_others_do_not_guess(runner: Runner
         assert get(runner, "--port", **JOB, SLURM_PROCID="1") == str(DOORS[0])
 
 
-def test_published_port(runner: Runner, tmp_path: Path) -> None:
+def test_published_port(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others wait for rank 0, which takes a free one; asked again, the answer is the same."""
     shared = runner.having(**JOB, SIFWRIGHT_SHARED_DIR=str(tmp_path))
-    other = shared.having(SLURM_PROCID="1").start("get-master", "--port")
+    published: list[str] = []
+    while_it_waits(lambda: published.append(get(shared, "--port", SLURM_PROCID="0")), monkeypatch)
     with listening(DOORS[0]):
-        time.sleep(0.3)
-        assert other.poll() is None
-        assert get(shared, "--port", SLURM_PROCID="0") == str(DOORS[1])
-        with other:
-            assert other.stdout
-            assert other.stdout.read() == f"{DOORS[1]}\n"
+        assert port_file.published_port(shared.env, LAUNCH, DOORS, rank=1) == DOORS[1]
+    assert published == [str(DOORS[1])]
+    assert get(shared, "--port", SLURM_PROCID="1") == str(DOORS[1])
     assert get(shared, "--port", SLURM_PROCID="0") == str(DOORS[1])
     assert get(shared, "--port", SLURM_PROCID="0", SLURM_RESTART_COUNT="1") != str(DOORS[1])
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def while_it_waits(act: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do something in each pause of who waits for a port; a look at the clock takes 0.1 s."""
+    looks = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: next(looks) / 10, sleep=lambda _: act())
+    monkeypatch.setattr(port_file, "time", clock)
 
 
 def test_published_by_several_at_once(runner: Runner, tmp_path: Path) -> None:
@@ -91,17 +99,15 @@ def test_published_by_several_at_once(runner: Runner, tmp_path: Path) -> None:
 
 
 def test_published_port_that_another_of_this_launch_asks_for(
-    runner: Runner, tmp_path: Path
+    runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Asking takes the port for a moment, which is not the same as somebody having it."""
     shared = runner.having(**JOB, SIFWRIGHT_SHARED_DIR=str(tmp_path), SLURM_PROCID="0")
-    first = shared.start("get-master", "--port").communicate(timeout=240)[0]
-    other = reservation.reserve(int(first))
+    first = int(get(shared, "--port"))
+    other = reservation.reserve(first)
     assert other is not None
-    second = shared.start("get-master", "--port")
-    time.sleep(0.5)
-    other.give_back()
-    assert second.communicate(timeout=240)[0] == first
+    while_it_waits(other.give_back, monkeypatch)
+    assert port_file.published_port(shared.env, LAUNCH, DOORS, rank=0) == first
 
 
 def test_folder_to_publish_in_that_cannot_be_written(runner: Runner) -> None:

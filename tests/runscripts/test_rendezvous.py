@@ -6,9 +6,7 @@ import itertools
 import resource
 import signal
 import socket
-import time
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,12 +14,13 @@ from launch import rendezvous
 from launch.ports import hashed_ports
 
 from tests.servers import free_port
-from tests.waiting import wait_for
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 from .launches import FIRST_JOB, Launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from .launches import Ended
 
@@ -146,14 +145,14 @@ def connected(port: int) -> socket.socket:
     return met[0]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_rank_that_never_comes_is_named() -> None:
     ended = Launch(78, size=4, env={"SIFWRIGHT_START_TIMEOUT": "8"}).start(0, 1, 3).end()
     assert "rank 2 of 4 did not join rank 0" in reasons(ended)
     assert {rank.status for rank in ended} == {69}
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_rank_0_that_never_comes_is_named() -> None:
     ended = Launch(79, size=3, env={"SIFWRIGHT_START_TIMEOUT": "1"}).start(1, 2).end()
     for rank in ended:
@@ -210,21 +209,12 @@ def test_ranks_that_disagree_about_their_number() -> None:
     assert "has a world size of 4, not 3" in reasons(launch.start().end())
 
 
-@pytest.mark.nightly
 def test_rank_that_dies_while_the_others_come() -> None:
-    launch = Launch(87, size=3).start(0, 1)
-    connected(ports_of(87)[0]).close()
-    assert wait_for(lambda: sockets(launch.processes[1].pid) == 1)
-    time.sleep(1)  # for a few words of rank 1
-    dead = launch.processes.pop(1)
-    dead.kill()
-    dead.communicate(timeout=240)
+    launch = Launch(87, size=3).start(0)
+    with connected(ports_of(87)[0]) as rank_1:
+        rank_1.sendall(f"sifwright-1\t{FIRST_JOB + 87} 0 0\t1\t3\thost\t\t\n".encode())
+        assert rank_1.recv(100) == b"wait\n"
     assert "rank 1 ended before the start" in reasons(launch.start(2).end())
-
-
-def sockets(pid: int) -> int:
-    links = [str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()]
-    return sum(link.startswith("socket:") for link in links)
 
 
 @pytest.mark.parametrize("seconds", ["0", "soon", "-1"])
@@ -251,6 +241,7 @@ def test_many_ranks_with_few_descriptors() -> None:
 def test_name_that_cannot_be_resolved() -> None:
     """At once on every rank: nobody waits for a host that does not exist."""
     env = {"MASTER_ADDR": "no-such-host.invalid", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}
+    env["SIFWRIGHT_START_TIMEOUT"] = "12"  # a quarter of it for the others, who never come
     first, second = (
         Launch(90, env=env, rank_env={1: {"SLURM_NODEID": "1", "SLURM_LOCALID": "0"}}).start().end()
     )
@@ -281,17 +272,20 @@ def test_silent_connections_do_not_keep_the_ranks_apart() -> None:
 
 
 def test_rank_0_that_stands_still_for_a_while() -> None:
-    """The others have connected and said who they are long before it hears them."""
+    """The others have said who they are, and looked for it elsewhere, long before it hears them."""
     launch = Launch(94, size=3).start(0)
     connected(ports_of(94)[0]).close()
     launch.processes[0].send_signal(signal.SIGSTOP)
-    launch.start(1, 2)
-    time.sleep(4)
-    launch.processes[0].send_signal(signal.SIGCONT)
-    check_met(launch)
+    with listening(ports_of(94)[1]) as elsewhere, ExitStack() as guests:
+        elsewhere.settimeout(LIMIT_SECONDS)
+        launch.start(1, 2)
+        for _ in range(2):
+            guests.enter_context(elsewhere.accept()[0])
+        launch.processes[0].send_signal(signal.SIGCONT)
+        check_met(launch)
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_client_that_trickles_does_not_prolong_the_rendezvous() -> None:
     launch = Launch(95, env={"SIFWRIGHT_START_TIMEOUT": "3"}).start(0)
 
@@ -312,7 +306,7 @@ def test_local_rank_left_over_from_the_batch_script() -> None:
     assert "both have LOCAL_RANK='0', but several GPUs: unset LOCAL_RANK" in reason
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_more_ranks_than_open_files() -> None:
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))

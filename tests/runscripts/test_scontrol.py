@@ -75,8 +75,8 @@ def scontrol(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scontrol]:
     program = shutil.which("scontrol")
     if program is None:
         if os.environ.get("CI"):
-            pytest.fail("CI installs Slurm, but there is no scontrol: tools/install-cluster")
-        pytest.skip("scontrol is not installed: tools/install-cluster")
+            pytest.fail("CI installs Slurm, but there is no scontrol: tools/install-test-programs")
+        pytest.skip("scontrol is not installed: tools/install-test-programs")
     found = Scontrol(program, tmp_path_factory.mktemp("scontrol"))
     yield found
     found.end()

@@ -79,7 +79,7 @@ def test_the_run_of_the_edited_layer_is_not_ours() -> None:
     assert (edit.samples, edit.reached) == ((1.5,), True)
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_all_of_our_pythons_count_as_ours() -> None:
     """Packing a layer starts another one; the engine's programs are not ours."""
     words = ["-c", "import sys; print(flush=True); sys.stdin.read()"]
@@ -94,7 +94,7 @@ def test_all_of_our_pythons_count_as_ours() -> None:
             found.sample()
             own.append(found.own)
     # All three are of one size.
-    assert own == pytest.approx([own[0], own[0], 2 * own[0]], rel=0.2)
+    assert own == pytest.approx([own[0], own[0], 2 * own[0]], rel=0.4)
     assert own[0] > 1
     assert found.tree > found.own
 

@@ -8,7 +8,7 @@ import pytest
 
 from .conftest import PathWithout, Run
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 PARTS = ("builder", "defs", "runscripts", "tools")
 FILES = ("pyproject.toml", "LICENSE", "README.md")

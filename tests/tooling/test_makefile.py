@@ -67,7 +67,7 @@ def test_help_is_the_default_and_lists_the_targets(run: Run) -> None:
             "jobscript",
             "man",
             "test-all",
-            "test-rest",
+            "constraints",
             "test-slow",
             "docker",
             "dockerfile",

@@ -13,9 +13,9 @@ from tests.tiers import TARGETS, tier
     [
         ("tests/unit/plan/test_a.py::test_a", (), "unit"),
         ("tests/runscripts/test_a.py::test_a[smoke]", ("parametrize",), "unit"),
-        ("tests/unit/plan/test_a.py::test_a", ("nightly",), "rest"),
-        ("tests/unit/plan/test_a.py::test_a", ("nightly", "slow"), "slow"),
-        ("tests/system/slurm/test_a.py::test_a", ("image",), "rest"),
+        ("tests/unit/plan/test_a.py::test_a", ("all",), "all"),
+        ("tests/unit/plan/test_a.py::test_a", ("all", "slow"), "slow"),
+        ("tests/system/slurm/test_a.py::test_a", ("image",), "all"),
         ("tests/system/slurm/test_a.py::test_a", ("image", "smoke"), "smoke"),
     ],
 )
@@ -25,6 +25,9 @@ def test_a_test_belongs_to_a_tier(name: str, marks: tuple[str, ...], expected: s
 
 def test_a_target_runs_each_tier(checkout: Path) -> None:
     makefile = (checkout / "Makefile").read_text()
-    recipes = re.findall(r'(?m)^([a-z-]+):.*\n\t.* -m pytest .*-m ("[^"]+"|[a-z]+) ', makefile)
-    run = {tier: f"make {name}" for name, word in recipes for tier in re.findall("[a-z]{3,}", word)}
+    recipes = re.findall(r'(?m)^(test[a-z-]*):.*\n(?:\t.*\n)*\t.* -m ("[^"]+"|[a-z]+) ', makefile)
+    run: dict[str, str] = {}
+    for target, words in recipes:
+        for word in re.findall("[a-z]{3,}", words):
+            run.setdefault(word, f"make {target}")
     assert run == TARGETS

@@ -11,10 +11,11 @@ from typing import Protocol
 
 import pytest
 
-from sifwright.catalog import load, mirrors
+from sifwright.catalog import mirrors
 from sifwright.catalog.model import Catalog
 from sifwright.cli import main
 from sifwright.system import cache_folder
+from tests.catalogs import REAL
 from tests.spread import spread
 from tests.unit.fetching import Step
 from tests.unit.mirror_files import MirrorsFile
@@ -90,7 +91,7 @@ def shells(tmp_path: Path) -> Shells:
 
 @pytest.fixture(scope="session")
 def real() -> Catalog:
-    return load.load_catalog(CHECKOUT / "defs", CHECKOUT)
+    return REAL
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 PROGRAMS = resources.files("sifwright") / "render" / "templates" / "bin"
 STEP = resources.files("sifwright").joinpath("render", "templates", "step.sh").read_text()
-# What a server that says nothing takes before it ends, each time.
-SILENCE = 10
 WRONG = "0" * 64
 
 
@@ -104,5 +101,6 @@ def refused(step: Step, done: subprocess.CompletedProcess[str]) -> str:
 
 
 def silence(handler: BaseHTTPRequestHandler) -> None:
-    time.sleep(SILENCE)
+    """Say nothing more until the client has gone away."""
+    handler.rfile.read(1)
     handler.close_connection = True

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from sifwright.build.cache import claims, leases
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.context import ForkServerProcess
     from types import FrameType
+
+    import pytest
 
     from sifwright.build.cache.manifest import CacheEntry
 
@@ -89,6 +92,18 @@ def leftovers(root: Path) -> list[str]:
     entries = [path.name for path in (root / "entries").iterdir() if path.name.startswith(".")]
     others = [path.name for name in ("claims", "leases") for path in (root / name).iterdir()]
     return entries + others
+
+
+def count_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses, from now on, of this process's threads that wait for a claim."""
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        time.sleep(seconds)
+
+    monkeypatch.setattr(claims, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+    return pauses
 
 
 # ---- other processes ------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def test_what_was_asked_for_is_what_is_built(site: Site, engine: str) -> None:
     assert len(site.registry.asked) == before
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_tag_that_moved_is_refused(site: Site, engine: str) -> None:
     first = site.push()
     assert site.build("--quiet").returncode == 0
@@ -142,7 +142,7 @@ def test_no_registry(site: Site) -> None:
     assert "Connection refused" in failed.stderr
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_without_the_registry_a_later_layer_is_built(site: Site, engine: str) -> None:
     """On the base image as it was, also where the image is another one."""
     digest = site.push(word="kept")
@@ -172,7 +172,7 @@ def test_a_registry_that_gives_another_layer(site: Site) -> None:
     assert not (site.toy.output / "pins.json").exists()
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_lock_holds_the_image_whatever_its_tag(
     site: Site, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,7 +214,7 @@ def test_a_lock_holds_the_image_whatever_its_tag(
     assert site.toy.execute(engine, "cat", "/word") == "moved"
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_bundle_has_the_base_image(
     site: Site, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ def _build_by_hand(engine: str, folder: Path, definition: str, sif: Path) -> Non
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.image
 @pytest.mark.build
 @pytest.mark.parametrize("form", ["folder", "single-file"])
@@ -57,7 +57,7 @@ def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path, f
     assert differences(*trees) == texts
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_different_file_is_noticed(engine: str, toy: Toy, tmp_path: Path) -> None:
     """The comparison itself can fail: on a file's bytes, on its mode, on its absence."""
     trees = []

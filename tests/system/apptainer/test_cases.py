@@ -192,7 +192,7 @@ def assert_least(cache: Path) -> None:
             assert changed(cache, number, len(scripts)) == wanted, name
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_build_from_scratch_writes_to_no_overlay(engine: str, tiny: Toy, tmp_path: Path) -> None:
     layers = fill(tiny, cases := {**CAPABLE, **DOUBTFUL})
     sif = built(tiny, layers, "layered", tmp_path / "cold")

@@ -38,7 +38,7 @@ DEFAULT = FEW[-1:]
 def _marks(case: Case) -> tuple[pytest.MarkDecorator, ...]:
     if case in DEFAULT:
         return ()
-    return (pytest.mark.nightly if case in FEW else pytest.mark.slow,)
+    return (pytest.mark.all if case in FEW else pytest.mark.slow,)
 
 
 CASES = [pytest.param(case, marks=_marks(case), id="-".join(case)) for case in ALL]

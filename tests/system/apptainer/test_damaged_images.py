@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [
-    pytest.mark.nightly,
+    pytest.mark.all,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may remove names from /dev"),
 ]
 

@@ -19,7 +19,7 @@ from tests.unit.wheels import serve_index
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 LAYERS = ("base-debian", "python-venv", "wheels")
 PACKAGES = "/opt/venv/lib/python3*/site-packages"

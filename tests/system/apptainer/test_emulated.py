@@ -55,7 +55,7 @@ PROGRAMS = (
 )
 WHY_NOT = emulate.problem("aarch64")
 pytestmark = [
-    pytest.mark.nightly,
+    pytest.mark.all,
     pytest.mark.skipif(os.uname().machine != "x86_64", reason="emulates aarch64 on x86_64"),
     pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT),
 ]

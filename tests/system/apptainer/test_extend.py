@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 KEPT = "/opt/sifwright/python-packages"
 
@@ -64,7 +64,7 @@ def bench(image: Path, tmp_path: Path) -> Iterator[Bench]:
 
 
 @pytest.mark.build
-@pytest.mark.builds("python-packages", by="make test-rest")
+@pytest.mark.builds("python-packages", by="make test-all")
 def test_packages_on_top(bench: Bench, engine: str) -> None:
     for version in ("1.0", "2.0"):
         bench.index.add("toy", version, ("part<9",))

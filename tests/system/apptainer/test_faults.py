@@ -171,7 +171,11 @@ def _stat(number: int) -> list[str]:
 
 
 def _name(number: int) -> str:
-    return Path(f"/proc/{number}/comm").read_text().strip()
+    """The name of a process's program; nothing if it has ended."""
+    try:
+        return Path(f"/proc/{number}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _all() -> dict[int, list[str]]:

@@ -121,7 +121,7 @@ def test_two_images_share_what_they_begin_with(toy: Toy) -> None:
     assert len(Store.open().all_keys()) == before + 1
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_layers_that_do_the_same_share_a_result_and_keep_their_names(toy: Toy) -> None:
     """In the SIF and in the record, by which it is known whose test has passed."""
     script = (toy.folder / "defs/layers/two/install.sh").read_text().removeprefix(STRICT)
@@ -134,13 +134,13 @@ def test_layers_that_do_the_same_share_a_result_and_keep_their_names(toy: Toy) -
     assert set(json.loads((toy.output / "record.json").read_text())["proofs"]) == {"other"}
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_without_the_cache_everything_runs_and_nothing_is_kept(toy: Toy, cache: Path) -> None:
     assert set(states(toy, "--no-cache").values()) == {"done"}
     assert not cache.exists()
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("harm", spread(["flip", "head"], ["flip"]))
 def test_a_step_on_a_damaged_result_counts_for_nothing(toy: Toy, harm: str) -> None:
     """It runs while that is being checked: whatever it says or leaves, all is made again."""
@@ -163,7 +163,7 @@ def spoil(path: Path, harm: str) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_shell_before_a_layer(toy: Toy) -> None:
     """In the state before it, with its options; a step that fails can be looked at."""
     option = {"type": "string", "description": "any text", "default": "some words"}
@@ -186,7 +186,7 @@ def test_a_shell_before_a_layer(toy: Toy) -> None:
         assert says in done.stderr
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_what_is_cached_is_not_asked_for(toy: Toy, tmp_path: Path) -> None:
     """A machine that has lost the network still builds what it has the steps of."""
     served = tmp_path / "served"
@@ -206,7 +206,7 @@ def test_what_is_cached_is_not_asked_for(toy: Toy, tmp_path: Path) -> None:
     assert "a file cannot be reached" in done.stderr
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_test_that_failed_is_run_again(toy: Toy) -> None:
     """Also where only those of changed layers are wanted, and when only the test was changed."""
     states(toy)
@@ -222,7 +222,7 @@ def test_a_test_that_failed_is_run_again(toy: Toy) -> None:
     assert toy.build().stdout.count("test three") == 1
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_the_engines_variables_of_this_machine_do_not_reach_a_step(
     toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +236,7 @@ def test_the_engines_variables_of_this_machine_do_not_reach_a_step(
     assert set(states(toy).values()) == {"done"}
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_folders_keep_the_modes_that_steps_gave_them(engine: str, toy: Toy) -> None:
     toy.layer("three", "chmod 2775 /opt; chmod 750 /opt/sifwright; chmod 711 /\n", test="true\n")
     states(toy, "--layout", "layered")

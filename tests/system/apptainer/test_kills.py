@@ -36,8 +36,8 @@ slow = pytest.mark.slow
 # How often while it works and while it publishes, the layout, and the first layer that runs again.
 KILLS = [
     (1, "layered", "work"),
-    pytest.param((4, "layered", "work"), marks=pytest.mark.nightly),
-    pytest.param((2, "flat", "base-local"), marks=pytest.mark.nightly),
+    pytest.param((4, "layered", "work"), marks=pytest.mark.all),
+    pytest.param((2, "flat", "base-local"), marks=pytest.mark.all),
     pytest.param((100, "layered", "work"), marks=slow),
     pytest.param((25, "flat", "base-local"), marks=slow),
 ]
@@ -221,7 +221,7 @@ def test_no_kill_loses_an_image(engine: str, site: Site, disturbance: tuple[int,
 
 @pytest.mark.parametrize(
     "layer",
-    [pytest.param("work", marks=pytest.mark.nightly), pytest.param("base-local", marks=slow)],
+    [pytest.param("work", marks=pytest.mark.all), pytest.param("base-local", marks=slow)],
 )
 def test_no_kill_of_a_build_with_one_id_does(
     engine: str, site: Site, layer: str, monkeypatch: pytest.MonkeyPatch
@@ -255,7 +255,7 @@ def _kill_often(engine: str, site: Site, wanted: int, layout: str, layer: str) -
     assert killed.tree() == killed.known[new].tree
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_the_trees_that_are_compared_have_all_that_a_tree_can(engine: str, site: Site) -> None:
     """So that a comparison of them sees what kills might lose."""
     killed = Killed(site=site, engine=engine, layout="layered", layer="work")

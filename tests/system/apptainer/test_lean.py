@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 # What is in these folders; lists/partial, say, would be made anew by apt.
 FOLDERS = {

@@ -38,7 +38,7 @@ def base(toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_base_that_changes_while_it_is_read_is_not_kept(
     engine: str, toy: Toy, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,7 +74,7 @@ def test_another_base_is_another_image(engine: str, toy: Toy, base: Path) -> Non
     assert said.split() == ["1", "2", "3"]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_layered_base_is_refused_until_it_is_flattened(
     engine: str, tiny: Toy, tmp_path: Path
 ) -> None:
@@ -109,7 +109,7 @@ def test_a_layered_base_is_refused_until_it_is_flattened(
     assert "a" not in tiny.execute(engine, "ls", "/data").split()
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_an_image_on_a_layered_base_is_not_up_to_date(tiny: Toy, tmp_path: Path) -> None:
     """As one that was built before such bases were refused."""
     layered = tmp_path / "layered.sif"

@@ -17,7 +17,7 @@ from tests.conftest import ROOT, run, sifwright
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.build, pytest.mark.nightly]
+pytestmark = [pytest.mark.build, pytest.mark.all]
 
 
 def test_a_bundle_is_enough_for_the_same_image(

@@ -21,7 +21,7 @@ from tests.system.apptainer.trees import unpack
 if TYPE_CHECKING:
     from tests.system.apptainer.toys import Toy
 
-pytestmark = [pytest.mark.nightly, pytest.mark.build]
+pytestmark = [pytest.mark.all, pytest.mark.build]
 STEPS = ("base-local", "hello")
 HELLO = "echo hello >/hello; chown 33:34 /hello; chmod 600 /hello\n"
 

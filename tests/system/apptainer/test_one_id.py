@@ -18,9 +18,10 @@ import pytest
 
 from sifwright.build.layers import rootless_owners
 from sifwright.system import ids
+from tests.checkouts import copy_checkout
 from tests.conftest import run, sifwright
 from tests.system.apptainer.steps import make_root
-from tests.system.apptainer.test_users import NAME, _as_user, _copy_checkout, _own
+from tests.system.apptainer.test_users import NAME, _as_user, _own
 from tests.system.apptainer.toys import make_toy
 from tests.system.apptainer.trees import differences, unpack
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = [pytest.mark.nightly, pytest.mark.build]
+pytestmark = [pytest.mark.all, pytest.mark.build]
 
 FIRST = r"""
 mkdir -p /data/folder /data/mail
@@ -173,7 +174,7 @@ def test_a_user_without_subordinate_ids(
 ) -> None:
     assert NAME not in Path("/etc/subuid").read_text()
     shutil.copy(tiny_base, home / "base.sif")
-    _copy_checkout(home / "checkout")
+    copy_checkout(home / "checkout")
     toy = make_toy(home / "project", home / "base.sif")
     toy.layer("first", FIRST, test="[[ $(id -u) != 0 ]]\n")
     toy.layer("second", SECOND, test=TEST)
@@ -209,7 +210,7 @@ def test_a_user_without_subordinate_ids(
 @pytest.mark.skipif(os.geteuid() != 0, reason="making a user needs root")
 def test_the_first_command_of_the_readme(home: Path, engine: str, tmp_path: Path) -> None:
     """And each path of the image is that of a usual build, but for the folder named here."""
-    _copy_checkout(home / "checkout")
+    copy_checkout(home / "checkout")
     _own(home)
     _as_user(home, "cd checkout && make sif")
     theirs = home / "checkout" / "build" / "local" / "pytorch" / "image.sif"

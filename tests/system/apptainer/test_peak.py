@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = [pytest.mark.nightly, pytest.mark.build]
+pytestmark = [pytest.mark.all, pytest.mark.build]
 
 BIG = "head -c 60000000 /dev/urandom >/big\n"
 CAPABLE = "cp /usr/bin/true /capable; setcap cap_net_raw+ep /capable\n"

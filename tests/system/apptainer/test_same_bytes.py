@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.toys import Toy
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 # MAX_JOBS stands for the day: a setting of the machine that differs between the two builds.
 INSTALL = """
 mkdir -p /etc /var/cache/ldconfig /opt/made/deep

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Attempt = Callable[[Site], subprocess.CompletedProcess[str]]
 
-pytestmark = [pytest.mark.nightly, pytest.mark.build]
+pytestmark = [pytest.mark.all, pytest.mark.build]
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 slow = pytest.mark.slow
@@ -41,7 +41,7 @@ MORE_LIMITS = (
 )
 # Each place and each moment once by default.
 FILLED = [
-    pytest.param(place, moment, marks=() if row == column else pytest.mark.nightly)
+    pytest.param(place, moment, marks=() if row == column else pytest.mark.all)
     for row, place in enumerate(PLACES)
     for column, moment in enumerate(MOMENTS)
 ]

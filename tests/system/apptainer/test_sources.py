@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 GIT = "https://git.example/group/toy.git"
 ARCHIVE = "https://files.example/pub/toy-{version}.tar.gz"

@@ -158,7 +158,7 @@ def layers(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Stack:
     return Stack.start(tmp_path_factory.mktemp("stack"))
 
 
-IN_ONE_TREE = pytest.param(LiveStack, marks=pytest.mark.nightly)
+IN_ONE_TREE = pytest.param(LiveStack, marks=pytest.mark.all)
 
 
 @pytest.fixture(params=[Stack, IN_ONE_TREE], ids=["on an overlay", "in one tree"])

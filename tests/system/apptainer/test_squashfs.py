@@ -59,7 +59,7 @@ def layers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     ]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_linux_sees_what_an_overlay_of_the_layers_shows(layers: list[Path], tmp_path: Path) -> None:
     joined = tmp_path / "joined.sqfs"
     write_joined(layers, joined)
@@ -79,7 +79,7 @@ def test_linux_sees_what_an_overlay_of_the_layers_shows(layers: list[Path], tmp_
     assert len(found) > 43_000
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_one_layer_joined_is_itself(layers: list[Path], tmp_path: Path) -> None:
     """Hard links stay, equal files are stored once, and mksquashfs does it in no fewer bytes."""
     write_joined(layers[:1], joined := tmp_path / "joined.sqfs")
@@ -92,7 +92,7 @@ def test_one_layer_joined_is_itself(layers: list[Path], tmp_path: Path) -> None:
     assert compression(_whole(joined)) == compression(_whole(layers[0]))
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_fuse_reads_it(engine: str, layers: list[Path], tmp_path: Path) -> None:
     """squashfuse, by which ordinary users run images."""
     assert engine

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.system.apptainer.steps import Tree
 
-pytestmark = [pytest.mark.nightly, pytest.mark.build]
+pytestmark = [pytest.mark.all, pytest.mark.build]
 
 MODES = {"data": "0o40755", "data/numbers": "0o100644", "data/own": "0o102750", "first": "0o100644"}
 

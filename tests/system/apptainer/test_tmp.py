@@ -79,7 +79,7 @@ def test_in_a_tree_and_on_an_overlay(
     assert tiny.execute(engine, "cat", "/base", "/three").split() == ["base", "three"]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_in_a_shell(tiny: Toy, files: list[Path]) -> None:
     tiny.layer("one", tidy(files, name="one"))
     tiny.layer("two", tidy(files, name="two"))
@@ -91,7 +91,7 @@ def test_in_a_shell(tiny: Toy, files: list[Path]) -> None:
     assert_untouched(files)
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="changing apptainer.conf for a test needs root")
 def test_where_the_engine_builds_it_all(
     engine: str, tiny: Toy, files: list[Path], tmp_path: Path

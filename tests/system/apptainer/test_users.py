@@ -13,7 +13,8 @@ import pytest
 from sifwright.build.cache.store import Store
 from sifwright.build.layers.pack import SQUASHFS
 from sifwright.system import cache_folder
-from tests.conftest import ROOT, run
+from tests.checkouts import copy_checkout
+from tests.conftest import run
 from tests.system.apptainer.toys import make_toy
 from tests.system.apptainer.trees import unpack
 
@@ -38,15 +39,6 @@ def home(engine: str) -> Iterator[Path]:
         yield Path(pwd.getpwnam(NAME).pw_dir)
     finally:
         run(["userdel", "--remove", NAME])
-
-
-def _copy_checkout(folder: Path) -> None:
-    listing = run(["git", "ls-files", "--cached", "--others", "--exclude-standard"]).stdout
-    for name in listing.splitlines():
-        if (ROOT / name).is_file():
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, target)
 
 
 def _own(folder: Path) -> None:
@@ -76,7 +68,7 @@ def test_an_ordinary_user_builds_and_runs(
 ) -> None:
     base = home / "base.sif"
     shutil.copy(tiny_base, base)
-    _copy_checkout(home / "check out")
+    copy_checkout(home / "check out")
     toy = make_toy(home / "project", base)
     toy.layer("hello", HELLO, test="[[ $(id -un) != root ]]\n")
     toy.image("hello")

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-import time
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -29,8 +29,8 @@ cp "$STAND_IN/leaves/"* "$(dirname "$2")"
 CRUSHER = ranks("crusher002:81767", "crusher003:24359")
 
 
-def test_a_proven_network(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
+def test_a_proven_network(site: Site) -> None:
+    site = replace(site, missing=())
     site.leaves(measured(EFA), GOOD, says="all_reduce 1024\n")
     done = site.check()
     assert (done.returncode, done.stderr) == (0, "")
@@ -39,8 +39,8 @@ def test_a_proven_network(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.stdout.endswith("build/two/pytorch/comm.svg build/two/pytorch/comm.log\n")
 
 
-def test_results_are_kept_whole(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
+def test_results_are_kept_whole(site: Site) -> None:
+    site = replace(site, missing=())
     site.leaves(measured(EFA), GOOD)
     assert site.check().returncode == 0
     document = json.loads((site.results / "comm.json").read_text())
@@ -255,8 +255,8 @@ def test_a_benchmark_that_breaks(site: Site) -> None:
     assert "failed with exit status 139: Segmentation fault\n" in done.stderr
 
 
-def test_a_failure_keeps_the_results_before_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
+def test_a_failure_keeps_the_results_before_it(site: Site) -> None:
+    site = replace(site, missing=())
     site.leaves(measured(EFA), GOOD)
     site.check()
     before = {path.name: path.read_bytes() for path in site.results.glob("comm.[jps]*")}
@@ -270,8 +270,10 @@ def test_a_failure_keeps_the_results_before_it(site: Site, monkeypatch: pytest.M
 
 def test_an_interruption_keeps_the_log_and_leaves_nothing_else(site: Site) -> None:
     stand_in = site.folder / "bin" / "apptainer"
-    stand_in.write_text(stand_in.read_text().replace('exit "$(<', 'exec sleep 600; exit "$(<'))
-    site.leaves(None, "", says="first words\n")
+    code = "import time; print('first words', flush=True); time.sleep(600)"
+    waits = f'exec {sys.executable} -c "{code}"; exit "$(<'
+    stand_in.write_text(stand_in.read_text().replace('exit "$(<', waits))
+    site.leaves(None, "")
     words = (sys.executable, "-m", "sifwright", "--project", str(site.folder / "project"))
     env = {"PATH": f"{site.folder}/bin:/usr/bin:/bin", "STAND_IN": str(site.folder)}
     process = subprocess.Popen(
@@ -284,18 +286,13 @@ def test_an_interruption_keeps_the_log_and_leaves_nothing_else(site: Site) -> No
     assert process.stdout is not None
     with process:
         assert process.stdout.readline() == b"first words\n"
-        time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
         assert process.wait(240) == 130
     assert {path.name for path in site.results.iterdir()} == {"image.sif", "comm.log"}
     assert "first words" in (site.results / "comm.log").read_text()
 
 
-def test_without_matplotlib_there_is_no_picture(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.undo()
-    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+def test_without_matplotlib_there_is_no_picture(site: Site) -> None:
     site.leaves(measured(EFA), GOOD)
     done = site.check()
     assert done.returncode == 0

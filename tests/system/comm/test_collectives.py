@@ -112,7 +112,7 @@ def test_memory_of_node_and_job(answers: Any) -> None:
 # --- real runs ------------------------------------------------------------------------------------
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_real_run(image: Path, tmp_path: Path) -> None:
     done = benchmark(image, "--max-size", "64K", "--factor", 4, "--json", tmp_path / "comm.json")
     assert done.returncode == 0, done.stderr
@@ -131,14 +131,14 @@ def test_a_real_run(image: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "comm.json"]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_json_on_stdout_and_the_table_beside_it(image: Path) -> None:
     done = benchmark(image, "broadcast", "--max-size", "1K")
     assert json.loads(done.stdout)["rows"][0]["operation"] == "broadcast"
     assert re.search(r"^broadcast +1024 ", done.stderr, re.MULTILINE)
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_device_is_written_to_and_not_replaced(image: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/null")
     assert (
@@ -149,7 +149,7 @@ def test_a_device_is_written_to_and_not_replaced(image: Path, tmp_path: Path) ->
     assert (tmp_path / "link").is_char_device()
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_spoilt_results_fail(image: Path, tmp_path: Path) -> None:
     start = ("conda-python-distributed", "--nproc-per-node", 2, "/mnt/comm/in_image.py", "spoilt")
     target = tmp_path / "comm.json"
@@ -163,7 +163,7 @@ def test_spoilt_results_fail(image: Path, tmp_path: Path) -> None:
     assert (wrong, len(rows)) == ({"all_gather", "reduce_scatter"}, 8)
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -201,7 +201,7 @@ def test_check_comm_for_real(image: Path) -> None:
     assert (image.parent / "comm.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_check_comm_tells_why_it_cannot_run(image: Path) -> None:
     """The image of this machine has no MPI."""
     assert image.exists()

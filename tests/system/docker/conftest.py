@@ -32,7 +32,7 @@ def require(*programs: str) -> None:
         return
     if os.environ.get("CI"):
         pytest.fail(f"CI installs these and runs as root, but: {missing}")
-    pytest.skip(f"needs root, and {programs}: tools/install-containers")
+    pytest.skip(f"needs root, and {programs}: tools/install-test-programs")
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 from contextlib import contextmanager
@@ -10,11 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tests.servers import free_port
 from tests.waiting import LIMIT_SECONDS, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 # Podman raises limits by default, which needs a capability (CAP_SYS_RESOURCE) that root may lack.
 LIMITS = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
@@ -26,19 +26,21 @@ storage:
   delete:
     enabled: true
 http:
-  addr: 127.0.0.1:{port}
+  addr: 127.0.0.1:0
 """
 
 
 @contextmanager
-def _running(command: Sequence[str], log: Path, ready: Path | int, **env: str) -> Iterator[None]:
+def _running(
+    command: Sequence[str], log: Path, ready: Callable[[], object], **env: str
+) -> Iterator[None]:
     """Run a server until the end of the block; it is asked to end, by its id."""
     with log.open("wb") as file:
         process = subprocess.Popen(
             command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=os.environ | env
         )
     try:
-        up = wait_for(lambda: process.poll() is not None or _answers(ready))
+        up = wait_for(lambda: process.poll() is not None or ready())
         assert up
         assert process.poll() is None, log.read_text(errors="replace")
         yield
@@ -47,11 +49,9 @@ def _running(command: Sequence[str], log: Path, ready: Path | int, **env: str) -
         process.wait(timeout=LIMIT_SECONDS)
 
 
-def _answers(place: Path | int) -> bool:
-    family = socket.AF_UNIX if isinstance(place, Path) else socket.AF_INET
-    target = str(place) if isinstance(place, Path) else ("127.0.0.1", place)
-    with socket.socket(family) as client:
-        return client.connect_ex(target) == 0
+def _answers(place: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(place)) == 0
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def docker_engine(folder: Path, *options: str) -> Iterator[str]:
         command = ["dockerd", "--iptables=false", "--bridge=none", "--host", f"unix://{place}"]
         command += ["--data-root", str(folder / "data"), "--exec-root", f"{run}/exec"]
         command += ["--pidfile", str(folder / "pid"), *options]
-        with _running(command, folder / "log", place):
+        with _running(command, folder / "log", lambda: _answers(place)):
             yield f"unix://{place}"
         _unmounted(Path(run, "exec/netns/default"))
         # Of one that was ended while a container ran.
@@ -87,7 +87,7 @@ def podman_service(folder: Path) -> Iterator[str]:
         command = ["podman", "--root", str(folder / "root"), "--runroot", run]
         command += ["system", "service", "--time=0", f"unix://{place}"]
         env = {"CONTAINERS_CONF": str(settings), "TMPDIR": str(folder / COPIES)}
-        with _running(command, folder / "log", place, **env):
+        with _running(command, folder / "log", lambda: _answers(place), **env):
             yield f"unix://{place}"
     _unmounted(folder / "root/overlay")
 
@@ -103,8 +103,13 @@ def registry(folder: Path, more: str = "") -> Iterator[str]:
 
     `more` are settings of its own.
     """
-    port = free_port()
-    settings = folder / "registry.yaml"
-    settings.write_text(REGISTRY.format(folder=folder, port=port) + more)
-    with _running(["docker-registry", "serve", str(settings)], folder / "log", port):
-        yield f"127.0.0.1:{port}"
+    settings, log = folder / "registry.yaml", folder / "log"
+    settings.write_text(REGISTRY.format(folder=folder) + more)
+    with _running(["docker-registry", "serve", str(settings)], log, lambda: _listening(log)):
+        yield _listening(log)
+
+
+def _listening(log: Path) -> str:
+    """Where a registry listens, as it says, or nothing yet."""
+    found = re.search(r"listening on ([\d.]+:\d+)", log.read_text())
+    return found[1] if found else ""

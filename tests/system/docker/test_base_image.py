@@ -81,7 +81,7 @@ def source(request: pytest.FixtureRequest, site: Site, layout: Layout, tmp_path:
     return layout.copy(f"{kind}:{tmp_path}/base.tar")
 
 
-@pytest.mark.builds("base-image", by="make test-rest")
+@pytest.mark.builds("base-image", by="make test-all")
 @pytest.mark.parametrize("source", spread(KINDS, DEFAULT_KINDS), indirect=True)
 def test_its_torch_is_used_wherever_it_is(site: Site, source: str, engine: str) -> None:
     built = site.build(source)
@@ -97,7 +97,7 @@ def test_its_torch_is_used_wherever_it_is(site: Site, source: str, engine: str) 
     assert f"up to date: {site.sif}" in site.build(source).stdout
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_the_files_of_the_image_are_kept(
     site: Site, layout: Layout, tree: Path, engine: str, tmp_path: Path
 ) -> None:
@@ -115,7 +115,7 @@ def _contents(path: Path) -> bytes:
     return path.read_bytes()[16 if path.suffix == ".pyc" else 0 :]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_bundle_has_what_the_plan_needs_to_know(
     site: Site, tree: Path, engine: str, tmp_path: Path
 ) -> None:
@@ -144,7 +144,7 @@ def test_a_bundle_has_what_the_plan_needs_to_know(
 # ---- which one it is ------------------------------------------------------------------------
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_another_archive_of_that_name_is_another_image(
     site: Site, layout: Layout, tree: Path, engine: str, tmp_path: Path
 ) -> None:
@@ -191,7 +191,7 @@ def test_a_tag_is_held_to_its_digest(site: Site, toy: Registry, tree: Path, tmp_
     assert site.sif.read_bytes() == before
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.usefixtures("toy")
 def test_without_its_registry_it_is_planned_as_it_was(site: Site) -> None:
     source = "docker://registry.example/group/base:1.0"
@@ -214,7 +214,7 @@ def test_a_registry_that_serves_another_image_is_not_believed(site: Site, toy: R
     assert "Traceback" not in refused.stderr
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_login_that_is_missing_is_said(site: Site, toy: Registry) -> None:
     toy.login = "me:secret"
     refused = site.plan("docker://registry.example/group/base:1.0")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.system.docker.base_sites import Site
     from tests.system.docker.bases import Layout
 
-pytestmark = [pytest.mark.nightly, pytest.mark.build]
+pytestmark = [pytest.mark.all, pytest.mark.build]
 
 IMAGE = "sifwright/base-image:local"
 PASSWORD = "hardly-a-word"  # noqa: S105

@@ -18,7 +18,7 @@ from tests.system.docker.bases import Layout
 from tests.system.slurm.slurm import command_of
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.nightly, pytest.mark.build]
+pytestmark = [pytest.mark.all, pytest.mark.build]
 
 # Until a build runs its first step.
 # Bytes that pack to nothing. Where there is no room for them, or for what is packed.

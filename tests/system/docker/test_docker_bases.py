@@ -70,7 +70,7 @@ def test_an_image_of_the_engine(docker_toy: DockerToy, own: str) -> None:
     assert f"{NAME}:2: Docker Engine" in done.stderr
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_an_archive(docker_toy: DockerToy, own: str, tmp_path: Path) -> None:
     archive = tmp_path / "base.tar"
     archive.write_bytes(b"".join(docker_toy.api.get_image(f"{NAME}:1")))
@@ -88,7 +88,7 @@ def test_an_archive(docker_toy: DockerToy, own: str, tmp_path: Path) -> None:
     assert f"{archive}: it cannot be read as docker-archive" in done.stderr
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("name", spread(["docker", "podman"], ["docker"]))
 @pytest.mark.parametrize("kind", spread(["oci", "oci-archive"], ["oci"]))
 def test_a_layout(
@@ -143,7 +143,7 @@ HARMS: dict[Callable[[Path], None], str] = {
 }
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("combine", spread([zip, product], [zip]))
 def test_a_layout_that_is_none(
     docker_toy: DockerToy, tmp_path: Path, combine: type[zip[Any] | product[Any]]
@@ -170,7 +170,7 @@ def test_a_layout_that_is_none(
     assert docker_toy.id() == before
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_layout_with_two_images(docker_toy: DockerToy, tmp_path: Path) -> None:
     layout = Layout(folder=tmp_path / "one").write(make_root(tmp_path / "root"))
     for name in ("a", "b"):
@@ -181,7 +181,7 @@ def test_a_layout_with_two_images(docker_toy: DockerToy, tmp_path: Path) -> None
     assert "it has 2 images: a, b\n    Take one out, 'skopeo copy " in done.stderr
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("name", spread(["docker", "podman"], ["docker"]))
 def test_a_layout_packed_with_zstd(
     docker_toy: DockerToy,

@@ -76,7 +76,7 @@ def below(tree: Tree) -> Tree:
 @pytest.fixture(
     params=[
         pytest.param("docker", marks=pytest.mark.smoke),
-        pytest.param("podman", marks=pytest.mark.nightly),
+        pytest.param("podman", marks=pytest.mark.all),
     ]
 )
 def either_toy(
@@ -130,14 +130,14 @@ def test_the_image_is_configured_for_its_users(either_toy: DockerToy) -> None:
     assert in_container(toy, "id", "-u", user="") == "1000\n"
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_the_history_names_the_layers(docker_toy: DockerToy) -> None:
     docker_toy.states()
     history = [one["Comment"] for one in docker_toy.history()]
     assert re.fullmatch("sifwright: layer second, step [0-9a-f]{64}", history[2])
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("layout", ["layered", "flat"])
 def test_two_builds_of_a_sif_are_the_same_bytes(docker_toy: DockerToy, layout: str) -> None:
     """The second one in other containers, with another umask, on one core."""
@@ -152,7 +152,7 @@ def test_two_builds_of_a_sif_are_the_same_bytes(docker_toy: DockerToy, layout: s
     assert images[0] == images[1]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("either_toy", ["podman"], indirect=True)
 def test_podman_keeps_no_copies(either_toy: DockerToy) -> None:
     copies = Path(os.environ["DOCKER_HOST"].removeprefix("unix://")).parent / COPIES
@@ -175,7 +175,7 @@ def test_an_edit_runs_what_comes_after_it(docker_toy: DockerToy) -> None:
     assert docker_toy.record["image_id"] == docker_toy.id() != before["image_id"]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_without_the_cache_nothing_is_kept(docker_toy: DockerToy) -> None:
     named = len(docker_toy.api.images("sifwright/step"))
     docker_toy.states("--no-cache")
@@ -183,7 +183,7 @@ def test_without_the_cache_nothing_is_kept(docker_toy: DockerToy) -> None:
     assert len(docker_toy.api.images("sifwright/step")) == named
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_what_is_lost_from_the_engine_is_made_again(docker_toy: DockerToy) -> None:
     docker_toy.states()
     docker_toy.api.remove_image(docker_toy.name)
@@ -191,7 +191,7 @@ def test_what_is_lost_from_the_engine_is_made_again(docker_toy: DockerToy) -> No
     assert docker_toy.id()
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_the_steps_have_the_machine_and_the_image_has_nothing_of_it(
     docker_toy: DockerToy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

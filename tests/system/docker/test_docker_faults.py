@@ -172,7 +172,7 @@ def commands(toy: DockerToy) -> str:
     return str([one["Command"] for one in toy.api.containers()])
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_killed_build_leaves_steps_only(docker_toy: DockerToy) -> None:
     docker_toy.states()
     before = docker_toy.id()
@@ -187,7 +187,7 @@ def test_a_killed_build_leaves_steps_only(docker_toy: DockerToy) -> None:
     assert docker_toy.id() != before
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_stopped_build_takes_its_container_along(docker_toy: DockerToy) -> None:
     process = started(docker_toy)
     process.send_signal(signal.SIGINT)
@@ -196,7 +196,7 @@ def test_a_stopped_build_takes_its_container_along(docker_toy: DockerToy) -> Non
     assert docker_toy.containers() == docker_toy.leftovers() == []
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_an_engine_that_ends_in_the_middle(
     docker_toy: DockerToy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +212,7 @@ def test_an_engine_that_ends_in_the_middle(
     assert docker_toy.leftovers() == []
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 @pytest.mark.parametrize("kind", spread(["docker", "oci"], ["docker"]))
 def test_a_full_disk_of_the_engine(
@@ -238,7 +238,7 @@ def test_a_full_disk_of_the_engine(
         run(["umount", "--recursive", folder / "data"])
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 def test_a_full_disk_where_the_sif_goes(docker_toy: DockerToy) -> None:
     """The image leaves the engine, and there is no room for it: the SIF from before stays."""

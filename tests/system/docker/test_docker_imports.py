@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.system.docker.built_toys import DockerToy
 
-pytestmark = [pytest.mark.nightly, pytest.mark.build]
+pytestmark = [pytest.mark.all, pytest.mark.build]
 
 RECIPE = """FROM {base}
 ARG UID=1000

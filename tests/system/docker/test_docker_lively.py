@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.system.docker.built_toys import DockerToy
 
-pytestmark = [pytest.mark.nightly, pytest.mark.build]
+pytestmark = [pytest.mark.all, pytest.mark.build]
 
 LIVELY = [
     "VOLUME /data /srv",

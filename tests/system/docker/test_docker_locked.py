@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.system.docker.built_toys import DockerToy
 
-pytestmark = [pytest.mark.build, pytest.mark.nightly]
+pytestmark = [pytest.mark.build, pytest.mark.all]
 NOWHERE = "http://127.0.0.1:9"
 
 

@@ -243,7 +243,7 @@ def closed(
         yield host
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize(
     "place",
     [".apptainer/docker-config.json", ".docker/config.json", ".config/containers/auth.json"],

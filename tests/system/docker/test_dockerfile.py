@@ -246,7 +246,7 @@ def test_a_stranger_can_run_it(build: Callable[[str], Builder]) -> None:
     assert said.decode().split() == ["1000", "/tmp", "/tmp"]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("name", spread(NAMES, ["docker"]))
 def test_values_are_data(places: Places, tmp_path: Path, name: str) -> None:
     values = [*NASTY, *(text for text in hostile.texts(hostile.SEED, 60) if not refuse_text(text))]
@@ -265,7 +265,7 @@ def test_files_have_any_name(places: Places, tmp_path: Path, name: str) -> None:
     assert json.loads(said) == {one: one for one in names}
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("name", ["docker", "buildah"])
 @settings(
     max_examples=2,

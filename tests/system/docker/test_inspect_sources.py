@@ -170,7 +170,7 @@ def test_a_mirror(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert bare(facts("docker://someone/gzip:1")) == FACTS
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.image
 def test_our_own_image_says_the_same_when_it_runs(image: Path, engine: str) -> None:
     found = facts(str(image))

@@ -15,7 +15,7 @@ from tests.system.docker.bases import Layout
 if TYPE_CHECKING:
     from tests.system.docker.base_sites import Site
 
-pytestmark = [pytest.mark.nightly, pytest.mark.build]
+pytestmark = [pytest.mark.all, pytest.mark.build]
 
 UPDATES = ("--set", "base-image.updates=true")
 # A toy image has no room for the real one and its repositories.

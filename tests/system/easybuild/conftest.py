@@ -78,7 +78,7 @@ def tool(request: pytest.FixtureRequest) -> Tool:
     if not _available(request.param):
         if os.environ.get("CI"):
             pytest.fail(f"CI installs {request.param.name}, but it is not there")
-        pytest.skip(f"{request.param.name} is not installed: tools/install-modules")
+        pytest.skip(f"{request.param.name} is not installed: tools/install-test-programs")
     found: Tool = request.param
     return found
 

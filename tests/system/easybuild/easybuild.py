@@ -25,7 +25,7 @@ __all__ = ["EASYBUILD_4", "FACTS", "EasyBuild", "make_bundle"]
 
 FACTS = InstalledImage(torch="2.13.0", python="3.11", stack="cpu", date="20261122", image="pytorch")
 _EB = Path(sys.executable).parent / "eb"
-# Of tools/install-modules.
+# Of tools/install-test-programs.
 EASYBUILD_4 = ROOT / "build/easybuild-4.9/bin/eb"
 
 

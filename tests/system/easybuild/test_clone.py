@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(
     not (os.path.exists(LMOD) and MODULECMD),  # noqa: PTH110
-    reason="Lmod or Environment Modules is not installed: tools/install-modules",
+    reason="Lmod or Environment Modules is not installed: tools/install-test-programs",
 )
 SITE = "lumi"
 LMOD_LUA = TOOLS[0]
@@ -94,7 +94,7 @@ def easybuild(request: pytest.FixtureRequest, tmp_path: Path) -> EasyBuild:
     if not program.exists():
         if os.environ.get("CI"):
             pytest.fail(f"CI installs EasyBuild {request.param}, but it is not there")
-        pytest.skip(f"EasyBuild {request.param} is not installed: tools/install-modules")
+        pytest.skip(f"EasyBuild {request.param} is not installed: tools/install-test-programs")
     return EasyBuild(prefix=tmp_path / "eb", eb=program)
 
 

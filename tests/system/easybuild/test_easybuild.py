@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(
     not (os.path.exists(LMOD) and MODULECMD),  # noqa: PTH110
-    reason="Lmod or Environment Modules is not installed: tools/install-modules",
+    reason="Lmod or Environment Modules is not installed: tools/install-test-programs",
 )
 LMOD_LUA, LMOD_TCL, MODULES = TOOLS
 NAME = f"sifwright-eb-{os.getpid()}"

@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.image,
     pytest.mark.skipif(
         not (os.path.exists(LMOD) and MODULECMD),  # noqa: PTH110
-        reason="Lmod or Environment Modules is not installed: tools/install-modules",
+        reason="Lmod or Environment Modules is not installed: tools/install-test-programs",
     ),
 ]
 LMOD_LUA, LMOD_TCL, MODULES = TOOLS
@@ -105,7 +105,7 @@ def test_packages_under_a_loaded_module(tmp_path: Path, tool: Tool) -> None:
     assert (last, after) == (loaded, before)
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
 @pytest.mark.usefixtures("image")
 def test_the_first_packages_in_a_folder_of_ones_own(tmp_path: Path, tool: Tool) -> None:

@@ -14,12 +14,12 @@ import pytest
 from tests import stacks
 from tests.conftest import ROOT, run
 from tests.servers import free_port
+from tests.waiting import LIMIT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TIMEOUT = 120
 TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
@@ -32,7 +32,7 @@ class Container:
     processes: ExitStack = field(default_factory=ExitStack)
 
     def run(self, *command: object) -> subprocess.CompletedProcess[str]:
-        return run([*self.words, *command], timeout=TIMEOUT, env=clean_environment())
+        return run([*self.words, *command], timeout=LIMIT_SECONDS, env=clean_environment())
 
     def start(self, *command: object, **environment: object) -> subprocess.Popen[str]:
         """Start it in the background; the fixture ends it if the test has not."""

@@ -51,7 +51,7 @@ def accuracy(output: str) -> float:
     return float(match[1])
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_one_process_resumes_as_if_it_had_not_been_stopped(container: Container) -> None:
     train = ("conda-python-simple", "/examples/train_digits_single.py")
     stopped = container.start(*train, *ENDLESS)
@@ -70,7 +70,7 @@ def test_one_process_resumes_as_if_it_had_not_been_stopped(container: Container)
     assert "is below --min-accuracy 1.01" in errors
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_ranks_save_and_stop_together_when_one_of_them_is_told(container: Container) -> None:
     """And go on together from there."""
     train = ("conda-python-simple", "/examples/train_digits.py")
@@ -102,7 +102,7 @@ def test_all_ranks_fail_when_rank_0_cannot_read_the_checkpoint(container: Contai
 
 
 @pytest.mark.build
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("controller", ["--gloo", "--mpi"])
 def test_horovod_trains_on_two_ranks(with_horovod: Container, controller: str) -> None:
     train = ("python", "/examples/train_digits_horovod.py", "--min-accuracy", "0.95")

@@ -32,7 +32,7 @@ CMD ["not seen"]
 def workshop(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
     """A registry with an image of a few programs of this machine, and four more."""
     if shutil.which("buildah") is None:
-        pytest.skip("buildah is not installed: tools/install-containers")
+        pytest.skip("buildah is not installed: tools/install-test-programs")
     folder = tmp_path_factory.mktemp("workshop")
     root = steps.make_root(folder / "base" / "root")
     (root / "usr" / "sbin").mkdir(exist_ok=True)

@@ -49,7 +49,7 @@ def test_a_value_that_the_base_decides(workshop: Workshop, tmp_path: Path) -> No
         workshop.ours(recipe)
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_names_that_apptainer_keeps(workshop: Workshop, tmp_path: Path) -> None:
     """RUN sees what the recipe says; a container would be told of an error at each start."""
     text = (
@@ -138,7 +138,7 @@ def test_docker_and_our_image_start_the_same(workshop: Workshop, tmp_path: Path)
     assert '\nCMD ["a  b", "c"]\n' in said
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("text", ["%post\n    true\n", ""], ids=["with-post", "alone"])
 def test_apptainer_and_our_images_start_the_same(
     workshop: Workshop, tmp_path: Path, text: str

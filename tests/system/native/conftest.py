@@ -140,7 +140,7 @@ def tool(request: pytest.FixtureRequest) -> str:
     if not _is_there(request.param):
         if os.environ.get("CI"):
             pytest.fail(f"CI installs {request.param}, but it is not there")
-        pytest.skip(f"{request.param} is not installed: tools/install-modules")
+        pytest.skip(f"{request.param} is not installed: tools/install-test-programs")
     return _tools()[request.param]
 
 

@@ -48,7 +48,7 @@ def folders(installed: Project) -> list[str]:
     return [str(version / "venv"), str(version / "last"), f"DEFAULT_MODULE='{MODULE}'"]
 
 
-@pytest.mark.builds("host", by="make test-rest")
+@pytest.mark.builds("host", by="make test-all")
 def test_activated(installed: Project) -> None:
     start = f"source {installed.prefix}/current/bin/activate"
     assert use(start) == folders(installed)
@@ -80,7 +80,7 @@ def test_an_environment_on_top(installed: Project, tool: str, tmp_path: Path) ->
     assert [tmp_path / "mine" in places[0], installed.prefix in places[1]] == [True, True], done
 
 
-@pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed: tools/install-modules")
+@pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed: tools/install-test-programs")
 def test_easybuild_has_a_module_of_it(installed: Project, tmp_path: Path) -> None:
     easybuild = EasyBuild(prefix=tmp_path / "eb")
     done = easybuild.run(installed.prefix / "easyconfigs/tiny-1.eb")
@@ -252,7 +252,7 @@ def test_moved(project: Project, tmp_path: Path) -> None:
     assert f"it was installed as {project.prefix}" in done.stderr
 
 
-@pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed: tools/install-modules")
+@pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed: tools/install-test-programs")
 def test_no_compiler(project: Project, tmp_path: Path) -> None:
     """The modules that may have it are named, before anything is written into a version."""
     project.add("last", requires=["compilers"])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog import load, site_environment
-from tests.conftest import ROOT
+from sifwright.catalog import site_environment
+from tests.catalogs import REAL
 from tests.system.native.conftest import LIBRARIES, MODULE, make_place
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.system.native.conftest import Place
 
-SITES = load.load_catalog(ROOT / "defs", ROOT).sites
+SITES = REAL.sites
 LOAD = f"module load {MODULE}; env -0 >loaded; module unload {MODULE}"
 
 

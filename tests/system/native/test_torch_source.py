@@ -19,7 +19,7 @@ from sifwright.catalog import mirrors
 from tests.conftest import ROOT, run, sifwright
 from tests.stacks import write
 
-pytestmark = [pytest.mark.nightly, pytest.mark.timeout(6 * 3600)]
+pytestmark = [pytest.mark.all, pytest.mark.timeout(6 * 3600)]
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 PINS = Path("defs/layers/pytorch-source/pins.yaml")
 SOURCE = yaml.safe_load((ROOT / PINS).read_text())["pytorch"]

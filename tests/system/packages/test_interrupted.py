@@ -41,7 +41,7 @@ def seconds_of(installation: Installation, command: str) -> float:
     return time.monotonic() - start
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_packing_and_unpacking_killed_at_any_moment(filled: Installation) -> None:
     packing = seconds_of(filled, "make-squashfs")
     unpacking = seconds_of(filled, "unmake-squashfs")
@@ -72,7 +72,7 @@ main "$@"
 
 @pytest.mark.parametrize(
     "before",
-    ["kill -9 $$;", pytest.param("", marks=pytest.mark.nightly)],
+    ["kill -9 $$;", pytest.param("", marks=pytest.mark.all)],
     ids=["before", "after"],
 )
 @pytest.mark.parametrize(("command", "step"), STEPS, ids=["-".join(step) for step in STEPS])
@@ -93,7 +93,7 @@ def test_killed_at_a_step(filled: Installation, command: str, step: str, before:
     assert filled.beside() == {"user-software", "user-software.current"} | squashed
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("rerun", ["make-squashfs", "unmake-squashfs"])
 def test_the_other_command_after_a_kill(filled: Installation, rerun: str) -> None:
     """Whichever is run then, it ends where its name says."""
@@ -107,7 +107,7 @@ def test_the_other_command_after_a_kill(filled: Installation, rerun: str) -> Non
             assert filled.good("pytorch-python", "-c", IMPORT).startswith("1.0 ")
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_the_first_installation_killed_at_any_moment(
     installation: Installation, wheel: Path, tmp_path: Path
 ) -> None:

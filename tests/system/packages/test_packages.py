@@ -27,7 +27,6 @@ def inside(module: Installation, engine: str, *words: str) -> tuple[int, str, st
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.smoke
 def test_there_and_back(module: Installation, wheel: Path, engine: str) -> None:
     module.good("pytorch-pip", "install", wheel)
     unpacked = sorted(str(path) for path in module.software.rglob("*"))

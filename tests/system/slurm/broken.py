@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster
 
 # Launches in which a rank never reaches rank 0 wait this long. Each has an image that is good.
-WAIT = {"SIFWRIGHT_START_TIMEOUT": "40", "SIFWRIGHT_CHECK_IMAGE": "0"}
+WAIT = {"SIFWRIGHT_START_TIMEOUT": "60", "SIFWRIGHT_CHECK_IMAGE": "0"}
 # Where one rank has a reason for all: the others may start late.
 LATE = {"SIFWRIGHT_START_TIMEOUT": "600"}
 LATE_TMP = LATE | {"SIFWRIGHT_CHECK_IMAGE": ""}  # what check-image remembers is there
@@ -23,7 +23,10 @@ FOUR_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=2")
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """One launch; `broken` is a line of shell in front of each rank, `$rank` its number."""
+    """One launch; `broken` is a line of shell in front of each rank, number `$rank`.
+
+    `$folder` is the launch's own.
+    """
 
     expected: tuple[str, ...]  # regular expressions of which every rank has to say one
     layout: tuple[str, str] = TWO_RANKS
@@ -42,8 +45,8 @@ LAUNCHES = {
     ),
     "dead-master-later": Launch(
         layout=FOUR_RANKS,
-        broken='[ $rank != 0 ] || { timeout --signal=KILL 4 "$@"; exit 3; }; '
-        "[ $rank != 1 ] || sleep 6",
+        broken='[ $rank != 0 ] || { timeout --signal=KILL 4 "$@"; touch $folder/dead; exit 3; }; '
+        "[ $rank != 1 ] || until [ -e $folder/dead ]; do sleep 0.1; done",
         silent=frozenset({0}),
         expected=(r"MASTER_ADDR='nid001'", r"rank 0 on nid001 ended"),
     ),
@@ -141,7 +144,7 @@ class Started:
         command = shlex.join(words)
         end = f"echo $? >{self.folder}/$rank.new"
         publish = f"mv {self.folder}/$rank.new {self.folder}/$rank.end"
-        first = f"rank=$SLURM_PROCID\nset -- {command}\n{self.launch.broken}"
+        first = f"rank=$SLURM_PROCID folder={self.folder}\nset -- {command}\n{self.launch.broken}"
         return f'{first}\n"$@"\n{end}\n{publish}\n'
 
     def expected_ranks(self) -> set[int]:

@@ -35,7 +35,7 @@ def refuse(reason: str) -> None:
 def cluster() -> Iterator[Cluster]:
     """Three nodes that run for the whole session."""
     if missing := absent(PROGRAMS):
-        refuse(f"not installed: {', '.join(missing)} (tools/install-cluster)")
+        refuse(f"not installed: {', '.join(missing)} (tools/install-test-programs)")
     if os.geteuid() != 0:
         pytest.skip("every node is a network namespace, which only root can make")
     if run([*SEPARATE, "true"]).returncode:
@@ -83,7 +83,7 @@ def cluster_project(cluster: Cluster) -> Path:
 @pytest.fixture(scope="session")
 def mpi() -> None:
     if missing := absent(MPI):
-        refuse(f"not installed: {', '.join(missing)} (tools/install-cluster)")
+        refuse(f"not installed: {', '.join(missing)} (tools/install-test-programs)")
 
 
 @pytest.fixture(scope="session")

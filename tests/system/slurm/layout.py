@@ -113,6 +113,8 @@ def slurm_conf(folder: Path) -> str:
         "SchedulerParameters": "sched_min_interval=0,bf_interval=1",
         "ReturnToService": "2",
         "KillWait": "2",
+        # Minutes: the limits of jobs are those of users, and this machine may be busy.
+        "OverTimeLimit": "30",
     }
     lines = [f"{name}={value}" for name, value in settings.items()]
     lines += [

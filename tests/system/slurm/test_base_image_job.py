@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.system.slurm.slurm import Cluster
 
-pytestmark = [pytest.mark.image, pytest.mark.nightly]
+pytestmark = [pytest.mark.image, pytest.mark.all]
 
 PATIENCE = 240.0  # seconds
 # As pytorch/pytorch: a virtual environment on its PATH, and nothing of ours.
@@ -48,7 +48,7 @@ def _foreign(image: Path, engine: str, folder: Path) -> Layout:
 def source(image: Path, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The image by its digest, in Debian's registry."""
     if missing := absent(("skopeo", "docker-registry")):
-        refuse(f"not installed: {', '.join(missing)} (tools/install-containers)")
+        refuse(f"not installed: {', '.join(missing)} (tools/install-test-programs)")
     folder = tmp_path_factory.mktemp("foreign")
     layout = _foreign(image, engine, folder)
     with registry(tmp_path_factory.mktemp("registry")) as address:

@@ -58,7 +58,7 @@ def loaded(eb: EasyBuild, script: str) -> list[str]:
     return ["bash", "-c", "; ".join([*words, "module load PyTorch", script])]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_module_trains_on_two_nodes(slurm: Cluster, installed: EasyBuild) -> None:
     command = f"srun --quiet -N2 -n4 singularity exec $SIF {TRAIN}"
     done = slurm.run(*loaded(installed, command), cwd=ROOT, check=False, timeout=PATIENCE)
@@ -154,7 +154,7 @@ def test_packages_are_not_packed_while_a_job_may_use_them(
     """Processes on another node are not to be seen from here, the job is."""
     (software,) = installed.prefix.glob("software/PyTorch/*/user-software")
     (software / "package").touch()
-    number = slurm.submit("sleep 300", "--nodes=1", "--job-name=training")
+    number = slurm.submit("sleep 600", "--nodes=1", "--job-name=training")
     assert wait_for(lambda: slurm.fields(number)["JobState"] == "RUNNING", PATIENCE)
     refused = slurm.run(*loaded(installed, "make-squashfs"), check=False)
     assert refused.returncode != 0

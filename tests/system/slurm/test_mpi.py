@@ -42,7 +42,6 @@ exec nsenter --net --mount --uts --target "$pid" --wdns={slurm.files.shared} -- 
     return path
 
 
-@pytest.mark.nightly
 @LAUNCHERS
 def test_four_ranks_on_one_host(
     slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
@@ -53,7 +52,6 @@ def test_four_ranks_on_one_host(
     assert sums(done.stdout) == [12] * 4
 
 
-@pytest.mark.nightly
 @LAUNCHERS
 def test_two_launches_at_once_do_not_mix(
     slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
@@ -68,14 +66,7 @@ def test_two_launches_at_once_do_not_mix(
     assert [sums(done.stdout) for done in outcomes] == [[4] * 4, [400] * 4], outcomes
 
 
-@pytest.mark.parametrize(
-    "mpiexec",
-    [
-        pytest.param(HYDRA, marks=pytest.mark.smoke),
-        pytest.param(OPEN_MPI, marks=pytest.mark.nightly),
-    ],
-    ids=["mpich", "openmpi"],
-)
+@pytest.mark.parametrize("mpiexec", [HYDRA, OPEN_MPI], ids=["mpich", "openmpi"])
 def test_ranks_in_an_allocation_of_two_nodes(
     slurm: Cluster, container: list[str], mpiexec: tuple[str, ...]
 ) -> None:
@@ -94,7 +85,6 @@ def two_hosts(mpiexec: tuple[str, ...], remote_shell: Path) -> list[str]:
     return [*mpiexec, *agent, "-n", "4"]
 
 
-@pytest.mark.nightly
 @LAUNCHERS
 def test_two_hosts_without_a_scheduler(
     slurm: Cluster, container: list[str], remote_shell: Path, mpiexec: tuple[str, ...]

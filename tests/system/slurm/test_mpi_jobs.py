@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.system.slurm.slurm import Cluster, Job
 
-pytestmark = [pytest.mark.image, pytest.mark.nightly, pytest.mark.usefixtures("mpi")]
+pytestmark = [pytest.mark.image, pytest.mark.all, pytest.mark.usefixtures("mpi")]
 PATIENCE = 240.0  # seconds
 # That of a rank, or the highest of all: srun ends the others with the first.
 ENDS = {"78:0", "143:0"}

@@ -19,7 +19,7 @@ from tests.system.native.project import AS_ORDINARY_USER, NOBODY
 if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster, Job
 
-pytestmark = [pytest.mark.nightly]
+pytestmark = [pytest.mark.all]
 PATIENCE = 240.0  # seconds
 LAYERS = ("python-venv", "pytorch-wheel", "torch-extras", "mpich-wheel", "mpi4py", "run-scripts")
 # Extras that training on digits does without.

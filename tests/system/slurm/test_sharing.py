@@ -19,7 +19,7 @@ pytestmark = pytest.mark.image
 # 25.11 at least, none for `--resv-ports` without a number, which it reads as 0 (slurm_opt.c).
 RESERVED, HASHED = "", "--resv-ports"
 PORTS = pytest.mark.parametrize(
-    "ports", [RESERVED, pytest.param(HASHED, marks=pytest.mark.nightly)], ids=["reserved", "hashed"]
+    "ports", [RESERVED, pytest.param(HASHED, marks=pytest.mark.all)], ids=["reserved", "hashed"]
 )
 
 
@@ -54,7 +54,7 @@ def test_two_jobs_on_the_same_nodes(slurm: Cluster, container: list[str], ports:
 @pytest.mark.parametrize(
     ("script", "steps", "ports"),
     [
-        pytest.param("all_reduce.py", 2, RESERVED, marks=pytest.mark.nightly),
+        pytest.param("all_reduce.py", 2, RESERVED, marks=pytest.mark.all),
         ("add_up.py", 8, RESERVED),
         ("add_up.py", 8, HASHED),
     ],

@@ -127,15 +127,15 @@ def test_checkpoint_is_written_at_usr1_and_the_training_goes_on(
     slurm: Cluster, container: list[str], folder: Path
 ) -> None:
     checkpoint = folder / "digits.pt"
-    training = f"{ROOT}/examples/train_digits.py --epochs 1000 --batch-size 256"
+    training = f"{ROOT}/examples/train_digits.py --epochs 100000 --batch-size 256"
     words = " ".join([*container, "conda-python-distributed", training])
     job = slurm.submit(f"srun {words} --checkpoint {checkpoint}", *STEP, cwd=ROOT)
     assert wait_for(lambda: "epoch 1/" in slurm.output(job)), slurm.output(job, "err")
     slurm.run("scancel", "--signal=USR1", f"{job}.0")
     saved = f": saved {checkpoint}"
     assert wait_for(lambda: saved in slurm.output(job)), slurm.output(job)
-    epochs = slurm.output(job).count("/1000 loss")
-    assert wait_for(lambda: slurm.output(job).count("/1000 loss") > epochs)
+    epochs = slurm.output(job).count("/100000 loss")
+    assert wait_for(lambda: slurm.output(job).count("/100000 loss") > epochs)
     slurm.run("scancel", "--signal=TERM", f"{job}.0")
     done = slurm.wait(job)
     assert "stopped by SIGTERM" in done.output, done.errors

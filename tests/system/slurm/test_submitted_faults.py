@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from tests.system.slurm.submitted import Submitted
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 SLOW = {"resources": {"cores": 40}}  # of 64: each on a node of its own
+PAUSE = "sleep 500"  # until somebody ends it
 
 
 @pytest.fixture
@@ -48,12 +49,29 @@ def node_of(project: Submitted, number: str) -> str:
     ).stdout.strip()
 
 
+def end_pauses(cluster: Cluster) -> None:
+    for pid, command in cluster.job_processes().items():
+        if command.strip() == PAUSE:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def wait_until_saved(cluster: Cluster, node: str, number: str) -> None:
+    """Or the controller forgets what happened: it saves its state some seconds after a change."""
+    files = [cluster.files.folder / "state" / name for name in ("node_state", "job_state")]
+    before = [file.stat().st_mtime_ns for file in files]
+    cluster.run("scontrol", "update", f"nodename={node}", "reason=saved")
+    cluster.run("scontrol", "update", f"jobid={number}", "comment=saved")
+    for file, time in zip(files, before, strict=True):
+        assert wait_for(lambda: file.stat().st_mtime_ns != time), file  # noqa: B023  # called here
+
+
 def test_resume_after_every_fault(own_cluster: Cluster, engine: str) -> None:
     project = make_project(own_cluster, engine, "faults")
     project.toy.layer("first", "echo first >/first\n")
     for name in "abcdef":
         slow = name in "def"
-        install = f"{'sleep 60; ' if slow else ''}echo {name} >/{name}\n"
+        install = f"{f'{PAUSE} || true; ' if slow else ''}echo {name} >/{name}\n"
         header = SLOW if slow else {}
         project.toy.layer(f"own-{name}", "false\n" if name == "c" else install, header=header)
         project.image(name, "first", f"own-{name}")
@@ -68,8 +86,9 @@ def test_resume_after_every_fault(own_cluster: Cluster, engine: str) -> None:
     own_cluster.run("scancel", job(project, "local/d own-d")["id"])
     cancelled = wait_for(lambda: states(project)["local/d own-d"] == "cancelled")
     assert cancelled, str(states(project))
-    power_off(own_cluster, node_of(project, job(project, "local/e own-e")["id"]))
-    time.sleep(7)  # or the controller forgets it: it saves its state every five seconds
+    node = node_of(project, job(project, "local/e own-e")["id"])
+    power_off(own_cluster, node)
+    wait_until_saved(own_cluster, node, job(project, "local/f own-f")["id"])
     controller = next(pid for pid in own_cluster.daemons if "slurmctld" in command_of(pid))
     os.kill(controller, signal.SIGKILL)
     silent = project.sifwright("status", check=False)
@@ -78,16 +97,18 @@ def test_resume_after_every_fault(own_cluster: Cluster, engine: str) -> None:
     with own_cluster.start("slurmctld", "-D"):
 
         def over() -> bool:
+            end_pauses(own_cluster)
             return not {"queued", "running"} & set(states(project).values())
 
-        assert wait_for(over, 400), own_cluster.run("squeue").stdout
+        assert wait_for(over), own_cluster.run("squeue").stdout
         ended = states(project)
-        assert {ended[f"local/{name} image"] for name in "abf"} == {"done"}, ended
+        assert {ended[f"local/{name} image"] for name in "abef"} == {"done"}, ended
         assert ended["local/c image"] == "failed"
         assert ended["local/d own-d"] == ended["local/d image"] == "cancelled"
         before = project.results
 
-        project.toy.layer("own-c", "echo c >/c\n")
+        for name in "cd":
+            project.toy.layer(f"own-{name}", f"echo {name} >/{name}\n")
         again = project.sifwright(*matrix, "--wait")
         assert not [name for name in "abf" if f"local/{name})" in again.stdout]
         assert before.items() <= project.results.items(), "a finished step ran again"

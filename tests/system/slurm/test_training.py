@@ -26,7 +26,7 @@ def test_the_readme_command_trains_on_two_nodes(slurm: Cluster, container: list[
     assert not re.search("(?m)^(INFO|WARNING)", done.stderr), done.stderr  # of Apptainer
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_one_task_per_node_starts_the_ranks_itself(slurm: Cluster, container: list[str]) -> None:
     step = ["--nodes=2", "--ntasks-per-node=1", *container]
     command = [

@@ -107,7 +107,7 @@ def _somewhere_else(build: _Build, folder: Path, queue: object) -> None:
     queue.put(_assembled(build, folder / "deeper" / "still"))  # type: ignore[attr-defined]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 @pytest.mark.parametrize("layout", spread(["layered", "flat"], ["layered"]))
 def test_images_of_sites(folder: Path, layout: Layout) -> None:
     """One of each image and vendor by default, and all of them in the other layout."""

@@ -38,6 +38,7 @@ TREE = UNPACKED + 4096 * ENTRIES
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SIFWRIGHT_IDS", "many")
     return tmp_path / "cache"
 
 

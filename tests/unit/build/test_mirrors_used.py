@@ -203,7 +203,7 @@ def test_every_source_is_asked_for_through_the_mirrors(
     ]
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_an_index_of_wheels_is_asked_where_the_mirrors_file_leads(
     mirrors_file: MirrorsFile, plan: Plan
 ) -> None:
@@ -246,7 +246,7 @@ def test_the_plain_release_may_be_the_build(
     assert (not problems) is expected
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_an_index_that_gives_no_page_is_told_from_one_without_the_wheel(
     mirrors_file: MirrorsFile, plan: Plan
 ) -> None:

@@ -22,6 +22,7 @@ from sifwright.plan.model import Plan, StepSource
 from sifwright.plan.resolve import resolve
 from tests.conftest import run
 from tests.servers import archive, cut, send, sha256
+from tests.system.slurm.slurm import command_of, descendants
 from tests.unit.stores import leftovers, running, spoil
 from tests.unit.wheels import Index, add_wheel, serve_index
 from tests.waiting import LIMIT_SECONDS, wait_for
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from sifwright.build.downloads.prefetch import Prefetcher
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 CANARY = "canary4711"
 TOY = "toy-1.0-py3-none-any.whl"
@@ -300,8 +301,9 @@ def test_uv_ends_with_the_build(index: Index, plan: Plan, tmp_path: Path) -> Non
 
 
 def _processes(folder: Path) -> list[str]:
-    """Command lines that name a file of the folder."""
-    return run(["pgrep", "--full", "--list-full", f"^[^ ]*uv .*{folder}"]).stdout.splitlines()
+    """Commands below this process that name a file of the folder."""
+    commands = map(command_of, descendants(os.getpid()))
+    return [command for command in commands if str(folder) in command]
 
 
 def test_it_is_no_error_that_there_is_no_uv(

@@ -69,7 +69,7 @@ def folders(tmp_path: Path) -> list[Path]:
     return found
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_packing_a_live_tree_and_an_edit_of_it(folders: list[Path]) -> None:
     first, edit, above = [], [], []
     for folder, files in zip(folders, (FILES, 2 * FILES), strict=True):
@@ -89,7 +89,7 @@ def test_packing_a_live_tree_and_an_edit_of_it(folders: list[Path]) -> None:
     assert _growth(*above) < ABOVE
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_packing_files_that_have_other_names_elsewhere(folders: list[Path]) -> None:
     """Their numbers have to be known until all are seen."""
     peaks = []
@@ -101,7 +101,7 @@ def test_packing_files_that_have_other_names_elsewhere(folders: list[Path]) -> N
     assert _growth(*peaks) < LINKED
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_a_path_as_long_as_any(tmp_path: Path) -> None:
     """Python by itself stops at 1000 calls in each other."""
     live = _live(tmp_path, 0)

@@ -97,6 +97,7 @@ def plan(project: Path, base: Path) -> Plan:
 @pytest.fixture
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SIFWRIGHT_IDS", "many")
     monkeypatch.setattr(step_lookup, "pack", pack)
     monkeypatch.setattr(apptainer_engine, "assemble", lambda *_: DIGESTS)
     return Ground(tmp_path)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sifwright.build.cache.store import Store
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 MOMENTS = 30
 

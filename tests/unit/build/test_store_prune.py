@@ -18,6 +18,7 @@ from tests.conftest import run
 from tests.unit.stores import (
     add,
     contents,
+    count_pauses,
     hold,
     is_right,
     key_of,
@@ -155,12 +156,14 @@ def test_a_build_waits_for_a_prune_that_has_begun(
             entered.set()
 
     monkeypatch.setattr(Store, "move_away", slow)
+    pauses = count_pauses(monkeypatch)
     threads = [threading.Thread(target=lambda: pruning.prune([store], 3 * SIZE), daemon=True)]
     threads[0].start()
     assert began.wait(LIMIT_SECONDS)
     threads.append(threading.Thread(target=build, daemon=True))
     threads[1].start()
-    assert not entered.wait(0.4)
+    assert wait_for(lambda: pauses or entered.is_set())
+    assert not entered.is_set()
     go_on.set()
     assert entered.wait(LIMIT_SECONDS)
     for thread in threads:

@@ -13,7 +13,7 @@ from sifwright.render.definition import definition
 from tests.unit import fuzz
 from tests.unit.conftest import CHECKOUT, MACHINE
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 DEFS = CHECKOUT / "defs"
 KINDS = {

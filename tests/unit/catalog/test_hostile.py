@@ -26,7 +26,7 @@ from tests.unit import deffile, hostile
 from tests.unit.broken import IMAGE, TOOL, write
 from tests.unit.conftest import GOOD, MACHINE, SHELLS, Shells, program
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 BATCH = 50
 OPTION_VALUES, ENV_VALUES, FILES, DESCRIPTIONS = 8000, 4500, 2000, 300

@@ -16,7 +16,7 @@ from sifwright.render.definition import definition
 from tests.unit import deffile, hostile
 from tests.unit.conftest import MACHINE, SHELLS, Shells, program
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 FILES = 2000
 

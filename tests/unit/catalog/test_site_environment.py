@@ -14,11 +14,12 @@ from sifwright.catalog.model import Catalog, Environment
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
+from tests.catalogs import REAL
 from tests.unit import deffile, hostile
 from tests.unit.broken import EXTRA, SITE, append
 from tests.unit.conftest import CHECKOUT, MACHINE
 
-SITES = list(load.load_catalog(CHECKOUT / "defs", CHECKOUT).sites)
+SITES = list(REAL.sites)
 FOLDER = "/.sifwright/layers/run-scripts"
 
 

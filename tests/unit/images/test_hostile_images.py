@@ -18,7 +18,7 @@ from tests.unit import hostile_images
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 _SECONDS, _MOST_BYTES, _MOST_KILOBYTES = 240, 3 << 30, 600_000
 _LOOK = """

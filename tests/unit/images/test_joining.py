@@ -26,7 +26,7 @@ BYTES = 100
 SMALL, LARGE = "a-folder", "a-file"
 
 
-@pytest.mark.nightly
+@pytest.mark.all
 def test_memory_does_not_hold_the_tree(tmp_path: Path) -> None:
     few, many = (_peak(_layer(tmp_path, count)) for count in (FEW, 2 * FEW))
     assert (many - few) / FEW < BYTES

@@ -131,7 +131,7 @@ def test_bytes_do_not_depend_on_time_folder_umask_and_user(shared: Path) -> None
         target.parent.mkdir(exist_ok=True)
         target.parent.chmod(0o777)
         work = (uid, umask, target, contents)
-        child = get_context("fork").Process(target=_write_as, args=work)
+        child = get_context("forkserver").Process(target=_write_as, args=work)
         child.start()
         child.join()
         assert child.exitcode == 0

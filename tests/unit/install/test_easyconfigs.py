@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog import load
 from sifwright.catalog.model import LayerFile
 from sifwright.install import archive, easybuild_folder
 from sifwright.install.installed_image import InstalledImage
 from sifwright.install.module import describe
+from tests.catalogs import REAL
 from tests.unit.conftest import CHECKOUT, Cli
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 COMMITTED = sorted((CHECKOUT / "easyconfigs").glob("*/*.eb"))
-SITES = load.load_catalog(CHECKOUT / "defs", CHECKOUT).sites
+SITES = REAL.sites
 PLANNED = ["--central", "--date", "20261122"]
 
 
@@ -99,7 +99,7 @@ def test_archive_holds_what_it_was_given() -> None:
 
 
 def test_an_installation_has_all_run_scripts_and_the_sites_environment() -> None:
-    found = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
+    found = REAL
     notes = easybuild_folder.notes(SITES["lumi"], {"note": b"x"})
     files = {file.path: file for file in (*easybuild_folder.programs(found), *notes)}
     scripts = {path.name for path in (CHECKOUT / "runscripts").iterdir() if path.is_file()}
@@ -277,7 +277,7 @@ def test_an_image_without_torch_is_refused(
 
 
 def test_plain_names_of_commands_where_the_site_asks_for_them(tmp_path: Path) -> None:
-    found = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
+    found = REAL
     site = replace(SITES["local"], commands=("python", "torchrun"))
     facts = InstalledImage(torch="2.13.0", python="3.11", stack="cpu", date="20261122")
     made = easybuild_folder.EasyBuildFolder(

@@ -4,16 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from sifwright.catalog import load
 from sifwright.catalog.model import Catalog, ComputeNode
 from sifwright.catalog.site_contradictions import LAUNCHERS
 from sifwright.errors import UsageError
 from sifwright.launch import job_rules
 from sifwright.launch.job import decide_job
 from sifwright.launch.model import Job, JobRequest
-from tests.unit.conftest import CHECKOUT
+from tests.catalogs import REAL
 
-SITES = list(load.load_catalog(CHECKOUT / "defs", CHECKOUT).sites)
+SITES = list(REAL.sites)
 TRAIN = ("train.py",)
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from sifwright.catalog import load
 from sifwright.catalog.model import Catalog, Site
 from sifwright.catalog.pmi import ImageMpi
 from sifwright.launch.job import decide_job
 from sifwright.launch.job_rules import TORCHRUN
 from sifwright.launch.jobscript import render_jobscript
 from sifwright.launch.model import JobRequest
+from tests.catalogs import REAL
 from tests.unit import golden
 from tests.unit.conftest import CHECKOUT, program
 
@@ -38,8 +38,7 @@ def _jobs(site: Site) -> list[tuple[str, str]]:
     return own + [(name, site.run_in[0]) for name in (*site.other_launchers, TORCHRUN)]
 
 
-_CATALOG = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
-JOBS = [(name, *job) for name, site in _CATALOG.sites.items() for job in _jobs(site)]
+JOBS = [(name, *job) for name, site in REAL.sites.items() for job in _jobs(site)]
 JOBS.append(("slurm-generic", "mpirun", "mpich"))  # an installation with an MPI of its own
 NAMES = ["-".join(job) for job in JOBS]
 

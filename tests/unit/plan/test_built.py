@@ -47,7 +47,7 @@ def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
     listed = run_cli("--project", CHECKOUT, "list", "layers").out.splitlines()
     words = {line.split()[0]: line.split()[1] for line in listed[1:]}
     assert words == {name: building_target(layer) for name, layer in real.layers.items()}
-    assert {"test", "test-rest", "test-slow", "never"} == set(words.values())
+    assert {"test", "test-all", "test-slow", "never"} == set(words.values())
     shown = run_cli("--project", CHECKOUT, "show", "layer", "mpich").out
     assert f"make test-slow: {(real.layers['mpich'].built or {})['make test-slow']}" in shown
     assert (

@@ -12,6 +12,7 @@ from sifwright.errors import CatalogError, PlanError
 from sifwright.plan.lint import image_rules, site_rules
 from sifwright.plan.lint.rule import Rule
 from sifwright.plan.lint.run import Finding, lint_site
+from tests.catalogs import REAL
 from tests.unit.broken import SITE, append
 from tests.unit.broken import replace as exchange
 from tests.unit.conftest import CHECKOUT, Cli
@@ -21,8 +22,7 @@ from tests.unit.lint_image_cases import IMAGES
 _ALL: tuple[Rule[Any], ...] = (*site_rules.RULES, *image_rules.RULES)
 RULES = {rule.name: rule for rule in _ALL}
 CASES = {**SITES, **IMAGES}
-_REAL = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
-EVERY = [(site, image) for site in _REAL.sites for image in _REAL.images]
+EVERY = [(site, image) for site in REAL.sites for image in REAL.images]
 
 
 def _lint(project: Path, *settings: str) -> list[Finding]:
@@ -72,7 +72,7 @@ def test_every_rule_says_why_and_who_says_so(name: str) -> None:
 @pytest.mark.parametrize(("site", "image"), EVERY, ids=lambda name: name)
 def test_no_site_of_ours_has_an_error_for_an_image_it_can_have(site: str, image: str) -> None:
     """Nor a warning that nothing explains; why images are refused, the goldens of plans show."""
-    findings = lint_site(_REAL, CHECKOUT / "defs", (site, image), []).findings
+    findings = lint_site(REAL, CHECKOUT / "defs", (site, image), []).findings
     rules = {finding.rule for finding in findings if finding.severity != "note"}
     assert rules <= {"plan"}
 

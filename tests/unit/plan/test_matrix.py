@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.catalog import load
 from sifwright.catalog.model import TableCell
 from sifwright.errors import PlanError
 from sifwright.plan.resolve import resolve
-from tests.unit.conftest import CHECKOUT
+from tests.catalogs import REAL
 from tests.unit.own_image import with_image
 
 if TYPE_CHECKING:
@@ -197,12 +196,11 @@ def test_no_patch_is_left_over(real: Catalog) -> None:
     assert folders == named - {"none"}
 
 
-_CATALOG = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
 DEBIAN = ["base-debian.suite=bookworm"]
 BASES = {
     "cpu": ("local", DEBIAN),
     "nvidia": ("leonardo", DEBIAN),
-    "amd": ("frontier", [f"base-rocm.rocm={x}" for x in _CATALOG.versions["rocm-images"]]),
+    "amd": ("frontier", [f"base-rocm.rocm={x}" for x in REAL.versions["rocm-images"]]),
 }
 # Of torch 2.0 to 2.2 only: no image of AMD's has that ROCm.
 UNBUILT = {"rocm5.4.2", "rocm5.6"}

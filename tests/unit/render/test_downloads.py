@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.servers import archive, cut, send, serve, sha256
-from tests.unit.fetching import SILENCE, WRONG, Step, refused, silence
+from tests.unit.fetching import WRONG, Step, refused, silence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from http.server import BaseHTTPRequestHandler
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 GOOD = archive(readme="read me\n", data="".join(f"{n * n}\n" for n in range(20_000)))
 POINTS = 5
@@ -114,8 +113,7 @@ def _stall(handler: BaseHTTPRequestHandler) -> None:
     handler.end_headers()
     handler.wfile.write(GOOD[:100])
     handler.wfile.flush()
-    time.sleep(SILENCE)
-    handler.close_connection = True
+    silence(handler)
 
 
 SERVERS: dict[str, Callable[[BaseHTTPRequestHandler], None]] = {

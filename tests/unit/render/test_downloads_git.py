@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.all
 
 UPSTREAM = "https://upstream.example/group/toy.git"
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.catalog import load
 from sifwright.errors import PlanError
 from sifwright.host.network import registry
 from sifwright.plan.model import Plan
@@ -15,12 +14,12 @@ from sifwright.plan.resolve import resolve
 from sifwright.render import oci_config
 from sifwright.render.definition import definition, folder_definition
 from sifwright.render.dockerfile import dockerfile
+from tests.catalogs import REAL
 from tests.unit import golden
 from tests.unit.conftest import CHECKOUT, MACHINE, Cli
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 DIGESTS = GOLDENS / "digests.txt"
-_CATALOG = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
 # Their texts are kept whole, for people to read: each image once, with different vendors.
 KINDS = ("def", "Dockerfile", "plan.json")
 WHOLE = {
@@ -35,18 +34,16 @@ WHOLE = {
 
 def _plan(site: str, image: str) -> Plan | PlanError:
     try:
-        return resolve(_CATALOG, site, image, [])
+        return resolve(REAL, site, image, [])
     except PlanError as error:
         return error
 
 
-PLANS = {(site, image): _plan(site, image) for image in _CATALOG.images for site in _CATALOG.sites}
+PLANS = {(site, image): _plan(site, image) for image in REAL.images for site in REAL.sites}
 PAIRS = [pair for pair, plan in PLANS.items() if isinstance(plan, Plan)]
 REFUSED = [pair for pair, plan in PLANS.items() if isinstance(plan, PlanError)]
 # One pair of each image and vendor.
-SAMPLE = list(
-    {(image, _CATALOG.sites[site].vendor): (site, image) for site, image in PAIRS}.values()
-)
+SAMPLE = list({(image, REAL.sites[site].vendor): (site, image) for site, image in PAIRS}.values())
 
 
 def texts(plan: Plan) -> dict[str, str]:

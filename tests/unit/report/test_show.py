@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.catalog import load
 from sifwright.catalog.site_contradictions import default_partition
 from sifwright.report import show
+from tests.catalogs import REAL
 from tests.unit.broken import IMAGE, SITE, append, replace
 from tests.unit.conftest import CHECKOUT, Cli
 
-_REAL = load.load_catalog(CHECKOUT / "defs", CHECKOUT)
-SITES = list(_REAL.sites)
+SITES = list(REAL.sites)
 ISSUE = (
     *("lumi", "frontier", "derecho", "cirrus-epcc", "slurm-generic", "perlmutter"),
     *("isambard-ai", "alps", "setonix", "leonardo"),
@@ -32,7 +31,7 @@ def test_the_sites_that_were_asked_for_are_there() -> None:
 @pytest.mark.parametrize("site", SITES)
 def test_a_site_of_ours_says_where_its_facts_are_from(site: str) -> None:
     """And why each variable has its value, or has none."""
-    found = _REAL.sites[site]
+    found = REAL.sites[site]
     assert found.sources or site == "local"
     for group, values in found.environment.groups.items():
         assert set(values) == set(found.environment.reasons[group])
@@ -46,7 +45,7 @@ def test_a_site_of_ours_says_where_its_facts_are_from(site: str) -> None:
 @pytest.mark.parametrize("site", [name for name in SITES if name not in {"local", "slurm-generic"}])
 def test_a_site_of_ours_says_where_images_are_built(site: str, run_cli: Cli) -> None:
     """And who says so; the two others are no machine of anybody's."""
-    found = _REAL.sites[site].builds
+    found = REAL.sites[site].builds
     assert found is not None
     assert not found.why.endswith(".")
     shown = " ".join(run_cli("show", "site", site).out.split())
@@ -56,13 +55,13 @@ def test_a_site_of_ours_says_where_images_are_built(site: str, run_cli: Cli) -> 
 @pytest.mark.parametrize("site", [name for name in SITES if name != "local"])
 def test_images_of_a_site_start_with_every_engine(site: str) -> None:
     """Apptainer before 1.4.0 and SingularityCE call a squashfs of zstd corrupted."""
-    found = _REAL.sites[site]
+    found = REAL.sites[site]
     assert (found.compression, found.layout) == ("gzip", "flat")
 
 
 @pytest.mark.parametrize("site", SITES)
 def test_a_site_of_ours_lists_where_jobs_go(site: str) -> None:
-    found = _REAL.sites[site]
+    found = REAL.sites[site]
     default = found.job.directives.get(default_partition(found))
     assert default in found.partitions if default else not found.partitions
 
@@ -70,16 +69,16 @@ def test_a_site_of_ours_lists_where_jobs_go(site: str) -> None:
 @pytest.mark.parametrize("site", SITES)
 def test_everything_of_a_site_is_shown(site: str) -> None:
     """Every fact that is text or a list of texts stands in what is printed."""
-    text = "\n".join(show.show_lines(_REAL, "site", site))
-    document = show.show_document(_REAL, "site", site)
-    hidden = {"container_program"} if "container" not in _REAL.sites[site].run_in else set()
+    text = "\n".join(show.show_lines(REAL, "site", site))
+    document = show.show_document(REAL, "site", site)
+    hidden = {"container_program"} if "container" not in REAL.sites[site].run_in else set()
     hidden |= {"options", "compression", "run_in", "gpu_visibility", "vendor", "job", "launch"}
     for key, value in document.items():
         if key not in hidden and value and isinstance(value, str) and value != "none":
             assert value in text or value == "local", key
         if key not in hidden and isinstance(value, list | tuple):
             assert all(item in text for item in value), key
-    environment = _REAL.sites[site].environment
+    environment = REAL.sites[site].environment
     for values in environment.groups.values():
         assert all(f"  {name}={value}\n" in f"{text}\n" for name, value in values.items())
     for reasons in (*environment.reasons.values(), environment.not_set):
@@ -92,7 +91,7 @@ def test_what_goes_with_the_hosts_mpi(run_cli: Cli) -> None:
     shown = lines[start : start + 8]
     assert "  MPICH_GPU_SUPPORT_ENABLED=1" in shown
     assert "environment with the host's MPI (jobscript --host-mpi)" in shown
-    host = _REAL.sites["derecho"].host_mpi
+    host = REAL.sites["derecho"].host_mpi
     assert host is not None
     for name, value in host.environment.items():
         assert f"  {name}={value}" in lines
@@ -170,7 +169,7 @@ def test_a_row_for_every_site(run_cli: Cli) -> None:
 
 def test_json_of_the_list_is_as_it_was(run_cli: Cli) -> None:
     found = json.loads(run_cli("list", "sites", "--json").out)
-    assert found == {"sites": {name: _REAL.sites[name].description for name in SITES}}
+    assert found == {"sites": {name: REAL.sites[name].description for name in SITES}}
 
 
 def test_the_table_fits_a_terminal(clean_environment: Mapping[str, str]) -> None:
@@ -248,15 +247,15 @@ def test_a_layer_as_data(run_cli: Cli) -> None:
 
 
 def test_every_layer_and_image_can_be_shown() -> None:
-    names = [("layer", name) for name in _REAL.layers] + [("image", name) for name in _REAL.images]
+    names = [("layer", name) for name in REAL.layers] + [("image", name) for name in REAL.images]
     for kind, name in names:
-        assert next(show.show_lines(_REAL, kind, name)).startswith(f"{name}: ")
+        assert next(show.show_lines(REAL, kind, name)).startswith(f"{name}: ")
         assert all(
             line.isprintable()
-            for text in show.show_lines(_REAL, kind, name)
+            for text in show.show_lines(REAL, kind, name)
             for line in text.splitlines()
         )
-        assert json.dumps(show.show_document(_REAL, kind, name))
+        assert json.dumps(show.show_document(REAL, kind, name))
 
 
 def test_the_words_of_a_file_are_printed_as_they_are(project: Path, run_cli: Cli) -> None:

@@ -8,6 +8,7 @@ from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+from uuid import uuid4
 
 import pytest
 
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
     from tests.unit.fetching import Step
 
-USER, PASSWORD = "user", 'can"ary \\4711#@:'
+MARK = uuid4().hex  # in no argument of a program that others run here
+USER, PASSWORD = "user", f'can"ary \\{MARK}#@:'
 LOGIN = f"{USER}:{quote(PASSWORD, safe='')}@"
 EXPECTED = f"Basic {base64.b64encode(f'{USER}:{PASSWORD}'.encode()).decode()}"
-PARTS_OF_IT = ("4711", EXPECTED.removeprefix("Basic "))
+PARTS_OF_IT = (MARK, EXPECTED.removeprefix("Basic "))
 
 
 def arguments() -> Iterator[str]:

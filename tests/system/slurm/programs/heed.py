@@ -2,9 +2,9 @@
 
 heed.py FOLDER: there, the files RANK.ready and RANK.NAME.
 
-It ends the way a training does, some time after its handler asked for it. One that leaves Python in
-the handler may die of the signal's second copy: Slurm signals every process of a step, and
-Apptainer, being one of them, passes it on.
+It ends the way a training does, some time after its handler asked for it, and ignores the signal
+from then on. One that does not may die of its second copy as Python ends: Slurm signals every
+process of a step, and Apptainer, being one of them, passes it on.
 """
 
 import os
@@ -32,5 +32,5 @@ while time.monotonic() < end:
     for which in tuple(came):
         (FOLDER / f"{RANK}.{which.name}").touch()
         if which in CODES:
-            time.sleep(0.2)
+            signal.signal(which, signal.SIG_IGN)
             sys.exit(CODES[which])

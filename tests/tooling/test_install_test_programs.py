@@ -1,0 +1,74 @@
+"""tools/install-test-programs: what it finds missing, and what it says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+NOBODY = 65534
+# What the script itself needs; nothing that it installs is there.
+NEEDED = ("bash", "sort", "env", "mktemp", "rm", "dirname")
+PACKAGES = (
+    "buildah docker-registry docker.io hostname iproute2 mpich munge openmpi-bin podman"
+    " qemu-user-static skopeo slurm-client slurmctld slurmd squashfs-tools-ng tcl util-linux"
+    " environment-modules easybuild-4.9"
+)
+# Only its path says whether one of these is there.
+BY_PATH = {"libpmix-dev", "lmod"}
+
+
+def run(
+    folder: Path, *arguments: str, there: tuple[str, ...] = (), user: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Of a copy that has nothing yet, on a machine with few programs."""
+    tools, programs = folder / "tools", folder / "bin"
+    for place in (tools, programs):
+        place.mkdir(mode=0o755)
+    text = (ROOT / "tools/install-test-programs").read_text()
+    (tools / "install-test-programs").write_text(text.replace("PATH=$PATH:/usr/sbin:/sbin", ""))
+    shutil.copy(ROOT / "tools/make-venv", tools)
+    for program in (*NEEDED, *there):
+        (programs / program).symlink_to(f"/usr/bin/{program}")
+    return subprocess.run(
+        ["/bin/bash", tools / "install-test-programs", *arguments],
+        env={"PATH": str(programs)},
+        cwd="/",
+        user=user if os.geteuid() == 0 else None,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+
+def names(text: str) -> list[str]:
+    return [name for name in text.split() if name not in BY_PATH]
+
+
+def test_check_names_the_packages(tmp_path: Path) -> None:
+    done = run(tmp_path, "--check")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert names(done.stdout.removeprefix("install-test-programs: missing:")) == PACKAGES.split()
+
+
+def test_check_finds_what_is_there(tmp_path: Path) -> None:
+    done = run(tmp_path, "--check", there=("nsenter", "hostname"))
+    assert " mpich " in done.stdout
+    assert "hostname" not in done.stdout
+    assert "util-linux" not in done.stdout
+
+
+def test_ordinary_user_is_told_in_one_line_and_may_go_on() -> None:
+    """`make test` of somebody without root: these tests are skipped, the others run."""
+    with tempfile.TemporaryDirectory() as folder:  # not pytest's, which only we can read
+        Path(folder).chmod(0o755)
+        done = run(Path(folder), user=NOBODY)
+    assert done.returncode == 0
+    (line,) = (one for one in done.stdout.splitlines() if "as root" in one)
+    assert names(line.partition(": ")[2].partition("): ")[2].partition(";")[0]) == PACKAGES.split()
+    assert line.endswith("; tests of them are skipped")
