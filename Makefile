@@ -112,7 +112,7 @@ test: ## Run the checks and the tests of tiers unit and smoke (PYTEST="-k name":
 
 test-all: ## Run the checks and all tests but the slow ones
 	@tools/prepare-tests $(MAKE) --no-print-directory lint
-	@$(PYTEST_COMMAND) -m "unit or smoke or all" <<<"$$PYTEST"
+	@$(PYTEST_COMMAND) -m "(unit or smoke or all) and not slow" <<<"$$PYTEST"
 
 test-slow: ## Run the tests that take longer: whole stacks built from source
 	@tools/prepare-tests
@@ -124,6 +124,7 @@ constraints: venv-dev ## Raise the versions of all that tests and checks run wit
 
 lint: venv-dev ## Run ruff, mypy, codespell and shellcheck
 	@.venv/bin/ruff check --quiet
+	@.venv/bin/ruff check --quiet --preview --select PLW1514 # every open() and read_text() names its encoding
 	@.venv/bin/ruff format --check --quiet
 	@.venv/bin/mypy
 	@.venv/bin/codespell

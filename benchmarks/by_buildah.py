@@ -67,8 +67,8 @@ class _Buildah:
         (build / "tmp").mkdir(parents=True)
         files = [*build_files.programs(), *build_files.of_step(plan.steps[last])]
         build_folder.write_files(build, files, build_files.BUILD)
-        (build / "run").write_text(build_files.script(plan, last))
-        (context / "Containerfile").write_text(RECIPE.format(build_files.BUILD))
+        (build / "run").write_text(build_files.script(plan, last), encoding="utf-8")
+        (context / "Containerfile").write_text(RECIPE.format(build_files.BUILD), encoding="utf-8")
 
     def convert(self) -> Usage:
         """Build what is not cached, and make the SIF anew."""
@@ -105,9 +105,9 @@ def by_buildah(settings: Settings) -> Result:
 def _add_base(project: Project, storage: Storage, work_dir: Path) -> None:
     """Add an image of all layers but the last, with their files."""
     images = project.folder / "defs" / "images"
-    lower = yaml.safe_load((images / f"{IMAGE}.yaml").read_text())
+    lower = yaml.safe_load((images / f"{IMAGE}.yaml").read_text(encoding="utf-8"))
     lower["layers"].pop()
-    (images / f"{LOWER}.yaml").write_text(yaml.safe_dump(lower))
+    (images / f"{LOWER}.yaml").write_text(yaml.safe_dump(lower), encoding="utf-8")
     project.build(image=LOWER, layout="flat")
     file = project.sif("flat", LOWER)
     offset = str(sif.partitions(file)[0].offset)
@@ -142,10 +142,10 @@ def _in_turn(settings: Settings, buildah: _Buildah) -> list[Figure]:
 
 def _check(buildah: _Buildah) -> None:
     """Check that both images have the edit."""
-    wanted = (buildah.project.folder / LAST).read_text()
+    wanted = (buildah.project.folder / LAST).read_text(encoding="utf-8")
     for file in (buildah.project.sif("layered"), buildah.sif):
         command = [buildah.engine, "exec", "--no-home", str(file), "cat", "/runscripts/get-master"]
-        text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        text = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
         assert text == wanted, f"{file} is not of the last edit"
 
 

@@ -38,5 +38,5 @@ def processor_seconds() -> float:
 
 
 def _match(pattern: str, file: str) -> str:
-    match = re.search(pattern, Path(file).read_text(), re.MULTILINE)
+    match = re.search(pattern, Path(file).read_text(encoding="utf-8"), re.MULTILINE)
     return match.group(1).strip() if match else ""

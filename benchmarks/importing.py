@@ -100,24 +100,27 @@ def _on_disk(settings: Settings, image: _Side) -> _Side:
     """Return the same packages in a venv of this machine, kept until the image has others."""
     # Not `pip freeze`, which names files of the build where a wheel was one.
     ask = [*image.prefix, "python", "-m", "pip", "list", "--format", "freeze"]
-    wanted = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout
+    wanted = subprocess.run(ask, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
     folder, stamp = settings.folder / "venv", settings.folder / "venv" / "packages.txt"
     side = _Side(prefix=[], venv=folder, files=folder)
-    if not stamp.exists() or stamp.read_text() != wanted:
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
         settings.note("installing the image's packages on disk …")
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         _install(folder, wanted)
-        stamp.write_text(wanted)
+        stamp.write_text(wanted, encoding="utf-8")
     return side
 
 
 def _install(folder: Path, wanted: str) -> None:
     packages = folder / "wanted.txt"
-    packages.write_text(wanted)
+    packages.write_text(wanted, encoding="utf-8")
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps"]
     done = subprocess.run(
-        [*command, "--requirement", str(packages)], check=False, capture_output=True, text=True
+        [*command, "--requirement", str(packages)],
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
     )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["it did not say why"])[-1]
@@ -133,7 +136,7 @@ def _how_cold() -> str:
 def _drop_caches(sides: Iterable[_Side]) -> None:
     os.sync()  # what is not on disk yet cannot be dropped
     if os.access(DROP, os.W_OK):
-        DROP.write_text("3")
+        DROP.write_text("3", encoding="utf-8")
         return
     for side in sides:
         for path in side.files.rglob("*") if side.files.is_dir() else [side.files]:

@@ -169,5 +169,7 @@ def _job(settings: Settings, box: Container, folder: Path) -> Path:
 
 
 def _messages(command: Sequence[str], env: Mapping[str, str]) -> int:
-    done = subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True, env=quiet(env))
+    done = subprocess.run(
+        command, check=True, stderr=subprocess.PIPE, env=quiet(env), encoding="utf-8"
+    )
     return len(re.findall(r"^\W*(?:INFO|WARNING)\b", done.stderr, re.MULTILINE))

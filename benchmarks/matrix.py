@@ -117,6 +117,6 @@ def _processor(cluster: Cluster) -> float:
 def _taken(pid: int) -> float:
     """Return the seconds of a process and of its children that have ended."""
     with suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         return sum(map(int, fields[11:15])) / TICK
     return 0.0

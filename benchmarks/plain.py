@@ -13,11 +13,9 @@ from figures import Skipped
 from project import Project
 from usage import measured
 
-from sifwright.build import forecast
 from sifwright.build.checks import host_checks, preflight
 from sifwright.build.output_parser import OutputParser
 from sifwright.build.request import host_settings
-from sifwright.build.request.base_image import base_image_of
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
 from sifwright.system import processes
@@ -56,11 +54,8 @@ class Plain:
 def program(settings: Settings) -> str:
     """Return the engine, if this machine can build the image."""
     try:
-        wanted = plan(settings)
-        engine = apptainer.find()
-        future = forecast.estimate_cold_build(wanted, settings.folder)
-        base = base_image_of(wanted)
-        return preflight.check(engine, wanted, base, host_settings.values(base), future).program
+        preflight.require(preflight.cold_build(plan(settings), settings.folder), print)
+        return preflight.engine().program
     except MachineError as error:
         raise Skipped(str(error).replace("\n", " ")) from error
 
@@ -90,7 +85,7 @@ def plain_build(
     engine = program(settings)
     with workspace(settings.folder) as folder:
         definition, sif = folder / "x.def", folder / "x.sif"
-        definition.write_text(project.definition(image))
+        definition.write_text(project.definition(image), encoding="utf-8")
         sources = host_settings.prepare(folder)
         binds = [word for bind in sources.definition_binds for word in ("--bind", bind)]
         options = [*SQUASHFS[compression], *binds]

@@ -104,7 +104,7 @@ def _walls(commands: Mapping[str, list[str]], project: Path) -> dict[str, float]
 def _probe(*arguments: str | Path) -> dict[str, float]:
     script = Path(__file__).with_name("probe.py")
     command = [sys.executable, str(script), *map(str, arguments)]
-    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8")
     row: dict[str, float] = json.loads(answer.stdout)
     return row
 
@@ -116,12 +116,12 @@ def _column(rows: Sequence[Mapping[str, float]], name: str, scale: float = 1) ->
 def _many(defs: Path, target: Path) -> Path:
     """Copy `defs` and add sites and images that all differ in an option."""
     shutil.copytree(defs, target)
-    site = yaml.safe_load((defs / "sites" / "local.yaml").read_text())
+    site = yaml.safe_load((defs / "sites" / "local.yaml").read_text(encoding="utf-8"))
     for number in range(SITES):
         options = site.setdefault("options", {}).setdefault("base-debian", {})
         options["packages"] = f"package-{number}"
         _write(target / "sites" / f"bench-{number}.yaml", site)
-    image = yaml.safe_load((defs / "images" / "pytorch.yaml").read_text())
+    image = yaml.safe_load((defs / "images" / "pytorch.yaml").read_text(encoding="utf-8"))
     entry = next(entry for entry in image["layers"] if entry.get("layer") == "torch-extras")
     for number in range(IMAGES):
         entry.setdefault("options", {})["torchmetrics"] = f"2.{number}.0"
@@ -130,4 +130,4 @@ def _many(defs: Path, target: Path) -> Path:
 
 
 def _write(path: Path, data: object) -> None:
-    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")

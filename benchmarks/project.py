@@ -96,7 +96,7 @@ class Project:
         def run() -> str:
             env = {**os.environ, "SIFWRIGHT_CACHE": str(self.cache)}
             return subprocess.run(
-                command, check=True, env=env, stdout=subprocess.PIPE, text=True
+                command, check=True, env=env, stdout=subprocess.PIPE, encoding="utf-8"
             ).stdout
 
         text, usage = measured(run, self.folder, host_checks.temporary_root())
@@ -107,7 +107,7 @@ class Project:
             usage=usage,
             states={row["step"]: row["state"] for row in ended},
             steps={row["step"]: row["seconds"] for row in ended},
-            own=json.loads((folder / "record.json").read_text())["own_seconds"],
+            own=json.loads((folder / "record.json").read_text(encoding="utf-8"))["own_seconds"],
         )
 
     def sif(self, layout: str, image: str = IMAGE) -> Path:
@@ -115,11 +115,11 @@ class Project:
 
     def definition(self, image: str = IMAGE) -> str:
         command = self._command("render", "--single-file", SITE, image)
-        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
 
     def edit(self, file: str) -> None:
         """Change a file as no earlier edit did: what is in the cache must not be found again."""
-        with (self.folder / file).open("a") as script:
+        with (self.folder / file).open("a", encoding="utf-8") as script:
             script.write(f"# edit {uuid.uuid4()}\n")
 
     def layer(self, name: str, install: str, header: Mapping[str, object] | None = None) -> str:
@@ -127,13 +127,17 @@ class Project:
         layer_folder = self.folder / "defs" / "layers" / name
         layer_folder.mkdir()
         document = {"summary": f"benchmark {name}", **(header or {})}
-        (layer_folder / "layer.yaml").write_text(json.dumps(document))
-        (layer_folder / "install.sh").write_text(f"#!/bin/bash\nset -euo pipefail\n{install}")
+        (layer_folder / "layer.yaml").write_text(json.dumps(document), encoding="utf-8")
+        (layer_folder / "install.sh").write_text(
+            f"#!/bin/bash\nset -euo pipefail\n{install}", encoding="utf-8"
+        )
         return str((layer_folder / "install.sh").relative_to(self.folder))
 
     def image(self, name: str, layers: Sequence[str]) -> None:
         document = {"description": name, "layers": [{"layer": layer} for layer in layers]}
-        (self.folder / "defs" / "images" / f"{name}.yaml").write_text(json.dumps(document))
+        (self.folder / "defs" / "images" / f"{name}.yaml").write_text(
+            json.dumps(document), encoding="utf-8"
+        )
 
     def _command(self, command: str, site: str, image: str, *words: str) -> list[str]:
         options = ["--project", str(self.folder)]

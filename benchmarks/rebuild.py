@@ -88,9 +88,9 @@ def second_site(settings: Settings) -> Result:
 
 def _write_second(folder: Path) -> None:
     sites = folder / "defs" / "sites"
-    site = yaml.safe_load((sites / f"{SITE}.yaml").read_text())
+    site = yaml.safe_load((sites / f"{SITE}.yaml").read_text(encoding="utf-8"))
     site["options"][DIFFERS] |= OTHERWISE
-    (sites / f"{SECOND}.yaml").write_text(yaml.safe_dump(site))
+    (sites / f"{SECOND}.yaml").write_text(yaml.safe_dump(site), encoding="utf-8")
 
 
 def _needless(name: str, ran: Sequence[str], plan: Plan, changed: str) -> Figure:

@@ -90,7 +90,7 @@ def main() -> None:
     for name in names:
         console.print(f"{name} …")
         results["benchmarks"][name] = _run(name, settings)
-        (FOLDER / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+        (FOLDER / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     plot(_figures(results), results["machine"], FOLDER / "results")
     plot_growth(results["benchmarks"], FOLDER / "growth")
     # A pipe has no width of its own.
@@ -134,7 +134,7 @@ def _earlier() -> dict[str, Any]:
     """Return the results of this very machine, so that --only keeps the other benchmarks."""
     fresh: dict[str, Any] = {"machine": machine(), "benchmarks": {}}
     try:
-        stored: dict[str, Any] = json.loads((FOLDER / "results.json").read_text())
+        stored: dict[str, Any] = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return fresh
     return stored if stored.get("machine") == fresh["machine"] else fresh

@@ -113,7 +113,7 @@ def _processes() -> dict[int, _Process]:
 def _process(number: int) -> _Process | None:
     """Parse /proc/PID/stat (proc(5)): the name is in parentheses and may hold anything."""
     try:
-        text = Path(f"/proc/{number}/stat").read_text(errors="replace")
+        text = Path(f"/proc/{number}/stat").read_text(errors="replace", encoding="utf-8")
     except OSError:
         return None  # it has ended
     name, _, rest = text.partition("(")[2].rpartition(")")

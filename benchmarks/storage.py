@@ -52,7 +52,7 @@ class Storage:
 
     def add_base(self, context: Path) -> None:
         """Make the image that others begin with of tree.tar in the folder."""
-        (context / "Containerfile").write_text(FROM_TAR)
+        (context / "Containerfile").write_text(FROM_TAR, encoding="utf-8")
         self.build(context, BASE)
 
     def to_sif(self, engine: str, sif: Path) -> None:
@@ -64,7 +64,7 @@ class Storage:
         options = ("--quiet", "--disable-compression", "--digestfile", str(digest))
         self._run("push", *options, IMAGE, f"oci:{folder}")
         # Earlier images are in the folder, too; Apptainer 1.4.5 chooses by digest only.
-        source = f"oci:{folder}@{digest.read_text()}"
+        source = f"oci:{folder}@{digest.read_text(encoding='utf-8')}"
         command = [engine, "--quiet", "build", "--force", *SQUASHFS["zstd"], str(sif), source]
         env = {**os.environ, "PATH": processes.search_path()}
         env["APPTAINER_CACHEDIR"] = str(self.folder / "apptainer")
@@ -89,4 +89,4 @@ class Storage:
     def _run(self, *words: str) -> str:
         places = ("--root", str(self.folder / "root"), "--runroot", str(self.folder / "run"))
         command = [self.program, *places, "--storage-driver", self.driver, *words]
-        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout

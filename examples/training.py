@@ -76,6 +76,9 @@ class Training:
             group["lr"] = rate  # of this run, not of the one that saved
         self.epoch, self.samples = state["epoch"], state["samples"]
 
+    def device_name(self) -> str:
+        return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "CPU"
+
     def say(self, message: str, file: TextIO = sys.stdout) -> None:
         if self.ranks.rank == 0:
             print(message, file=file, flush=True)
@@ -256,7 +259,8 @@ def run(training: Training, arguments: argparse.Namespace, caught: set[int]) -> 
     right, count = training.ranks.total([*share])
     accuracy, seconds = right / count, time.monotonic() - start
     score = f"{accuracy:.3f} ({right:.0f}/{count:.0f})"
-    training.say(f"test accuracy {score} on {size} ranks in {seconds:.1f} s")
+    ranks = f"{size} ranks ({training.device_name()})"
+    training.say(f"test accuracy {score} on {ranks} in {seconds:.1f} s")
     if accuracy < arguments.min_accuracy:
         least = arguments.min_accuracy
         training.say(f"test accuracy {accuracy:.3f} is below --min-accuracy {least}", sys.stderr)

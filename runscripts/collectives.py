@@ -176,13 +176,15 @@ def write(text: str, path: str) -> None:
     if path == "-":
         sys.stdout.write(text)
     elif pathlib.Path(path).exists() and not pathlib.Path(path).is_file():
-        pathlib.Path(path).write_text(text)
+        pathlib.Path(path).write_text(text, encoding="utf-8")
     else:
         _replace(text, pathlib.Path(path).resolve())
 
 
 def _replace(text: str, target: pathlib.Path) -> None:
-    with tempfile.NamedTemporaryFile("w", dir=str(target.parent), delete=False) as file:
+    with tempfile.NamedTemporaryFile(
+        "w", dir=str(target.parent), delete=False, encoding="utf-8"
+    ) as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

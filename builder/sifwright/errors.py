@@ -1,7 +1,7 @@
 """Every way sifwright can refuse or fail: one class, one exit code, and what to do next."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 
 def quoted(value: object, limit: int = 80) -> str:
@@ -12,11 +12,15 @@ def quoted(value: object, limit: int = 80) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
-    """One finding: where it is, what is wrong, and what to do about it."""
+    """One finding: where it is, what is wrong, what to do about it, and how severe it is.
+
+    A note is reported; only an error ends a command.
+    """
 
     what: str
     where: str = ""
     fix: str = ""
+    severity: Literal["error", "note"] = "error"
 
     def __str__(self) -> str:
         first = f"{self.where}: {self.what}" if self.where else self.what

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import datetime as dt
 import importlib
 import os
@@ -36,8 +37,7 @@ class TorchGroup:
         self.rank, self.ranks = distributed.get_rank(), distributed.get_world_size()
         self.backend = self.library = backend
         if backend == "nccl":
-            name = "RCCL" if torch.version.hip else "NCCL"
-            self.library = f"{name} {'.'.join(map(str, torch.cuda.nccl.version()))}"
+            self.library = f"{'RCCL' if torch.version.hip else 'NCCL'} {nccl_version()}"
 
     def run(self, operation: str, sent: torch.Tensor, result: torch.Tensor) -> None:
         """Do one operation and wait for its end."""
@@ -88,7 +88,7 @@ class TorchGroup:
         return [bytes(part.tolist()).decode(errors="replace").strip() for part in parts]
 
     def close(self) -> None:
-        """Do nothing: mpi4py leaves MPI at exit."""
+        """Leave the group."""
         distributed.destroy_process_group()
 
 
@@ -140,6 +140,21 @@ def import_mpi() -> Any:  # noqa: ANN401  # a module
         ) from error
 
 
+def nccl_version() -> str:
+    """Return the version of the NCCL or RCCL in use: torch tells the one it was built with.
+
+    Where the library is a part of torch, they are the same.
+    """
+    number = ctypes.c_int()
+    try:
+        name = "librccl.so.1" if torch.version.hip else "libnccl.so.2"
+        ctypes.CDLL(name, os.RTLD_NOLOAD | os.RTLD_NOW).ncclGetVersion(ctypes.byref(number))
+    except OSError:
+        return ".".join(map(str, torch.cuda.nccl.version()))
+    code = number.value
+    return f"{code // 10000}.{code // 100 % 100}.{code % 100}"
+
+
 def gpu() -> torch.device:
     """Return the device that LOCAL_RANK names among those this process sees."""
     local, visible = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
@@ -160,11 +175,12 @@ def open_group(backend: str, timeout: float) -> TorchGroup | MpiGroup:
     needs_mpi = backend == "mpi" and not distributed.is_mpi_available()
     group = MpiGroup() if needs_mpi else TorchGroup(backend, timeout)
     started = int(os.environ.get("WORLD_SIZE", group.ranks))
+    if group.ranks == started > 1:
+        return group
+    group.close()  # or torch warns of it
     if group.ranks != started:
         raise RefusedError(f"MPI has {group.ranks} ranks, but WORLD_SIZE='{started}': use mpiexec")
-    if group.ranks == 1:
-        raise RefusedError(
-            "one rank has nobody to talk to: start several with srun, mpiexec or"
-            " conda-python-distributed --nproc-per-node 2"
-        )
-    return group
+    raise RefusedError(
+        "one rank has nobody to talk to: start several with srun, mpiexec or"
+        " conda-python-distributed --nproc-per-node 2"
+    )

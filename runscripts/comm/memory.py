@@ -42,13 +42,13 @@ def free(device: torch.device, local_ranks: int, root: pathlib.Path = pathlib.Pa
 
 
 def _of_node(root: pathlib.Path) -> int:
-    match = AVAILABLE.search((root / "proc/meminfo").read_text())
+    match = AVAILABLE.search((root / "proc/meminfo").read_text(encoding="utf-8"))
     return int(match[1]) * 1024 if match else sys.maxsize  # kernels before 3.14
 
 
 def _of_cgroups(root: pathlib.Path) -> Iterator[int]:
     """Yield the rest of this process's cgroup and those above; Slurm limits the job's."""
-    own = (root / "proc/self/cgroup").read_text()
+    own = (root / "proc/self/cgroup").read_text(encoding="utf-8")
     for pattern, hierarchy, limit, used in CGROUPS:
         top = root / "sys/fs/cgroup" / hierarchy
         for match in pattern.finditer(own):
@@ -56,10 +56,10 @@ def _of_cgroups(root: pathlib.Path) -> Iterator[int]:
             for folder in (leaf, *leaf.parents[: len(leaf.parts) - len(top.parts)]):
                 # No such file, no right to read it, or "max": no limit that we know of.
                 with contextlib.suppress(OSError, ValueError):
-                    yield int((folder / limit).read_text()) - _used(folder, used)
+                    yield int((folder / limit).read_text(encoding="utf-8")) - _used(folder, used)
 
 
 def _used(folder: pathlib.Path, used: str) -> int:
     """Return the used bytes without cached files, which the kernel drops first."""
-    cached = CACHED.findall((folder / "memory.stat").read_text())
-    return int((folder / used).read_text()) - int(cached[-1] if cached else 0)
+    cached = CACHED.findall((folder / "memory.stat").read_text(encoding="utf-8"))
+    return int((folder / used).read_text(encoding="utf-8")) - int(cached[-1] if cached else 0)

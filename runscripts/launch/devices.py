@@ -1,7 +1,9 @@
 """The GPUs this process can see, and the number of its own among them."""
 
 import os
+import sys
 
+from . import nvidia
 from .errors import LaunchError
 from .variables import is_number, shown
 
@@ -30,6 +32,16 @@ class Visible:
         self.variable = variable
         self.names = names
 
+    @property
+    def of_mig(self) -> bool:
+        """Parts of GPUs, of which CUDA shows a process the first only (user guide of MIG)."""
+        return any(name.startswith("MIG-") for name in self.names)
+
+    @property
+    def usable(self) -> int:
+        """The number of devices that one process can use."""
+        return 1 if self.of_mig else len(self.names)
+
 
 def vendor(env: "Env") -> str:
     """Return whose GPUs are used: as the site's file says, else whose driver is here."""
@@ -53,6 +65,8 @@ def visible(env: "Env") -> "Optional[Visible]":
         return Visible("", installed(vendor(env)))
     if len(here) > 1 and here[-1].variable == "ROCR_VISIBLE_DEVICES":
         check_nested(env, inner=here[0], outer=here[-1])
+    if vendor(env) == "nvidia":
+        here[0].names = nvidia.named(env, here[0].names, nvidia.files())
     return here[0]
 
 
@@ -68,12 +82,8 @@ def listed(value: str) -> "List[str]":
 
 def installed(of: str) -> "List[str]":
     """Return the numbers of the devices whose files exist."""
-    count = nvidia_files() if of == "nvidia" else amd_nodes()
+    count = nvidia.files() if of == "nvidia" else amd_nodes()
     return [str(index) for index in range(count)]
-
-
-def nvidia_files() -> int:
-    return sum(name[:6] == "nvidia" and name[6:].isdigit() for name in os.listdir("/dev"))
 
 
 def amd_nodes(folder: str = "/sys/class/kfd/kfd/topology/nodes") -> int:
@@ -128,32 +138,46 @@ def device(env: "Env", ranks: "Ranks", *, preset: bool) -> "Tuple[Optional[Tuple
     if preset:
         check_preset(env, ranks, devices)
         return None, ranks.local_rank
-    if count == 1 and not shared_by_all(env, ranks):
+    if count == 1 and not shared_by_all(env, ranks, devices):
         return None, 0
     if count < wanted:
         raise LaunchError(too_few(env, devices, wanted))
+    own = env.get("SIFWRIGHT_GPU_VISIBILITY") == "own" or devices.of_mig
     # A task that is alone on its node may use all of its devices.
-    if env.get("SIFWRIGHT_GPU_VISIBILITY") == "own" and wanted > 1:
+    if own and wanted > 1:
         name = devices.variable or VISIBILITY[vendor(env)][-1]
         return (name, devices.names[ranks.local_rank]), 0
     return None, ranks.local_rank
 
 
-def shared_by_all(env: "Env", ranks: "Ranks") -> bool:
-    """Tell whether the one device is the node's only one, so that all ranks would use it."""
-    return ranks.local_world_size > 1 and env.get("SLURM_GPUS_ON_NODE") == "1"
+def shared_by_all(env: "Env", ranks: "Ranks", devices: Visible) -> bool:
+    """Tell whether all ranks of the node would use the one device.
+
+    So it is if it is the node's only one, or the only one left of a list of several.
+    """
+    if ranks.local_world_size == 1:
+        return False
+    # Without a variable, a cgroup may show each task its own: it hides AMD's, not NVIDIA's files.
+    only = "," in env[devices.variable] if devices.variable else vendor(env) == "nvidia"
+    return only or env.get("SLURM_GPUS_ON_NODE") == "1"
 
 
 def check_preset(env: "Env", ranks: "Ranks", devices: Visible) -> None:
-    if ranks.local_rank >= len(devices.names):
+    if ranks.local_rank >= devices.usable:
         message = "LOCAL_RANK='{}' is beyond the {}: unset LOCAL_RANK, or ask for more GPUs"
-        raise LaunchError(message.format(ranks.local_rank, described(env, devices)))
+        raise LaunchError(message.format(ranks.local_rank, usable(env, devices)))
 
 
 def described(env: "Env", devices: Visible) -> str:
     plural = "s" if len(devices.names) > 1 else ""
     why = shown(env, devices.variable) if devices.variable else "the machine has no more"
     return "{} visible GPU{} ({})".format(len(devices.names), plural, why)
+
+
+def usable(env: "Env", devices: Visible) -> str:
+    """Describe the devices that one process can use."""
+    first = "first MIG device, the only one that a process can use, of the "
+    return (first if devices.of_mig else "") + described(env, devices)
 
 
 def too_few(env: "Env", devices: Visible, ranks: int) -> str:
@@ -166,6 +190,22 @@ def too_few(env: "Env", devices: Visible, ranks: int) -> str:
 def check_local_ranks(env: "Env", wanted: int) -> None:
     """Refuse more ranks than devices for --nproc-per-node; raises `LaunchError`."""
     devices = visible(env)
-    if devices and devices.names and wanted > len(devices.names):
-        message = "--nproc-per-node '{}' is more than the {}"
-        raise LaunchError(message.format(wanted, described(env, devices)))
+    if devices and devices.names and wanted > devices.usable:
+        advice = "ask for more GPUs"
+        if devices.of_mig:
+            advice = "start a task per device (srun --ntasks-per-node), without --nproc-per-node"
+        message = "--nproc-per-node '{}' is more than the {}: {}"
+        raise LaunchError(message.format(wanted, usable(env, devices), advice))
+
+
+def warn_without_driver(env: "Env") -> None:
+    """Say that torch will not use the GPUs of this node, as in a container without `--nv`."""
+    devices = visible(env)
+    if not devices or not devices.names or vendor(env) != "nvidia":
+        return
+    if nvidia.files() and not nvidia.has_driver(env):
+        message = (
+            "conda-python-distributed: this node has GPUs, but {} is not found: torch will use the"
+            " CPUs; start the container with --nv\n"
+        )
+        sys.stderr.write(message.format(nvidia.DRIVER))

@@ -55,9 +55,18 @@ def command(arguments: "List[str]", env: "Env") -> "Command":
     launcher = find_launcher(env)
     wanted, expanding, arguments = options(arguments)
     if wanted is not None:
-        return local_ranks(env, launcher, wanted, [EXPANSION] * expanding + arguments)
+        return local_ranks(env, launcher, wanted, program(arguments, expanding=expanding))
     words, env = one_rank(env, launcher, arguments)
     return (expanded(words, env) if expanding else words), env
+
+
+def program(arguments: "List[str]", *, expanding: bool) -> "List[str]":
+    """Return the program of torchrun's ranks; torchrun itself knows scripts and -m only."""
+    if expanding:
+        return [EXPANSION, *arguments]
+    if arguments[:1] == ["-c"]:
+        return ["--no-python", sys.executable, "-u", *arguments]
+    return arguments
 
 
 def options(arguments: "List[str]") -> "Tuple[Optional[str], bool, List[str]]":
@@ -108,6 +117,8 @@ def one_rank(env: "Env", launcher: "Optional[Launcher]", arguments: "List[str]")
 
     def check() -> None:
         env.update(devices.choose(env, ranks, preset=preset))
+        if ranks.local_rank == 0:
+            devices.warn_without_driver(env)
         group.device = devices.to_compare(env)
         check_node(env, one_node=ranks.one_node)
 
@@ -173,6 +184,7 @@ def local_ranks(
 
     def check() -> None:
         devices.check_local_ranks(env, int(wanted))
+        devices.warn_without_driver(env)
         check_node(env, one_node=nodes == 1)
 
     endpoint = agents_rendezvous(env, Group(node, nodes, 1, known=launcher is not None), check)

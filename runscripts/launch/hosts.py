@@ -6,8 +6,9 @@ from .variables import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Iterable, List, Optional, TypeVar
+    from typing import Callable, Iterable, Iterator, List, Optional, Tuple, TypeVar
 
+    from .hostlist import Element
     from .variables import Env
 
     T = TypeVar("T")
@@ -73,14 +74,58 @@ def every(env: "Env", nodelist: "Optional[str]" = None) -> "Iterable[str]":
 
 def read_list(env: "Env", nodelist: "Optional[str]", reader: "Callable[..., T]") -> "T":
     """Apply a reader to the elements of the given list, else of the environment's."""
-    variable = "" if nodelist is not None else nodelist_variable(env)
-    text = env[variable] if nodelist is None else nodelist
+    name, text = slurm_list(env) if nodelist is None else ("node list ", nodelist)
     try:
-        return reader(parse(text))
+        elements = parse(text)
+        return reader(in_order_of_ranks(env, elements) if nodelist is None else elements)
     except ValueError as error:
-        name = variable + "=" if variable else "node list "
         message = "{}'{}' cannot be read: {}; expected is a Slurm list like nid[001-004],gpu7"
         raise LaunchError(message.format(name, text[:200], error), EX_DATAERR) from None
+
+
+def slurm_list(env: "Env") -> "Tuple[str, str]":
+    """Return Slurm's list and what has it: the file that srun takes the order of hosts from."""
+    if has_own_order(env):
+        return "SLURM_HOSTFILE=", ",".join(dict.fromkeys(hostfile_lines(env)))
+    name = nodelist_variable(env)
+    return name + "=", env[name]
+
+
+def has_own_order(env: "Env") -> bool:
+    """Tell whether the hosts of the ranks are not in the order of their names."""
+    future = "SLURM_HOSTFILE" in env and "SLURM_STEP_ID" not in env  # of a batch script's steps
+    arbitrary = future or env.get("SLURM_DISTRIBUTION") == "arbitrary"
+    return arbitrary and not started_by_mpirun(env)
+
+
+def in_order_of_ranks(env: "Env", elements: "List[Element]") -> "List[Element]":
+    """Put the hosts of heterogeneous jobs, of which a step has some, by their components."""
+    if has_own_order(env) or started_by_mpirun(env):
+        return elements
+    components = [parse(one) for one in het_components(env)]
+    hosts = set(expand(elements)) if components else set()
+    return [one for part in components if first_host(part) in hosts for one in part] or elements
+
+
+def hostfile_lines(env: "Env") -> "List[str]":
+    """Return the hosts of the file that srun takes its order from: host[*count], with comments."""
+    if "SLURM_HOSTFILE" not in env:
+        message = (
+            "{}, and no SLURM_HOSTFILE says the order of the hosts: set MASTER_ADDR to the host of"
+            " rank 0"
+        )
+        raise LaunchError(message.format(shown(env, "SLURM_DISTRIBUTION")))
+    lines = (line.partition("#")[0] for line in read_text(env, "SLURM_HOSTFILE").splitlines())
+    return [line.partition("*")[0].strip() for line in lines if line.strip()]
+
+
+def het_components(env: "Env") -> "Iterator[str]":
+    """Yield the lists of a heterogeneous job's components; older Slurms call them packs."""
+    kind = "HET" if "SLURM_JOB_NODELIST_HET_GROUP_0" in env else "PACK"
+    name, number = "SLURM_JOB_NODELIST_{}_GROUP_{}", 0
+    while name.format(kind, number) in env:
+        yield env[name.format(kind, number)]
+        number += 1
 
 
 def other_hosts(env: "Env") -> "List[str]":
@@ -94,9 +139,13 @@ def other_hosts(env: "Env") -> "List[str]":
 
 
 def read_file(env: "Env", name: str) -> "List[str]":
+    return read_text(env, name).split()
+
+
+def read_text(env: "Env", name: str) -> str:
     try:
         with open(env[name], encoding="utf-8") as lines:
-            return lines.read().split()
+            return lines.read()
     except (OSError, ValueError) as error:
         message = "{} cannot be read ({}): bind that file into the container, or set MASTER_ADDR"
         reason = getattr(error, "strerror", "") or error

@@ -230,8 +230,10 @@ def requested_address(settings: RankZeroSettings) -> str:
         return settings.host
     if group.nodes == 1 and "MASTER_ADDR" not in env:
         return hosts.LOOPBACK
+    source = "MASTER_ADDR=" if "MASTER_ADDR" in env else "the first host of the launch, "
     message = (
-        "rank 0 runs on {}, and MASTER_ADDR='{}' is not an address of it ({}): set MASTER_ADDR to"
-        " the host of rank 0"
+        "rank 0 runs on {}, and {}'{}' is not an address of it ({}): set MASTER_ADDR to the host of"
+        " rank 0"
     )
-    raise LaunchError(message.format(hostname(), settings.host, network.why_not_own(settings.host)))
+    why = network.why_not_own(settings.host)
+    raise LaunchError(message.format(hostname(), source, settings.host, why))

@@ -1,4 +1,4 @@
-"""Where Triton and Inductor keep what they compile: on the node's own disk, by user and image."""
+"""Where torch and Triton keep what they compile: on the node's own disk, by user and image."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SCRIPTS = ("conda-python-simple", "conda-python-distributed")
 SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
-NAMES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+NAMES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_EXTENSIONS_DIR")
 
 pytestmark = pytest.mark.parametrize("script", SCRIPTS)
 
@@ -28,13 +28,13 @@ def caches(runner: Runner, script: str, **env: str) -> list[str]:
 
 
 def test_they_are_private_and_kept(runner: Runner, script: str, tmp_path: Path) -> None:
-    inductor, triton = caches(runner, script, TMPDIR=str(tmp_path))
+    found = caches(runner, script, TMPDIR=str(tmp_path))
     (folder,) = tmp_path.iterdir()
     assert folder.name.startswith(f"sifwright-compiled-{os.getuid()}-")
-    assert (inductor, triton) == (f"{folder}/inductor", f"{folder}/triton")
+    assert found == [f"{folder}/inductor", f"{folder}/triton", f"{folder}/extensions"]
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     (folder / "inductor").mkdir()
-    assert caches(runner, script, TMPDIR=str(tmp_path)) == [inductor, triton]
+    assert caches(runner, script, TMPDIR=str(tmp_path)) == found
     assert (folder / "inductor").exists()
 
 
@@ -48,20 +48,20 @@ def test_each_image_has_its_own(runner: Runner, script: str, tmp_path: Path) -> 
 
 
 def test_the_users_own_stay(runner: Runner, script: str, tmp_path: Path) -> None:
-    inductor, triton = caches(runner, script, TMPDIR=str(tmp_path), TRITON_CACHE_DIR="/mine")
+    inductor, triton, _ = caches(runner, script, TMPDIR=str(tmp_path), TRITON_CACHE_DIR="/mine")
     assert triton == "/mine"
     assert inductor.startswith(f"{tmp_path}/")
-    both = dict.fromkeys(NAMES, "/mine")
+    every = dict.fromkeys(NAMES, "/mine")
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert caches(runner, script, TMPDIR=str(empty), **both) == ["/mine", "/mine"]
+    assert caches(runner, script, TMPDIR=str(empty), **every) == ["/mine"] * 3
     assert list(empty.iterdir()) == []
 
 
 def test_what_somebody_else_laid_there_is_not_used(
     runner: Runner, script: str, tmp_path: Path
 ) -> None:
-    inductor, _ = caches(runner, script, TMPDIR=str(tmp_path))
+    inductor, *_ = caches(runner, script, TMPDIR=str(tmp_path))
     folder, theirs = Path(inductor).parent, tmp_path / "theirs"
     folder.rename(theirs)
     folder.symlink_to(theirs)

@@ -105,6 +105,7 @@ OWN = {"SIFWRIGHT_GPU_VISIBILITY": "own"}
         pytest.param(NVIDIA | {CUDA: "0,1,2,3"}, "1", {}, id="all of the node's"),
         pytest.param(NVIDIA | {CUDA: "3"}, "0", {}, id="one per task"),
         pytest.param(NVIDIA | {CUDA: "GPU-1a,GPU-2b,GPU-3c,GPU-4d"}, "1", {}, id="by UUID"),
+        pytest.param(NVIDIA | {CUDA: "MIG-a,MIG-b,MIG-c,MIG-d"}, "0", {CUDA: "MIG-b"}, id="MIG"),
         pytest.param(NVIDIA | {CUDA: "NoDevFiles"}, "1", {}, id="Slurm gave none"),
         pytest.param(NVIDIA | {CUDA: ""}, "1", {}, id="hidden on purpose"),
         pytest.param({"SIFWRIGHT_VENDOR": "cpu", CUDA: "0"}, "1", {}, id="no GPUs at this site"),
@@ -138,6 +139,10 @@ def test_local_rank_names_the_own_device(
         (NVIDIA | {CUDA: "0,1,-1,2,3"}, "but 2 visible GPUs"),
         (NVIDIA | {CUDA: "0", "SLURM_GPUS_ON_NODE": "1"}, "but 1 visible GPU (CUDA_VISIBLE"),
         (NVIDIA | {CUDA: "0,1", "LOCAL_RANK": "2"}, "LOCAL_RANK='2' is beyond the 2 visible GPUs"),
+        (
+            NVIDIA | {CUDA: "MIG-a,MIG-b", "LOCAL_RANK": "1"},
+            "LOCAL_RANK='1' is beyond the first MIG",
+        ),
         (AMD | {ROCR: "3", HIP: "3"}, "HIP_VISIBLE_DEVICES='3' asks for number 3"),
         (AMD | {ROCR: "0,1,2"}, "but 3 visible GPUs (ROCR_VISIBLE_DEVICES='0,1,2')"),
     ],
@@ -151,11 +156,24 @@ def test_task_alone_on_its_node_keeps_all_devices(runner: Runner) -> None:
     assert (found["LOCAL_RANK"], found[CUDA]) == ("0", "0,1,2,3")
 
 
-def test_more_local_ranks_than_devices(runner: Runner) -> None:
-    env = NVIDIA | {CUDA: "0,1"}
-    result = runner.having(**env).run(SCRIPT, "--nproc-per-node", "3", "t.py")
+@pytest.mark.parametrize(
+    ("devices", "reason", "advice"),
+    [
+        ("0,1", "2 visible GPUs", "ask for more GPUs"),
+        (
+            "MIG-a,MIG-b,MIG-c",
+            "first MIG device, the only one that a process can use, of the 3 visible GPUs",
+            "start a task per device (srun --ntasks-per-node), without --nproc-per-node",
+        ),
+    ],
+)
+def test_more_local_ranks_than_devices(
+    runner: Runner, devices: str, reason: str, advice: str
+) -> None:
+    result = runner.having(**NVIDIA, **{CUDA: devices}).run(SCRIPT, "--nproc-per-node", "3", "t.py")
     assert result.returncode == 78
-    assert "--nproc-per-node '3' is more than the 2 visible GPUs" in result.stderr
+    message = f"--nproc-per-node '3' is more than the {reason} ({CUDA}='{devices}'): {advice}"
+    assert result.stderr == f"conda-python-distributed: {message}\n"
 
 
 def test_amd_devices_are_the_nodes_with_compute_units(tmp_path: Path) -> None:
@@ -211,11 +229,6 @@ def test_no_gpus_no_miopen_cache(runner: Runner, tmp_path: Path) -> None:
 def test_temporary_folder_that_cannot_be_written(runner: Runner) -> None:
     message = refused(runner, TMPDIR="/proc")
     assert "TMPDIR='/proc' cannot be written on " in message
-
-
-def test_temporary_folder_that_is_not_in_the_container(runner: Runner) -> None:
-    """As Python's tempfile: a folder of the host that is not bound is passed over."""
-    assert environment(runner, TMPDIR="/no/such/folder")["RANK"] == "0"
 
 
 # --- network and debugging ------------------------------------------------------------------------

@@ -59,6 +59,26 @@ def test_node_file_that_is_not_in_the_container(runner: Runner) -> None:
     assert "bind that file into the container" in error
 
 
+def test_hosts_in_the_order_of_a_hostfile(runner: Runner, tmp_path: Path) -> None:
+    """In a batch script, too, whose srun reads it; srun says arbitrary in its own steps."""
+    (tmp_path / "hosts").write_text("# first\nn3*2\nn3\nn[1-2] # others\n")
+    env = {"SLURM_JOB_NODELIST": "n[1-3]", "SLURM_HOSTFILE": str(tmp_path / "hosts")}
+    assert get(runner, **env) == "n3"
+    assert get(runner, "--hosts", **env) == "n3\nn1\nn2"
+    assert get(runner, **env, SLURM_STEP_ID="0", SLURM_DISTRIBUTION="block") == "n1"
+    (tmp_path / "hosts").write_text("n1 n(2)\n")
+    code, error = refused(runner, **env)
+    assert (code, "SLURM_HOSTFILE='n1 n(2)' cannot be read" in error) == (65, True)
+
+
+def test_order_that_nothing_says(runner: Runner) -> None:
+    """As of srun -m arbitrary -w n3,n1, whose tasks are given a sorted list."""
+    code, error = refused(runner, SLURM_STEP_NODELIST="n[1,3]", SLURM_DISTRIBUTION="arbitrary")
+    assert code == 78
+    assert "SLURM_DISTRIBUTION='arbitrary', and no SLURM_HOSTFILE says the order" in error
+    assert "set MASTER_ADDR" in error
+
+
 # --- ports ----------------------------------------------------------------------------------------
 
 

@@ -66,6 +66,12 @@ def test_local_ranks_on_one_machine(torchrun: Runner, option: list[str]) -> None
     assert found == ["--nproc-per-node", "2", *standalone, "train.py", "a b"]
 
 
+def test_local_ranks_of_a_command(torchrun: Runner) -> None:
+    found = torchrun_arguments(torchrun, "--nproc-per-node", "2", "-c", "print(1)", "a b")
+    assert found[-6:-5] == ["--no-python"]
+    assert found[-4:] == ["-u", "-c", "print(1)", "a b"]
+
+
 def test_local_ranks_at_a_preset_port(torchrun: Runner) -> None:
     found = torchrun_arguments(torchrun, "--nproc-per-node", "2", "t.py", MASTER_PORT="29876")
     assert found[2:] == [*c10d(1, "127.0.0.1:29876", "sifwright", host=1), "t.py"]

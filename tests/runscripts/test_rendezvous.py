@@ -251,6 +251,14 @@ def test_name_that_cannot_be_resolved() -> None:
         assert "cannot be resolved" in rank.stderr
 
 
+def test_rank_0_on_another_host_than_the_list_says() -> None:
+    """Nobody has set MASTER_ADDR, so the reason does not say so."""
+    nodes = {"SLURM_STEP_TASKS_PER_NODE": "1(x2)", "SLURM_STEP_NODELIST": "192.0.2.1"}
+    with Launch(91, env=nodes | {"SIFWRIGHT_START_TIMEOUT": "1"}) as launch:
+        (rank,) = launch.start(0).end()
+    assert "the first host of the launch, '192.0.2.1' is not an address of it" in rank.stderr
+
+
 def test_ctrl_c_while_waiting() -> None:
     launch = Launch(92).start(0)
     connected(ports_of(92)[0]).close()

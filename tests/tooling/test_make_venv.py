@@ -1,5 +1,6 @@
 """tools/make-venv for real, on a copy of the checkout that has no dependencies to download."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -56,6 +57,22 @@ def test_gives_an_editable_installation_without_second_copies(run: Run, made: Pa
     assert works(run, made)
     assert not list((made / ".venv").rglob("_data"))
     assert not (made / ".venv/.sifwright-begun").exists()
+
+
+def test_an_environment_of_another_user_stays(run: Run, checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    shutil.copy(checkout / "tools/make-venv", tmp_path / "tools")
+    (tmp_path / "pyproject.toml").touch()
+    if os.geteuid() == 0:
+        (tmp_path / ".venv").mkdir()
+        os.chown(tmp_path / ".venv", 4242, -1)
+    else:
+        (tmp_path / ".venv").symlink_to("/usr")  # root's
+    done = run("tools/make-venv", cwd=tmp_path)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"sifwright: {tmp_path}/.venv belongs to ")
+    assert (tmp_path / ".venv").exists()
 
 
 def test_second_run_does_nothing(run: Run, made: Path) -> None:

@@ -28,6 +28,6 @@ def test_a_target_runs_each_tier(checkout: Path) -> None:
     recipes = re.findall(r'(?m)^(test[a-z-]*):.*\n(?:\t.*\n)*\t.* -m ("[^"]+"|[a-z]+) ', makefile)
     run: dict[str, str] = {}
     for target, words in recipes:
-        for word in re.findall("[a-z]{3,}", words):
+        for word in re.findall("[a-z]{3,}", words.partition(" and not ")[0]):
             run.setdefault(word, f"make {target}")
     assert run == TARGETS

@@ -52,6 +52,9 @@ SITES = {
     "site-engine-zstd": case(
         append(SITE, "container: {product: apptainer, version: 1.3.6}\nsif: {compression: zstd}\n")
     ),
+    "site-gpu-libraries": case(
+        append(SITE, "container: {gpu-libraries: {of: image, why: so, source: us}}\n")
+    ),
     "site-bind": _facts("job: ", "container: {binds: [opt/cray, '/a,/b', '/a:/b:ro']}\njob: "),
     "site-cache": _facts("job: ", "cache: '/scratch/$(id)/${USER}'\njob: "),
     "site-cache-home": _facts("job: ", "cache: ~/.cache\njob: "),

@@ -88,6 +88,7 @@ def _host(always: dict[str, str | None], **host: Any) -> dict[str, Any]:
     return {"name": "cray-mpich", "environment": always, "host": host}
 
 
+_PER_TASK = {"srun": {"task-per-gpu": ["--gpus-per-task=1"]}}
 _OWN: dict[str, Any] = {"gpu-visibility": "own"}
 AMD: dict[str, Any] = {"vendor": "amd", "arch": "gfx90a"}
 SITES = {
@@ -163,6 +164,9 @@ SITES = {
         site(mpi=_host({}, environment={"MPICH_GPU_SUPPORT_ENABLED": "0"})),
     ),
     "visible-devices": _case(site({"CUDA_VISIBLE_DEVICES": "0,1"}), site(**_OWN)),
+    "masked-gpus": _case(site(**AMD, **_OWN), site(**AMD)),
+    "masked-gpus by srun": _case(site(launch=_PER_TASK, **AMD), site(launch=_PER_TASK)),
+    "cache-locks": _case(site(cache="/scratch/$USER")),
     "host-glibc": _bind("/lib64/libm.so.6", "/lib64/libm.so.6:/host/libm.so.6"),
     "host-glibc by another name": _bind("/opt/x:/usr/lib64/libm.so.6", "/opt/x"),
     "host-glibc with its folder": _bind("/usr/lib64", "/usr/lib64:/host/usr/lib64"),

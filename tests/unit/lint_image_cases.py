@@ -1,5 +1,7 @@
 """For every rule about an image at a site: what breaks it, and the same without the mistake."""
 
+from typing import Any
+
 from tests.unit.broken import SCRIPT, Change, append, layers, write
 from tests.unit.lint_cases import AMD, BARE, FACTS, Broken, site
 
@@ -41,6 +43,11 @@ def _fabric(version: str, provides: str = "net-plugin") -> tuple[Change, ...]:
     return (*_layer("libfabric", facts), *plugin, append("versions.yaml", table), image)
 
 
+def _ubuntu(image: str) -> tuple[Change, ...]:
+    header = f"bootstrap: {{Bootstrap: docker, From: '{image}'}}\nprovides: [base]\n"
+    return (*_layer("ubuntu", header), layers("ubuntu"))
+
+
 def _both(changes: tuple[Change, ...], bad: Change, good: Change, where: str = "") -> Broken:
     """The same image at two sites."""
     return Broken(
@@ -52,6 +59,9 @@ _VOLTA, _OLD_DRIVER = site(arch="sm_70"), site(driver={"cuda": "12.7"})
 _PLUGIN = _stack("aws-ofi-nccl", plugin="1.20.0")
 _LIBFABRIC = {"NCCL_NET": "AWS Libfabric"}
 _WHEEL = "pytorch-wheel.variant="
+_PLUGINS = "aws-ofi-nccl: {'1.19.2': {better: '1.20.0'}, '1.20.0': {gpu: [nvidia]}}\n"
+_EAGER = {"FI_CXI_RDZV_THRESHOLD": "0", "FI_CXI_RDZV_GET_MIN": "0"}
+_GH200: dict[str, Any] = {"arch": "sm_90", "processor": "aarch64"}
 _HOST = {"source": "us", "library-path": ["/opt/mpi"]}
 
 
@@ -143,6 +153,11 @@ IMAGES = {
         site(several={"NCCL_NET_PLUGIN": "/opt/x/libnccl-net-x.so"}),
         site(several={"NCCL_NET_PLUGIN": "/opt/aws-ofi-nccl/lib/libnccl-net.so"}),
     ),
+    "plugin-hangs": Broken(
+        bad=(*_stack("aws-ofi-nccl", plugin="1.19.2"), append("versions.yaml", _PLUGINS), site()),
+        good=(*_PLUGIN, append("versions.yaml", _PLUGINS), site()),
+        where="image 'small'",
+    ),
     "network-name": _both(
         _PLUGIN, site(several={"NCCL_NET": "Slingshot"}), site(several=_LIBFABRIC)
     ),
@@ -159,6 +174,41 @@ IMAGES = {
     ),
     "network-missing for sockets": Broken(
         bad=(BARE, site(several=_LIBFABRIC)), good=(BARE, site(several={"NCCL_NET": "Socket"}))
+    ),
+    "ll128-corrupts": _both(
+        _stack("nccl", nccl="2.27.3"), site(**_GH200), site({**_EAGER}, **_GH200)
+    ),
+    "ll128-corrupts with half of the pair": _both(
+        _stack("nccl", nccl="2.30.7"),
+        site({"FI_CXI_RDZV_GET_MIN": "0"}, **_GH200),
+        site(several={"NCCL_PROTO": "^LL128"}, **_GH200),
+    ),
+    "ll128-corrupts with other protocols out": _both(
+        _stack("nccl", nccl="2.27.3"),
+        site({"NCCL_PROTO": "^LL"}, **_GH200),
+        site({"NCCL_PROTO": "^LL,LL128"}, **_GH200),
+    ),
+    "ll128-corrupts with protocols named": _both(
+        _stack("nccl", nccl="2.27.3"),
+        site({"NCCL_PROTO": "LL128,Simple"}, **_GH200),
+        site({"NCCL_PROTO": "Simple"}, **_GH200),
+    ),
+    "ll128-corrupts since NCCL 2.27": Broken(
+        bad=(*_stack("nccl", nccl="2.27.3"), site(**_GH200)),
+        good=(*_stack("nccl", nccl="2.26.2"), site(**_GH200)),
+    ),
+    "ll128-slow": _both(_stack("nccl", nccl="2.27.3"), site(), site({**_EAGER})),
+    "ll128-slow of other vendors": _both(_stack("nccl", nccl="2.27.3"), site(), site(**AMD)),
+    "host-rocm": _both(
+        _ubuntu("rocm/dev-ubuntu-22.04:6.2.4-complete"),
+        site(**AMD),
+        site(**AMD, container={"gpu-libraries": {"of": "image", "why": "so", "source": "us"}}),
+        where="image 'small'",
+    ),
+    "host-rocm in a newer image": Broken(
+        bad=(*_ubuntu("rocm/pytorch:rocm6.2_ubuntu22.04_py3.10"), site(**AMD)),
+        good=(*_ubuntu("rocm/pytorch:rocm6.4.2_ubuntu24.04_py3.12"), site(**AMD)),
+        where="image 'small'",
     ),
     "gpu-direct-level": Broken(
         bad=(*_stack("aws-ofi-nccl", rocm="7.0"), site({"NCCL_NET_GDR_LEVEL": "3"}, **AMD)),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from sifwright.system import cache_folder, ids
 _DAYS = 7
 _DIGEST = 64
 _SHOWN = 12
+# Bytes for each file of a layer that was never built here: our layers have 20,000 to 250,000.
+_BYTES_PER_FILE = 250_000
 # What a build keeps of its own below the temporary folder while steps run: settings, programs.
 OWN = 10**6
 
@@ -47,8 +50,8 @@ class StepForecast:
     there is none. `capabilities`: that has files with some, so later steps run in a tree (see
     step_lookup.py). `unpacked`, `packed` and `downloads` are the bytes that it should take while
     it runs, as a result in the cache and as wheels there: by that result, else by what the layer
-    says of itself. `archives` is the time of the newest archive that a cached result's packages
-    of Debian or Ubuntu came from, or empty.
+    says of itself. `files` counts its files and folders. `archives` is the time of the
+    newest archive that a cached result's packages of Debian or Ubuntu came from, or empty.
     """
 
     layer: str
@@ -60,6 +63,7 @@ class StepForecast:
     downloads: int
     capabilities: bool
     archives: str = ""
+    files: int = 0
 
 
 def forecast(plan: Plan, inputs: Inputs) -> Iterator[StepForecast]:
@@ -123,6 +127,7 @@ def _outlook(
         # A result of an earlier version may not say.
         capabilities=bool(entry and entry.manifest.get("capabilities")),
         archives="" if why else max(archives, default=""),
+        files=entry.manifest["unpacked"]["entries"] if entry else declared // _BYTES_PER_FILE,
     )
 
 
@@ -206,9 +211,8 @@ def estimate_disk_needs(
     # The last step runs on all others at the latest. With one id it always does so in a tree.
     below = steps if entered else steps[:-1] if first < len(steps) else ()
     in_tree = bool(below) if ids.are_one() else any(step.capabilities for step in below)
-    sizes = [step.unpacked for step in steps]
-    temporary = sum(sizes) if first == 0 or in_tree else max(sizes[first:], default=0)
-    temporary += OWN if ahead or entered else 0
+    peak = partial(_peak, first=0 if first == 0 or in_tree else first)
+    temporary = peak([step.unpacked for step in steps]) + (OWN if ahead or entered else 0)
     packed = sum(step.packed for step in ahead)
     if way == "uncached":
         temporary += packed
@@ -216,11 +220,21 @@ def estimate_disk_needs(
         temporary=temporary,
         cache=packed + sum(step.downloads for step in ahead) if way == "cached" else 0,
         output=sum(step.packed for step in steps),
+        temporary_files=peak([step.files for step in steps]),
     )
 
 
+def _peak(sizes: Sequence[int], first: int) -> int:
+    """Return the sum of a tree of all steps, or the largest of the steps from `first` on."""
+    return max(sizes[first:], default=0) if first else sum(sizes)
+
+
 def forecast_steps(plan: Plan, output: Path) -> list[StepForecast]:
-    """Return the forecast of a build into this folder, without asking, running or changing."""
+    """Return the forecast of a build into this folder, without asking, running or changing.
+
+    Raises `MachineError` for a cache that a build would refuse.
+    """
+    cache_folder.look(cache_folder.root())
     return list(forecast(plan, Inputs.recorded(base_image_of(plan), output)))
 
 
@@ -238,5 +252,6 @@ def estimate_build(plan: Plan, inputs: Inputs, way: Way, before: str) -> BuildEs
 
 
 def estimate_cold_build(plan: Plan, output: Path) -> BuildEstimate:
-    needs = estimate_disk_needs(forecast_steps(plan, output), 0)
+    inputs = Inputs.recorded(base_image_of(plan), output)
+    needs = estimate_disk_needs(list(forecast(plan, inputs)), 0)
     return BuildEstimate(first=0, needs=needs, output=output)

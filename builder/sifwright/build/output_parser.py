@@ -22,10 +22,17 @@ _PIN = re.compile(r"sifwright: pin (\S+) (\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})
 _ARCHIVE = re.compile(r"sifwright: archive (\S+) (\S+) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 # Printed by oneuid, at the end of what ran.
 _REFUSED = re.compile(r"sifwright: one id: (.+) wanted ([0-9]+)")
+# Printed by dpkg, when a script of the package fails.
+_PACKAGE = re.compile(r"dpkg: error processing package (\S+) .*")
+# Printed by Apptainer: a SIF that its control list forbids, which is no broken one
+# (apptainer/apptainer@917d665, internal/pkg/runtime/engine/apptainer/prepare_linux.go).
+_PROHIBITED = re.compile(r".*(?:prohibited by|image with) ECL\b.*")
+_PROHIBITION = "the engine's execution control list (ecl.toml) forbids this SIF; it is not broken"
+_ASK = "Ask your administrator which keys may sign, and build with --sign."
 # Printed by Apptainer before it runs mksquashfs.
 _PACKING = "Creating SIF file"
 _KEPT_LINES = 12
-_ELSEWHERE = f"Where that matters, build with subordinate ids: {ELSEWHERE}."
+_ELSEWHERE = f"Where that matters, leave it out, or build with subordinate ids: {ELSEWHERE}."
 
 
 @dataclass(kw_only=True)
@@ -45,6 +52,8 @@ class OutputParser:
     _status: str = ""
     _command: str = ""
     _refused: list[str] = field(default_factory=list)
+    _packages: list[str] = field(default_factory=list)
+    _is_prohibited: bool = False
 
     @property
     def progress(self) -> Progress:
@@ -80,6 +89,9 @@ class OutputParser:
             self.used.append(SourceDigest(layer=layer, source=source, ref=ref, digest=digest))
         elif match := _REFUSED.fullmatch(line):
             self._refused.append(f"'{match[1]}' wanted id {match[2]}")
+        elif match := _PACKAGE.fullmatch(line):
+            self._packages.append(f"package '{match[1]}'")
+        self._is_prohibited |= _PROHIBITED.fullmatch(line) is not None
 
     def _begin(self, word: str, rest: str) -> None:
         self.timer.start(rest if word == "begin" else f"{word} {rest}")
@@ -92,6 +104,8 @@ class OutputParser:
         lines = "\n".join(f"    | {line}" for line in self.tail)
         where = self.location or f"step '{self.timer.step}'"
         fix = f"{self._take_refused()} {self.fix}".lstrip()
+        if self._is_prohibited:
+            message, fix = _PROHIBITION, f"{_ASK} {self.fix}"
         return Problem(where=where, what=f"{message}\n{lines}" if lines else message, fix=fix)
 
     def say_refused(self) -> None:
@@ -100,7 +114,8 @@ class OutputParser:
             self.progress.note(f"layer '{self.timer.step}': {refused}")
 
     def _take_refused(self) -> str:
-        refused = ", ".join(self._refused)
+        refused = ", ".join(self._refused and [*self._packages, *self._refused])
         self._refused.clear()
+        self._packages.clear()
         text = f"{refused}, which this build with one uid and gid does not have. {_ELSEWHERE}"
         return refused and text

@@ -39,10 +39,10 @@ def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]
     record = {**_record(context, artifact, passed), **_signed(context, artifact)}
     with name_folder_in_errors(output.folder, OUTPUT_FIX):
         for name, text in {PLAN: plan_json(context.plan), **artifact.files}.items():
-            (staging / name).write_text(text)
+            (staging / name).write_text(text, encoding="utf-8")
         # First: without the image it does no harm, an image without it would not be checked.
         pins = first_use.text(context.inputs.record, [*context.inputs.used, *artifact.used])
-        (staging / first_use.FILE).write_text(pins)
+        (staging / first_use.FILE).write_text(pins, encoding="utf-8")
         files.publish(staging / first_use.FILE, output.pins_folder / first_use.FILE)
         if output.tag:
             publish_texts(output, staging, record)
@@ -125,7 +125,7 @@ def _statements(staging: Path) -> list[str]:
 def _write_record(output: ImageFolder, staging: Path, record: Mapping[str, object]) -> str:
     digests = {name: files.sha256(staging / name) for name in output.texts}
     text = json.dumps({**record, "files": digests}, indent=1) + "\n"
-    (staging / output.record.name).write_text(text)
+    (staging / output.record.name).write_text(text, encoding="utf-8")
     return text
 
 

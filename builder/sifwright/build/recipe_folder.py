@@ -137,7 +137,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _is_ours(folder: Path) -> bool:
     for recipe_file in (folder / "Dockerfile", *folder.glob("*.def")):
-        with suppress(OSError), recipe_file.open(errors="replace") as lines:
+        with suppress(OSError), recipe_file.open(errors="replace", encoding="utf-8") as lines:
             if lines.readline().startswith(build_files.MARK):
                 return True
     return False

@@ -76,11 +76,15 @@ class VersionRule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EnvRule:
-    """A change of one environment variable by a layer, for later steps and in the image."""
+    """A change of one environment variable by a layer, for later steps and in the image.
+
+    `image_only`: not for an installation on the host.
+    """
 
     name: str
     action: Literal["set", "default", "prepend", "append"]
     value: str
+    image_only: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,11 +3,11 @@
 Most keys have the name of a field, but for dashes, and need no line here: see `_fields`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sifwright.catalog import model, site_environment
-from sifwright.catalog.site import Builds, HostMpi, HostSoftware, LocalDisk
+from sifwright.catalog.site import Builds, GpuLibraries, HostMpi, HostSoftware, LocalDisk
 
 # Keys of a site that are mappings of several fields.
 _GROUPS = (
@@ -63,7 +63,7 @@ def layer(
         bootstrap=tuple(_bootstrap(*item) for item in data.get("bootstrap", {}).items()),
         inspects=model.BaseInspection(**_fields(data["inspects"])) if "inspects" in data else None,
         downloads=tuple(model.Download(**item) for item in data.get("downloads", ())),
-        env=tuple(_env_rule(*item) for item in data.get("env", {}).items()),
+        env=(*_env_rules(data, "env"), *_env_rules(data, "image-env", image_only=True)),
         site_environment=site_environment.FILE in data.get("include", ()),
         provides=tuple(data.get("provides", ())),
         programs=tuple(data.get("programs", ())),
@@ -151,10 +151,13 @@ def _bootstrap(keyword: str, value: str | dict[str, str]) -> model.Bootstrap:
     return model.Bootstrap(keyword=keyword, **_fields(value))
 
 
-def _env_rule(name: str, data: dict[str, Any]) -> model.EnvRule:
+def _env_rules(
+    data: dict[str, Any], key: str, *, image_only: bool = False
+) -> Iterator[model.EnvRule]:
     action: Any  # the schema allows no others
-    ((action, value),) = data.items()
-    return model.EnvRule(name=name, action=action, value=value)
+    for name, change in data.get(key, {}).items():
+        ((action, value),) = change.items()
+        yield model.EnvRule(name=name, action=action, value=value, image_only=image_only)
 
 
 def site(name: str, data: dict[str, Any]) -> model.Site:
@@ -190,7 +193,12 @@ def _network(data: dict[str, Any]) -> dict[str, Any]:
 
 def _container(data: dict[str, Any]) -> dict[str, Any]:
     own = ("program", "product", "version")
-    return {f"container_{key}": data[key] for key in own if key in data} | _fields(data, *own)
+    libraries = data.get("gpu-libraries")
+    return {
+        **{f"container_{key}": data[key] for key in own if key in data},
+        **_fields(data, *own, "gpu-libraries"),
+        "gpu_libraries": GpuLibraries(**_fields(libraries)) if libraries else None,
+    }
 
 
 def _mpi(data: dict[str, Any]) -> dict[str, Any]:

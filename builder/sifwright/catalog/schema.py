@@ -87,7 +87,11 @@ def _validator(kind: str) -> Draft202012Validator:
 
 def schema_text(kind: str) -> str:
     """Return the schema of a kind of file."""
-    return resources.files("sifwright").joinpath("catalog", "schemas", f"{kind}.json").read_text()
+    return (
+        resources.files("sifwright")
+        .joinpath("catalog", "schemas", f"{kind}.json")
+        .read_text(encoding="utf-8")
+    )
 
 
 def _is_line(value: object) -> bool:

@@ -133,6 +133,15 @@ class Builds:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class GpuLibraries:
+    """Whose GPU libraries a container uses: the host's, which the engine binds, or its own."""
+
+    of: Literal["host", "image"]
+    why: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class LocalDisk:
     """The disk of each node for the copies of a job; `constraint` names the nodes that have it."""
 
@@ -217,6 +226,7 @@ class Site:
     builds: Builds | None = None
     native: HostSoftware | None = None
     local_disk: LocalDisk | None = None
+    gpu_libraries: GpuLibraries | None = None
     qos: Mapping[str, str] = field(default_factory=dict)
     registry_mirror: str = ""
     sources: tuple[str, ...] = ()
@@ -243,8 +253,17 @@ class Site:
 
     @property
     def gpu_flags(self) -> tuple[str, ...]:
-        """Return the engine's flags that bring GPUs and their driver into the container."""
-        return _GPU_FLAGS[self.vendor]
+        """Return the engine's flags that bring the host's GPU libraries into the container.
+
+        AMD's GPUs need no flag: an image has all libraries, and engines bind /dev with /dev/kfd.
+        """
+        own = self.gpu_libraries and self.gpu_libraries.of == "image"
+        return () if own else _GPU_FLAGS[self.vendor]
+
+    @property
+    def gpu_variable(self) -> str:
+        """Return the end of the engine's variable for such a flag: ROCM, NV or nothing."""
+        return "".join(self.gpu_flags).lstrip("-").upper()
 
     @property
     def delivery(self) -> Literal["sif", "squashfs", "oci"]:

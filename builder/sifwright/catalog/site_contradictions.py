@@ -181,6 +181,10 @@ def _engine(site: Site, locate: Locate) -> Iterator[Problem]:
         message = f"container.product: {site.container_product} is a plugin of srun"
         fix = "Use launcher: srun."
         yield Problem(where=locate(("container", "product")), what=message, fix=fix)
+    if site.gpu_libraries and site.vendor != "amd":
+        message = f"container.gpu-libraries: the vendor is {site.vendor}"
+        fix = "Remove it: NVIDIA's driver is always the host's, and it is for AMD's GPUs only."
+        yield Problem(where=locate(("container", "gpu-libraries")), what=message, fix=fix)
     if site.compression == "zstd" and _opens_no_zstd(site):
         message = f"sif.compression: {engine} opens no squashfs of zstd"
         yield Problem(where=locate(("sif", "compression")), what=message, fix="Remove it: gzip.")

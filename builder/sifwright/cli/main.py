@@ -2,17 +2,20 @@
 
 import argparse
 import contextlib
+import errno
 import io
 import os
 import signal
 import sys
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from sifwright import __version__
 from sifwright.cli import deprecated, registry
 from sifwright.errors import Interrupted, MachineError, SifwrightError, UsageError
+from sifwright.system import os_errors
 from sifwright.system.terminal import strip_control_characters
 
 EPILOG = """\
@@ -27,9 +30,7 @@ _BUILDS = frozenset({"build", "extend", "flatten"})
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    # A terminal that knows ASCII only is no reason to fail over a '·'.
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+    _choose_encoding()
     words = deprecated.rename(sys.argv[1:] if arguments is None else arguments)
     name = next(iter(words[registry.position(words) :]), "")
     parsed = argparse.Namespace()
@@ -49,18 +50,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone; Python would complain once more at exit.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         return _report(_machine_error(error, has_output=hasattr(parsed, "output")))
     else:
         return status or 0
     return 0
 
 
-def _machine_error(error: OSError, *, has_output: bool) -> SifwrightError:
-    """Turn a full disk or a missing permission into an error of the machine."""
+def _choose_encoding() -> None:
+    """Write UTF-8 into files and pipes: a definition file is the same in every locale."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        encoding = None if sys.stdout.isatty() else "utf-8"
+        # A terminal that knows ASCII only is no reason to fail over a '·'.
+        sys.stdout.reconfigure(encoding=encoding, errors="replace")
+
+
+def _machine_error(error: OSError | RuntimeError, *, has_output: bool) -> SifwrightError:
+    """Turn a full disk, a missing permission or a low limit into an error of the machine."""
+    if isinstance(error, RuntimeError):
+        # Python's only word on a limit of threads.
+        if str(error) != "can't start new thread":
+            raise error
+        error = OSError(errno.EAGAIN, str(error))
     elsewhere = "choose another folder with --output" if has_output else "name another place"
-    fix = f"Free space, mend the permission, or {elsewhere}."
-    return MachineError.of(error.strerror or str(error), where=str(error.filename or ""), fix=fix)
+    message = os_errors.cause(error, Path(error.filename or "."))
+    fix = os_errors.remedy(error, elsewhere)
+    return MachineError.of(message, where=str(error.filename or ""), fix=fix)
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:

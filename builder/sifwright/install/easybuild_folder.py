@@ -16,7 +16,7 @@ from sifwright.catalog.model import Catalog, LayerFile, Site
 from sifwright.images.sif.fingerprint import known_fingerprint
 from sifwright.install import archive, easyconfig
 from sifwright.install.installed_image import NAME, InstalledImage
-from sifwright.install.module import ENGINE_GPU, Module
+from sifwright.install.module import Module
 from sifwright.system import digest_cache, files
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def notes(site: Site, share: Mapping[str, bytes]) -> Iterator[LayerFile]:
     files = {
         **share,
         site_environment.FILE: site_environment.render(site).encode(),
-        GPU: f"{ENGINE_GPU[site.vendor]}\n".encode(),
+        GPU: f"{site.gpu_variable}\n".encode(),
     }
     for name, data in files.items():
         yield LayerFile(path=f"{SHARE}/{name}", data=data)

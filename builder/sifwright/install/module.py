@@ -12,7 +12,6 @@ from sifwright.install.installed_image import NAME, InstalledImage
 PACKAGES, CURRENT = "user-software", "user-software.current"
 # In the container.
 RUNSCRIPTS, PRIVATE = "/runscripts", "/.user-software"
-ENGINE_GPU = {"amd": "ROCM", "nvidia": "NV", "cpu": ""}
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -58,7 +57,7 @@ def describe(site: Site, facts: InstalledImage, central: str) -> Module:
         sif=f"{facts.stem}.sif",
         central=central,
         binds=tuple(_binds(site)),
-        gpu=ENGINE_GPU[site.vendor],
+        gpu=site.gpu_variable,
         environment=tuple(_environment(facts)),
         site_environment=facts.needs_site,
         description=help_text.description(site, facts),
@@ -80,3 +79,5 @@ def _binds(site: Site) -> Iterator[Bind]:
         # The folder that a module is loaded in is not a job's; the engine binds that by itself.
         if "PWD" not in _VARIABLE.findall(entry):
             yield Bind(source=source, target=target or source)
+    if site.scheduler == "pbs":  # the list of the job's nodes, below a folder of the node's
+        yield Bind(source="$PBS_NODEFILE", target="$PBS_NODEFILE")

@@ -22,13 +22,25 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
 }
 # Short names of directives that this module or a site may write under their long ones.
 _LONG = {
-    "slurm": "A=account C=constraint G=gpus J=job-name N=nodes c=cpus-per-task n=ntasks o=output"
-    " p=partition q=qos t=time tasks-per-node=ntasks-per-node",
+    "slurm": "A=account C=constraint G=gpus J=job-name N=nodes c=cpus-per-task m=distribution"
+    " n=ntasks o=output p=partition q=qos t=time tasks-per-node=ntasks-per-node",
     "flux": "B=bank N=nodes c=cores-per-slot g=gpus-per-slot n=nslots o=setopt q=queue"
     " t=time-limit x=exclusive",
 }
 # Names with settings of their own: resources and attributes of PBS, options of Flux.
 _MANY = {"l", "W", "setattr", "setopt", "env"}
+# What srun takes from variables (srun(1)), by the end of the name, and the directive that
+# sets it. In a job that was submitted from another job they are those of the other job. Then a step
+# ends for GPUs that this job does not have, or its ranks are in another order (tried on 22.05).
+_READ_BY_SRUN = {
+    name.upper().replace("-", "_"): name
+    for name in (
+        *("cpu-bind", "cpus-per-gpu", "dist-planesize", "distribution", "gpu-bind", "gpus"),
+        *("gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "hint", "mem-bind"),
+        *("mem-per-cpu", "mem-per-gpu", "ntasks-per-core", "ntasks-per-gpu"),
+        *("ntasks-per-socket", "threads-per-core", "tres-per-task"),
+    )
+} | {"MEM_PER_NODE": "mem", "STEP_GRES": "gres"}
 # Commands that get an interactive allocation, and directives that only a script has.
 _INTERACTIVE = {"slurm": "salloc", "pbs": "qsub -I", "flux": "flux alloc"}
 _BATCH_ONLY = {"job-name", "N", "signal", "output", "o", "j", "requeue"}
@@ -63,6 +75,12 @@ def directives(job: Job) -> list[Directive]:
     writer = _WRITERS.get(job.site.scheduler)
     written = list(writer(job)) if writer else []
     return list(dict.fromkeys(written))
+
+
+def variables_of_other_jobs(job: Job) -> list[str]:
+    """Return the variables of srun that no directive of the script sets."""
+    names = {directive.name for directive in directives(job)}
+    return [f"SLURM_{key}" for key, name in _READ_BY_SRUN.items() if name not in names]
 
 
 def own(job: Job) -> dict[str, Directive]:

@@ -9,7 +9,7 @@ from pathlib import Path
 def check_program(run_scripts: Path) -> str:
     """Return the program that compares an image, without comments; '' if the project has none."""
     try:
-        lines = (run_scripts / "check-image").read_text().splitlines()
+        lines = (run_scripts / "check-image").read_text(encoding="utf-8").splitlines()
     except OSError:
         return ""
     return "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))

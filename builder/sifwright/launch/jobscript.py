@@ -26,6 +26,7 @@ def render_jobscript(job: Job) -> str:
         shape=_shape(job),
         mark=directives.MARKS.get(job.site.scheduler, ""),
         directives=[str(directive) for directive in directives.directives(job)],
+        of_other_jobs=directives.variables_of_other_jobs(job),
         loaded=_loaded(job),
         families=[name.rpartition("/")[0] or name for name in reversed(job.request.modules)],
         variables=_variables(job),

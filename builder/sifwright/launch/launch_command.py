@@ -84,6 +84,11 @@ def _of_mpi(job: Job) -> Iterator[str]:
 def _mpich(job: Job) -> Iterator[str]:
     """Yield words that both MPICH and PALS take; either passes the whole environment."""
     yield from (job.launcher, "-n", str(job.total_tasks), "-ppn", str(job.tasks))
+    if "pals" in job.site.offered_pmi(job.launcher):
+        # PALS starts a copy of the program, which finds no file beside it: an engine would miss its
+        # configuration, a run script its helpers. All container jobs of NCAR/hpc-demos@421d838 have
+        # this; the default is in cray/modules/pals/cli.py of Cray-HPE/craycli.
+        yield "--no-transfer"
     yield from _options(job)
     if job.site.rdzv_get_disabled:
         yield "--disable_rdzv_get"

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sifwright.catalog.model import EnvRule, ImageStart, LayerFile
-from sifwright.errors import Problem
+from sifwright.errors import Problem, UsageError
 
 # Of a file full of mistakes, the first.
 MAX_PROBLEMS = 50
+# The characters that the variables of one recipe put into it.
+MAX_VALUES = 4 << 20
+Value = TypeVar("Value", bound=str | None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,7 +86,8 @@ class Findings:
 
     file: str
     problems: list[Problem] = field(default_factory=list)
-    _notes: list[tuple[int, str]] = field(default_factory=list)
+    _notes: dict[tuple[int, str], None] = field(default_factory=dict)
+    _left: int = MAX_VALUES
 
     def location(self, line: int) -> str:
         return f"{self.file}:{line}"
@@ -97,8 +102,15 @@ class Findings:
         return sorted(self.problems, key=lambda problem: int(problem.where.rpartition(":")[2]))
 
     def note(self, line: int, text: str) -> None:
-        if (line, text) not in self._notes:
-            self._notes.append((line, text))
+        self._notes[line, text] = None
+
+    def count(self, line: int, value: Value) -> Value:
+        """Return the value of a variable; raises `UsageError` if all values are too long."""
+        self._left -= 0 if value is None else len(value)
+        if self._left < 0:
+            message = f"the values of variables have more than {MAX_VALUES >> 20} MiB together"
+            raise UsageError.of(message, where=self.location(line), fix="Use fewer variables.")
+        return value
 
     @property
     def notes(self) -> list[str]:

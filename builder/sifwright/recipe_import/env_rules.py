@@ -3,9 +3,11 @@
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from sifwright.catalog.model import EnvRule
 from sifwright.catalog.script_rules import refuse_text
+from sifwright.errors import UsageError
 from sifwright.recipe_import import shell_words
 from sifwright.recipe_import.shell_words import Lookup
 
@@ -43,9 +45,12 @@ def argument_words(text: str) -> tuple[list[str], str]:
 
 
 def assignments(
-    line: str, env: dict[str, str | None], exported: set[str], base: Lookup
+    line: str, env: dict[str, str | None], exported: set[str], known: Lookup, base: Lookup
 ) -> list[EnvRule]:
-    """Return the rules of a line of %environment; `env` and `exported` come from earlier lines."""
+    """Return the rules of a line of %environment; `env` and `exported` come from earlier lines.
+
+    `known` gives the values of `env`.
+    """
     bare = re.sub(r"""'[^']*'|"(?:[^"`$\\]|\$(?!\())*\"""", "", line).rstrip(";")
     if _SHELL.search(re.sub(r"\$\{[^}]*\}", "", bare)):
         raise shell_words.WordError(f"'{line}' is more than an assignment")
@@ -56,7 +61,7 @@ def assignments(
         name, given, raw = word.partition("=")
         if given:
             _refuse_raw(raw)
-            result += rules(name, raw, env.get, base)
+            result += rules(name, raw, known, base)
         elif not _NAME.fullmatch(name) or name not in env:
             raise shell_words.WordError(f"'{line}' is more than an assignment")
         exported |= {name} if exports else set()
@@ -136,11 +141,16 @@ def _around_itself(name: str, raw: str, known: Lookup) -> tuple[str | None, str 
 
 
 def merged(old: EnvRule | None, new: EnvRule) -> EnvRule | None:
-    """Return two rules of one variable as one; None if that takes two headers."""
+    """Return two rules of one variable as one; None if that takes two headers.
+
+    Raises `UsageError` for a value that is too long.
+    """
     if old is None or new.action == "set":
         return new
     if old.action not in {new.action, "set"}:
         return None
     first, second = (new, old) if new.action == "prepend" else (old, new)
     value = f"{first.value}:{second.value}" if old.value else new.value
+    if problem := refuse_text(value):
+        raise UsageError(replace(problem, where=new.name))
     return EnvRule(name=new.name, action=old.action, value=value)

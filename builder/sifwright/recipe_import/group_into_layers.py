@@ -1,7 +1,6 @@
 """Group the pieces of a recipe into layers, and write the headers of the layers."""
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 from sifwright.catalog.model import EnvRule
 from sifwright.recipe_import.draft import Piece
@@ -16,14 +15,12 @@ def groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
     Pieces that share a temporary folder stay in one layer, with all pieces between them.
     """
-    finished: list[list[Piece]] = []
-    current: list[Piece] = []
-    for number, piece in enumerate(pieces):
-        current.append(piece)
-        if piece.is_run and not _is_used_later(pieces, number):
-            finished, current = [*finished, current], []
-    if current:
-        finished.append(current)
+    finished: list[list[Piece]] = [[]]
+    for piece, may_end in zip(pieces, _ends(pieces), strict=True):
+        finished[-1].append(piece)
+        if piece.is_run and may_end:
+            finished.append([])
+    finished = [layer for layer in finished if layer]
     _, left = _one_each(_rules(pieces))
     finished = _fewer(finished, MAX_LAYERS - bool(left))
     return [*finished, *_last(finished)]
@@ -83,21 +80,26 @@ def _last(layers: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
     return [[Piece(line=last.line, says=last.says)]]
 
 
-def _is_used_later(pieces: Sequence[Piece], number: int) -> bool:
-    """Return whether a later piece needs a temporary folder of these pieces."""
-    before = {use for piece in pieces[: number + 1] for use in piece.uses}
-    return any(_is_needed(use, pieces[number + 1 :]) for use in before)
+def _ends(pieces: Sequence[Piece]) -> list[bool]:
+    """Return for each piece whether a layer may end there.
 
-
-def _is_needed(use: str, later: Iterable[Piece]) -> bool:
-    first = next((piece for piece in later if use in piece.uses), None)
-    return first is not None and use not in first.recreates
+    It may not while a later piece needs a temporary folder of a piece so far.
+    """
+    first_needed, last_user = [], dict[str, int]()
+    for number, piece in enumerate(pieces):
+        needed = (last_user.get(use, number) for use in piece.uses - piece.recreates)
+        first_needed.append(min(needed, default=number))
+        last_user |= dict.fromkeys(piece.uses, number)
+    ends, needed_from = [], len(pieces)
+    for number in reversed(range(len(pieces))):
+        ends.append(needed_from > number)
+        needed_from = min(needed_from, first_needed[number])
+    return ends[::-1]
 
 
 def _fewer(layers: list[list[Piece]], most: int) -> list[list[Piece]]:
-    """Join the smallest neighbours until there are few enough layers."""
-    while len(layers) > most:
-        sizes = [len(first) + len(second) for first, second in pairwise(layers)]
-        smallest = min(range(len(sizes)), key=lambda n: sizes[n])
-        layers[smallest : smallest + 2] = [layers[smallest] + layers[smallest + 1]]
-    return layers
+    """Join neighbours, about as many for each, if there are too many layers."""
+    joined: list[list[Piece]] = [[] for _ in range(min(most, len(layers)))]
+    for number, layer in enumerate(layers):
+        joined[number * len(joined) // len(layers)] += layer
+    return joined

@@ -4,6 +4,9 @@ import json
 import re
 from collections.abc import Callable, Iterator
 
+from sifwright.catalog.script_rules import MAX_TEXT
+from sifwright.errors import quoted
+
 Lookup = Callable[[str], str | None]
 
 _WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""")
@@ -69,8 +72,18 @@ def json_words(text: str) -> list[str] | None:
 
 
 def expand(raw: str, lookup: Lookup) -> str:
-    """Return a word without its quotes, and with the values of its variables."""
-    return "".join(_expanded(raw, _PART, lookup))
+    """Return a word without its quotes, and with the values of its variables.
+
+    A few variables of variables make gigabytes, so the length is checked with each part.
+    """
+    parts: list[str] = []
+    length = 0
+    for part in _expanded(raw, _PART, lookup):
+        parts.append(part)
+        length += len(part)
+        if length > MAX_TEXT:
+            raise WordError(f"{quoted(raw)} becomes longer than {MAX_TEXT} characters")
+    return "".join(parts)
 
 
 def _expanded(raw: str, parts: re.Pattern[str], lookup: Lookup) -> Iterator[str]:

@@ -116,13 +116,14 @@ class ImportedImage:
 
     def _header(self, number: int, pieces: Sequence[Piece]) -> dict[str, Any]:
         header: dict[str, Any] = {"summary": self.summary(number), "requires": ["base"]}
+        own = dict.fromkeys(_own(pieces))
         options = {
-            argument.option: self._option(argument, argument in _own(pieces))
+            argument.option: self._option(argument, argument in own)
             for argument in self._known(number)
         }
         for download in (piece.download for piece in pieces if piece.download):
             options[download.name] = _version(download)
-        facts = {self._fact(argument): {"option": argument.option} for argument in _own(pieces)}
+        facts = {self._fact(argument): {"option": argument.option} for argument in own}
         env = {rule.name: {rule.action: rule.value} for rule in self.headers[number - 1]}
         return header | {
             key: value

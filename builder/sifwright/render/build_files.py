@@ -38,7 +38,7 @@ _WORD = re.compile(r"[\w-]+")
 
 @cache
 def package_text(name: str) -> str:
-    return resources.files("sifwright").joinpath(name).read_text()
+    return resources.files("sifwright").joinpath(name).read_text(encoding="utf-8")
 
 
 def programs(names: Iterable[str] = tuple(_PROGRAMS)) -> Iterator[LayerFile]:

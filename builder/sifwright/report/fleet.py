@@ -64,7 +64,7 @@ def _record(output: ImageFolder) -> Mapping[str, Any] | None:
     if not output.record.exists():
         return None
     try:
-        record = json.loads(output.record.read_text())
+        record = json.loads(output.record.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         record = {}
     return record if isinstance(record, dict) else {}

@@ -7,13 +7,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sifwright.errors import MachineError
-from sifwright.system import liveness
+from sifwright.system import liveness, os_errors
 
 # The number is the format's: another format has a folder of its own, so that versions of sifwright
 # can share a cache and never meet what they do not understand.
 _FORMAT = "steps-1"
 _DOWNLOADS = "downloads-1"
-FIX = "Free space, mend the permission, or choose another folder with SIFWRIGHT_CACHE."
 ENTRIES, CLAIMS, LEASES = "entries", "claims", "leases"
 
 
@@ -85,5 +84,6 @@ def translate_errors(root: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"the step cache cannot be used: {error.strerror or error}"
-        raise MachineError.of(message, where=str(error.filename or root), fix=FIX) from error
+        message = f"the step cache cannot be used: {os_errors.cause(error, root)}"
+        fix = os_errors.remedy(error, "choose another folder with SIFWRIGHT_CACHE")
+        raise MachineError.of(message, where=str(error.filename or root), fix=fix) from error

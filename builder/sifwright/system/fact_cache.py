@@ -27,5 +27,5 @@ def write(name: str, data: dict[str, Any]) -> None:
         if not folder.is_dir():
             return
         with workspace(folder) as staging:
-            (staging / name).write_text(json.dumps(data))
+            (staging / name).write_text(json.dumps(data), encoding="utf-8")
             (staging / name).replace(folder / name)

@@ -1,5 +1,6 @@
 """The ids of a build for the owners of an image's files: subordinate ids, or one id."""
 
+import grp
 import os
 import pwd
 import re
@@ -60,10 +61,29 @@ def _user_name() -> str:
         return str(os.geteuid())
 
 
+def other_group() -> tuple[str, str] | None:
+    """Return the names of our group and of the account's (passwd(5)), if they differ: newgrp(1).
+
+    newgidmap serves the account's group only, unless GRANT_AUX_GROUP_SUBIDS is set (login.defs(5)).
+    """
+    try:
+        own = pwd.getpwuid(os.geteuid()).pw_gid
+    except KeyError:
+        return None
+    return None if own == os.getegid() else (_group_name(os.getegid()), _group_name(own))
+
+
+def _group_name(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
+
+
 def _ranges(file: Path) -> list[tuple[str, int, int]]:
     """Return the lines of subuid(5): name, first id, count."""
     try:
-        text = file.read_text()
+        text = file.read_text(encoding="utf-8")
     except OSError:
         return []
     ranges = re.findall(r"^([^:\n]+):(\d+):(\d+)$", text, re.MULTILINE)
@@ -92,8 +112,8 @@ def needs_fakeroot() -> bool:
 def lacks_capabilities() -> bool:
     """Tell whether this process lacks a capability the kernel knows, as root in a container may."""
     try:
-        status = Path("/proc/self/status").read_text()
-        last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        last = int(Path("/proc/sys/kernel/cap_last_cap").read_text(encoding="utf-8"))
     except OSError:
         return True
     match = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)

@@ -164,13 +164,13 @@ def _beat(descriptor: int, stop: threading.Event) -> None:
 
 
 def _boot() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
 
 
 def _started(pid: int) -> int | None:
     """Return the start time of the process; None if it has ended, even if it is a zombie."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace", encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
         return None
     # After the name, which may hold blanks and parentheses: the state, then fields 4 and on.

@@ -5,12 +5,12 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from sifwright.errors import BuildError
+from sifwright.errors import BuildError, Problem
 
 # Apptainer removes its temporary files on SIGINT; a 4 GB bundle takes a while.
 STOP_SECONDS = 30.0
@@ -35,12 +35,12 @@ def capture(
         return subprocess.run(
             command,
             capture_output=True,
-            text=True,
             errors="replace",
             check=False,
             stdin=subprocess.DEVNULL,
             env=env,
             timeout=timeout,
+            encoding="utf-8",
         )
     except OSError as error:
         return subprocess.CompletedProcess(command, 127, "", f"{command[0]}: {error.strerror}")
@@ -94,10 +94,10 @@ def stream(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
             errors="replace",
             env=env,
             start_new_session=True,
+            encoding="utf-8",
         )
         try:
             with _guarded(process):
@@ -164,14 +164,23 @@ def run_or_fail(command: Sequence[str]) -> None:
         check=False,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
         errors="replace",
+        encoding="utf-8",
     )
     print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201  # the log
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[:3]
-        message = f"{command[0]} ended with status {done.returncode}: {'; '.join(lines)}"
-        raise BuildError.of(message)
+        raise BuildError(failure(command[0], done.returncode, lines))
+
+
+def failure(program: str, status: int, lines: Collection[str]) -> Problem:
+    """Return the problem of a program that failed; only one that a signal ended is broken."""
+    message = f": {'; '.join(lines)}" if lines else ""
+    if status < 0:
+        fix = "Update the program, or look for a lack of memory (dmesg)."
+        name = signal.Signals(-status).name
+        return Problem(what=f"{program} was ended by {name}{message}", fix=fix)
+    return Problem(what=f"{program} ended with status {status}{message}")
 
 
 def search_path() -> str:

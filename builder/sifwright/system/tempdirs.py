@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sifwright.errors import MachineError
-from sifwright.system import liveness, processes, user_namespace
+from sifwright.system import liveness, os_errors, processes, user_namespace
 from sifwright.system.liveness import ProcessIdentity
 
 # Seconds; a folder in use is touched every few of them.
@@ -57,7 +57,8 @@ def name_folder_in_errors(folder: Path, fix: str) -> Iterator[None]:
         if not is_copy and error.errno not in _NO_ROOM:
             raise
         # What copytree raises has a list: (source, target, why) of each file.
-        message = f"cannot be written: {error.args[0][0][2] if is_copy else error.strerror}"
+        why = error.args[0][0][2] if is_copy else os_errors.cause(error, folder)
+        message = f"cannot be written: {why}"
         raise MachineError.of(message, where=str(folder), fix=fix) from error
 
 

@@ -45,6 +45,9 @@ for compiler in mpicc mpicxx; do
   [[ $found == "$prefix"/lib/* ]] || fail "a program of $compiler finds its libmpi at '$found', not in $prefix"
 done
 
+# As in a Slurm job, where Hydra would call srun. On a host, it may.
+slurm=(SLURM_JOB_ID=7 SLURM_NODELIST=nid001 SLURM_NNODES=1 SLURM_TASKS_PER_NODE=2)
+[[ -z ${IMAGE_ROOT-} ]] || slurm=()
 # On this machine's own address: not every container can resolve its host's name.
-output=$(mpiexec -host 127.0.0.1 -n 2 "$work/mpicc" 2>&1) || fail "mpiexec failed:" "$output"
+output=$(env "${slurm[@]}" timeout 120 mpiexec -host 127.0.0.1 -n 2 "$work/mpicc" 2>&1) || fail "mpiexec failed:" "$output"
 [[ $output == "sum 3 of 2 ranks" ]] || fail "two ranks say '$output' instead of 'sum 3 of 2 ranks'"

@@ -45,7 +45,10 @@ done
 
 # Whoever runs the tests may be root in the container, and the machine may have a single core.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-output=$(mpirun --oversubscribe -n 2 "$work/mpicc" 2>&1) || fail "mpirun failed:" "$output"
+# As in a Slurm job, where mpirun would call srun. On a host, it may.
+slurm=(SLURM_JOB_ID=7 SLURM_JOBID=7 SLURM_NODELIST=nid001 SLURM_JOB_NODELIST=nid001 SLURM_NNODES=1 SLURM_TASKS_PER_NODE=2)
+[[ -z ${IMAGE_ROOT-} ]] || slurm=()
+output=$(env "${slurm[@]}" mpirun --oversubscribe -n 2 "$work/mpicc" 2>&1) || fail "mpirun failed:" "$output"
 [[ $output == "sum 3 of 2 ranks" ]] || fail "two ranks say '$output' instead of 'sum 3 of 2 ranks'"
 
 if [[ ${OPT_FABRIC-} == infiniband ]]; then

@@ -63,5 +63,5 @@ def test_it_is_joined_with_a_layer(tmp_path: Path) -> None:
 
 
 def test_mksquashfs_that_fails_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match="mksquashfs cannot pack the metadata"):
+    with pytest.raises(BuildError, match="mksquashfs of the metadata ended with status"):
         _packed(tmp_path / "new", "lzip")

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.version import Version
 
-from sifwright.build import forecast
 from sifwright.build.checks import host_checks, preflight
-from sifwright.build.request.base_image import base_image_of
 from sifwright.catalog.load import load_catalog
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
@@ -43,15 +41,10 @@ def _fake(folder: Path, name: str, version: str, help_text: str = "") -> None:
 
 
 def _said(plan: Plan, output: Path) -> str:
-    future = forecast.estimate_cold_build(plan, output)
+    # Nothing is asked of the network.
+    build = dataclasses.replace(preflight.cold_build(plan, output), first=len(plan.steps))
     with pytest.raises(MachineError) as caught:
-        preflight.check(
-            apptainer.find(),
-            plan,
-            base_image_of(plan),
-            {"debian-mirror": "http://127.0.0.1:9"},
-            future,
-        )
+        preflight.require(build, print)
     return str(caught.value)
 
 

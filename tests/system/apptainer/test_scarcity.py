@@ -47,7 +47,8 @@ FILLED = [
 ]
 # What the system says of it, or the check before the start.
 CAUSES = re.compile(
-    "No space left on device|MB are needed|Too many open files|File too large|File size limit",
+    "No space left on device|MB are needed|a build needs|Too many open files|File too large"
+    "|File size limit",
     re.IGNORECASE,
 )
 

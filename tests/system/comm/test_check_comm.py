@@ -231,6 +231,16 @@ def test_a_refusal_is_told(site: Site) -> None:
     )
 
 
+def test_a_refusal_of_the_run_script_is_told(site: Site) -> None:
+    """srun has the last word."""
+    reason = "rank 0 on a: LOCAL_WORLD_SIZE='2' ranks on this node, but 1 visible GPU"
+    says = f"conda-python-distributed: {reason}\nsrun: error: a: task 0: Exited with exit code 69\n"
+    site.leaves(None, "", says=says, status=69)
+    done = site.check()
+    assert done.returncode == 5
+    assert done.stderr.startswith(f"sifwright: the benchmark cannot run: {reason}\n")
+
+
 def test_an_image_without_the_script(site: Site) -> None:
     says = "python: can't open file '/runscripts/collectives.py': [Errno 2] No such file\n"
     site.leaves(None, "", says=says, status=2)
@@ -246,6 +256,18 @@ def test_nccl_that_stops_is_explained(site: Site) -> None:
     assert done.returncode == 7
     assert "and NCCL said: Failed to initialize any NET plugin\n" in done.stderr
     assert "NCCL_NET_PLUGIN" in done.stderr
+
+
+def test_an_error_of_nccl_is_no_fault_of_the_network(site: Site) -> None:
+    """NCCL has chosen its network before it finds two ranks on one GPU."""
+    site.leaves(None, log("duplicate-gpu"), says="a traceback\n", status=1)
+    done = site.check()
+    assert done.returncode == 7
+    assert done.stderr == (
+        "sifwright: the benchmark failed with exit status 1: NCCL said: Duplicate GPU detected :"
+        " rank 0 and rank 1 both on CUDA device 60\n"
+        "    Whole log: build/two/pytorch/comm.log\n"
+    )
 
 
 def test_a_benchmark_that_breaks(site: Site) -> None:

@@ -111,6 +111,13 @@ def test_reasons_are_kept() -> None:
     assert said.hints == ["NET/Plugin: Could not find: libnccl-net.so."]
 
 
+def test_other_plugins_are_no_reason() -> None:
+    """NCCL 2.28 looks for plugins of its environment, tuner and profiler, too."""
+    for said in parse_nccl_log(log("fallback-nccl-2.28")).values():
+        assert said.hints[0] == "NET/Plugin: Could not find: libnccl-net.so"
+        assert said.hints[1:] == ["Failed to initialize NET plugin IB"]
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.install.module import Bind
+from tests.bind_cases import CASES
 
 if TYPE_CHECKING:
     from tests.system.easybuild.conftest import Place
@@ -36,10 +37,19 @@ PRESETS: dict[str, tuple[dict[str, str], str]] = {
         {"APPTAINER_BINDPATH": "/a:/x:image-src=/,ro,/b:/y:image-src=/,ro"},
         "/a:/x:image-src=/,ro,/b:/y:image-src=/,ro",
     ),
+    "as-ours": ({"APPTAINER_BINDPATH": "/a:/x:ro,image-src="}, "/a:/x:ro,image-src="),
     "slashes": ({"SINGULARITY_BINDPATH": "/a/,//b"}, "/a/,//b"),
+    **{
+        f"case-{name}": ({"SINGULARITY_BINDPATH": text}, ",".join(expected))
+        for name in ("options", "colons", "commas")
+        for text, expected in [CASES[name]]
+    },
 }
 # Lmod's path functions would change these, and in Tcl it has no others that can be undone.
-DELICATE = ("reordered", "options", "slashes")
+DELICATE = (
+    *("reordered", "options", "as-ours", "slashes"),
+    *("case-options", "case-colons", "case-commas"),
+)
 
 
 def binds(place: Place, version: str = "1.0") -> str:
@@ -68,6 +78,22 @@ def test_presets_survive_and_come_back(place: Place, name: str) -> None:
     assert {loaded[one] for one in PATHS} == {":".join(OURS)}
     assert {loaded[one] for one in FLAGS} == {"1"}
     assert after == before
+
+
+def test_both_variables_have_what_lmod_changes(place: Place) -> None:
+    """In Tcl it can give back neither."""
+    place.module()
+    binds = "/q:/a:ro,image-src=/,/r:/b:ro,image-src=/"
+    preset = {"APPTAINER_BINDPATH": binds, "APPTAINER_BIND": binds.replace(":/", ":/other/")}
+    if place.tool.name == "lmod-tcl":
+        done = place.session.run("module load PyTorch; echo $APPTAINER_BIND", **preset)
+        message = "Lmod would change APPTAINER_BIND, too: unset APPTAINER_BINDPATH or"
+        assert message in " ".join(done.stderr.split()), done.stderr
+        assert done.stdout == preset["APPTAINER_BIND"] + "\n"
+    else:
+        before, loaded, after = place.session.states(ROUND, **preset)
+        assert loaded["APPTAINER_BIND"] == preset["APPTAINER_BIND"]
+        assert after == before
 
 
 def test_contradicting_presets_are_each_left_as_they_are(place: Place) -> None:

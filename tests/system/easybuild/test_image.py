@@ -54,6 +54,21 @@ def test_no_image_at_all(place: Place, central: str) -> None:
     assert "There is no image" not in place.session.run("module help PyTorch").stderr
 
 
+@pytest.mark.parametrize("closed", ["", "image.sif"])
+def test_an_image_that_one_may_not_read(place: Place, closed: str) -> None:
+    """As modulefile --install leaves a folder with umask 077. Root's right to read all is away."""
+    place.module()
+    (place.root / "1.0" / closed).chmod(0)
+    rights = "=-dac_override,-dac_read_search"
+    drop = f"setpriv --bounding-set{rights} --inh-caps{rights}" if os.geteuid() == 0 else ""
+    load = f"{place.session.tool.command} bash load PyTorch 2>&1"
+    done = place.session.run(f"{drop} {load}")
+    (place.root / "1.0" / closed).chmod(0o755)
+    text = " ".join(done.stdout.split())
+    assert f"You may not read the image {place.root}/1.0/image.sif" in text, text
+    assert f"chmod -R a+rX '{place.root}/1.0'" in text
+
+
 def test_help_and_whatis(place: Place) -> None:
     place.module()
     shown = place.session.run("module help PyTorch")

@@ -108,7 +108,7 @@ def test_horovod_trains_on_two_ranks(with_horovod: Container, controller: str) -
     train = ("python", "/examples/train_digits_horovod.py", "--min-accuracy", "0.95")
     done = with_horovod.run("horovodrun", "-np", "2", controller, "--disable-cache", *train)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "on 2 ranks in" in done.stdout
+    assert "on 2 ranks (CPU) in" in done.stdout
 
 
 def test_horovod_says_that_it_is_missing(container: Container) -> None:

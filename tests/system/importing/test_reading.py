@@ -93,7 +93,7 @@ def test_before_and_behind_in_a_definition_file(tmp_path: Path, lines: str) -> N
     ("env", "expected", "count"),
     [("", "BASE", 24), ("ENV A=1\n", "1", 24), ("ENV A=/a:$A:/b\n", "/a:BASE:/b", 23)],
 )
-def test_of_many_runs_the_smallest_are_joined(
+def test_of_many_runs_neighbours_are_joined(
     tmp_path: Path, env: str, expected: str, count: int
 ) -> None:
     """One place is left free where a header may be over at the end."""

@@ -69,7 +69,7 @@ LAUNCHES = {
         expected=(r"MASTER_ADDR='no-such-host'.*resolve",),
     ),
     "unresolvable-nodes": Launch(
-        flags=("--bind", "/dev/null:/etc/hosts"), expected=(r"MASTER_ADDR='nid001'.*resolve",)
+        flags=("--bind", "/dev/null:/etc/hosts"), expected=(r"'nid001'.*resolve",)
     ),
     "port-in-use": Launch(
         env=LATE | {"MASTER_PORT": "6818"},  # slurmd listens there

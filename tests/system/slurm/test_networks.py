@@ -83,3 +83,21 @@ def test_get_master_knows_the_list_of_the_step(slurm: Cluster, container: list[s
     assert done.stdout == "nid002\n" * 2, done.stderr
     listed = slurm.srun("--nodes=3", "--ntasks=3", *container, "get-master", "--hosts")
     assert sorted(listed.stdout.split()) == sorted(NODES * 3), listed.stderr
+
+
+# Nodes in another order than that of their names, which is that of Slurm's lists.
+HOSTFILE = ("--nodes=2", "--ntasks=2", "--distribution=arbitrary")
+FIRST, OTHERS = ("--nodelist=nid003", "--ntasks=1"), ("--nodelist=nid001,nid002", "--ntasks=2")
+
+
+@pytest.mark.parametrize("layout", ["hostfile", "components"])
+def test_rank_0_is_on_a_later_node(slurm: Cluster, container: list[str], layout: str) -> None:
+    (slurm.files.shared / "hosts").write_text("nid003\nnid001\n")
+    words = [*container, "conda-python-distributed", slurm.programs / "report.py"]
+    if layout == "hostfile":
+        env = {"SLURM_HOSTFILE": str(slurm.files.shared / "hosts")}
+        done = slurm.srun(*HOSTFILE, *words, env=env)
+    else:
+        done = slurm.srun(*FIRST, *words, ":", *OTHERS, *words)
+    found = re.findall(r'"MASTER_ADDR": "(.*?)"', done.stdout)
+    assert found == ["nid003"] * (2 if layout == "hostfile" else 3), done.stderr

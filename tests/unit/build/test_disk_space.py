@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.checks import disk_space
+from sifwright.build.checks import disk_space, host_checks
 from sifwright.build.checks.disk_space import DiskNeeds
 from sifwright.errors import MachineError
 
@@ -49,6 +50,19 @@ def test_the_line(folders: dict[str, Path]) -> None:
     assert disk_space.summary_line(DiskNeeds(temporary=0, cache=0, output=0), folders["out"]) == ""
 
 
+def test_another_folder_than_tmpdir_is_named(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", f"{folders['tmp']}/")
+    assert not list(host_checks.temporary_notes())
+    monkeypatch.setenv("TMPDIR", "/proc")
+    (note,) = host_checks.temporary_notes()
+    said = f"TMPDIR='/proc': is missing or read-only, so {folders['tmp']} is used"
+    assert (note.severity, str(note).splitlines()[0]) == ("note", said)
+    monkeypatch.setenv("APPTAINER_TMPDIR", str(folders["out"]))
+    assert not list(host_checks.temporary_notes())
+
+
 def test_one_disk_has_to_have_room_for_all(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +93,19 @@ def test_what_is_not_known_before_is_asked_for_later(
     assert problem.where == str(folder)
     assert problem.what == "2.1 GB are needed for a tree, 2.0 GB are free"
     assert "APPTAINER_TMPDIR" in problem.fix
+
+
+@pytest.mark.parametrize(("total", "free", "refused"), [(1536, 999, 1), (1536, 1000, 0), (0, 0, 0)])
+def test_inodes_are_needed_as_well(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, total: int, free: int, refused: int
+) -> None:
+    """btrfs counts none: it has 0 of 0."""
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_files=total, f_favail=free))
+    needs = DiskNeeds(temporary=0, cache=0, output=0, temporary_files=1000)
+    found = list(disk_space.problems(needs, folders["out"]))
+    what = "1000 files are needed below it, 999 inodes are free"
+    fix = "Remove files there, or set TMPDIR to another folder."
+    assert [str(one) for one in found] == refused * [f"{folders['tmp']}: {what}\n    {fix}"]
 
 
 @pytest.mark.usefixtures("disks")

@@ -21,6 +21,7 @@ from sifwright.errors import MachineError
 from sifwright.host.network import registry
 from sifwright.plan.model import StepSource
 from sifwright.plan.resolve import resolve
+from sifwright.system import cache_folder
 from tests.unit.built import ENTRIES, PACKED, SECONDS, UNPACKED, build
 
 if TYPE_CHECKING:
@@ -91,7 +92,10 @@ def test_what_an_edit_takes(project: Path, output: Path) -> None:
     found = forecast.forecast_steps(_plan(project), output)
     packed = [entry.bytes for entry in results]
     assert forecast.estimate_disk_needs(found, 1) == disk_space.DiskNeeds(
-        temporary=forecast.OWN + 3 * TREE, cache=sum(packed[1:]), output=sum(packed)
+        temporary=forecast.OWN + 3 * TREE,
+        cache=sum(packed[1:]),
+        output=sum(packed),
+        temporary_files=3 * ENTRIES,
     )
     assert min(packed) >= PACKED
     assert forecast.estimate_disk_needs(found, 3) == disk_space.DiskNeeds(
@@ -127,12 +131,23 @@ def test_what_a_first_build_takes(project: Path, output: Path) -> None:
     assert set(_states(_plan(project), output).values()) == {"it was never built here"}
     m = 10**6
     assert forecast.estimate_disk_needs(found, 0) == disk_space.DiskNeeds(
-        temporary=401 * m, cache=200 * m, output=200 * m
+        temporary=401 * m, cache=200 * m, output=200 * m, temporary_files=1600
     )
     uncached = forecast.estimate_disk_needs(found, 0, "uncached")
-    assert uncached == disk_space.DiskNeeds(temporary=601 * m, cache=0, output=200 * m)
+    assert (uncached.temporary, uncached.cache, uncached.output) == (601 * m, 0, 200 * m)
     by_engine = forecast.estimate_disk_needs(found, 0, "engine")
-    assert by_engine == disk_space.DiskNeeds(temporary=401 * m, cache=0, output=200 * m)
+    assert (by_engine.temporary, by_engine.cache, by_engine.output) == (401 * m, 0, 200 * m)
+
+
+def test_a_cache_that_a_build_would_refuse_is_not_believed(
+    project: Path, output: Path, run_cli: Cli
+) -> None:
+    build(_plan(project), output)
+    cache_folder.root().chmod(0o775)
+    planned = run_cli("--project", project, "plan", "here", "small")
+    assert planned.code == MachineError.exit_code
+    assert "other users can write to the step cache (mode 0775)" in planned.err
+    assert "every step is cached" not in planned.out
 
 
 def test_sizes_that_are_facts(real: Catalog, output: Path) -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sifwright.errors import CatalogError, MachineError, PlanError
+from sifwright.errors import CatalogError, MachineError, PlanError, Problem
 from tests.unit.broken import SITE, append
 from tests.unit.conftest import Cli
 from tests.unit.lint_cases import SITES
@@ -15,6 +15,7 @@ from tests.unit.lint_image_cases import IMAGES
 CASES = SITES | IMAGES
 ENGINE = SimpleNamespace(program="apptainer", version="1.4.5")
 REFUSED = {"memhooks": CatalogError, "gpu-arch": PlanError}
+LACKING: list[Problem] = []
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +25,8 @@ def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     def build(*_: object, **__: object) -> None:
         raise MachineError.of("nothing is built here", fix="It is a test.")
 
-    monkeypatch.setattr("sifwright.build.checks.preflight.check", lambda *_: ENGINE)
+    monkeypatch.setattr("sifwright.build.checks.preflight.findings", lambda _: LACKING)
+    monkeypatch.setattr("sifwright.host.engines.apptainer.find", lambda: ENGINE)
     monkeypatch.setattr("sifwright.build.build_image.build_image", build)
 
 
@@ -40,6 +42,23 @@ def test_check_ends_with_the_errors(project: Path, run_cli: Cli, name: str) -> N
     assert (result.code, result.out) == (REFUSED[name].exit_code, "")
     why = {"memhooks": "deadlocks", "gpu-arch": "no kernel would start"}[name]
     assert why in result.err.splitlines()[0]
+
+
+def test_check_says_what_the_machine_lacks_as_well(
+    project: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A note is no reason to refuse; the status is that of the first kind of errors."""
+    disk, hole = Problem(what="too small"), Problem(what="a hole", fix="Mend it.", severity="note")
+    monkeypatch.setattr("sifwright.build.checks.preflight.findings", lambda _: [hole])
+    noted = run_cli("--project", project, "check", "here")
+    assert (noted.code, noted.out.splitlines()[0]) == (0, "a hole. Mend it.")
+    monkeypatch.setattr("sifwright.build.checks.preflight.findings", lambda _: [disk, hole])
+    assert run_cli("--project", project, "check", "here").code == MachineError.exit_code
+    _spoil(project, "gpu-arch")
+    both = run_cli("--project", project, "check", "here")
+    assert both.code == PlanError.exit_code
+    assert "no kernel would start" in both.err
+    assert "sifwright: too small" in both.err.splitlines()
 
 
 def test_check_and_build_begin_with_where_images_are_built(project: Path, run_cli: Cli) -> None:

@@ -10,6 +10,7 @@ import socket
 import ssl  # noqa: F401  # cannot be loaded once a function stands for the class 'socket'
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -125,8 +126,13 @@ def test_render_runs_nothing_but_apt_for_the_mirror(
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "none"))
     ran: list[str] = []
 
-    def capture(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+    monkeypatch.setenv("TMPDIR", "/proc")  # with which apt-get answers nothing
+
+    def capture(
+        command: list[str], *, env: dict[str, str], **_: object
+    ) -> subprocess.CompletedProcess[str]:
         ran.append(command[0])
+        assert env["TMPDIR"] == tempfile.gettempdir()
         return subprocess.CompletedProcess(command, 0, "http://mirror.example/d/|Debian|Debian\n")
 
     monkeypatch.setattr(processes, "capture", capture)
@@ -236,6 +242,20 @@ def test_a_latin_terminal_is_no_reason_to_fail(clean_environment: Mapping[str, s
     env = {**clean_environment, "PYTHONIOENCODING": "ascii"}
     assert _spawn("plan", "hree", env=env).returncode == 2
     assert _spawn("--help", env=env).returncode == 0
+
+
+def test_a_locale_changes_no_plan_and_no_definition(clean_environment: Mapping[str, str]) -> None:
+    """The C locale without Python's remedies knows ASCII only; ISO 8859-1 is seldom installed."""
+    ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    written = []
+    for locale in ({"LC_ALL": "C.UTF-8"}, ascii_only):
+        command = [sys.executable, "-m", "sifwright", "render", "local", "--single-file"]
+        env = {**clean_environment, **locale}
+        done = subprocess.run(command, env=env, check=False, capture_output=True)
+        assert done.returncode == 0, done.stderr
+        written.append(done.stdout)
+    assert written[0] == written[1]
+    assert not written[0].isascii()
 
 
 def test_the_words_of_a_file_are_not_markup(project: Path, run_cli: Cli) -> None:

@@ -47,7 +47,7 @@ def test_the_table_of_sites_is_whole() -> None:
 
 def test_the_list_of_rules_is_that_of_the_linter() -> None:
     items = re.findall(
-        r"^- `(.*?)` \((error|warning)\): ((?:.+\n)(?:  .+\n)*)", RULES, re.MULTILINE
+        r"^- `(.*?)` \((error|warning|note)\): ((?:.+\n)(?:  .+\n)*)", RULES, re.MULTILINE
     )
     rules = [(name, severity, " ".join(why.split())) for name, severity, why in items]
     site = [(rule.name, rule.severity, rule.why) for rule in site_rules.RULES]

@@ -35,17 +35,20 @@ RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 41aac1c05104c725cddedc78f52c5ff3c19b1e3ae716e1666e8ed5156617e2af
+# step 157807a2895addfa2017907613a1cf6d3236d46af66b84d13e692dee97cba71c
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.8.0", \
      "OPT_VARIANT=cu126", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
-ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    PIP_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step e047f23d3b32a491949698dcdc13d29e18f13bc27865e24828f353bc87d45040
+# step 211eee3b897bc8f51f4fb4266e7fa15572d3161d3fd19fcf2edf0d39e7465829
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.23.0", \
@@ -63,7 +66,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 6c452e1da037f14698d667168b33a9f700256be5dd8147caee2593185b0a656e
+# step 98ca48e71cbc4368b2d6edd7206c461d4d6cee0fd8b5d3aad316c89c35ba0843
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -78,27 +81,28 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step 217a7643a365a9f986f03f3b380148091c0b23ab64559dfb33167b89b0a0ba67
+# step 9165f15359994bb91ebe9368c8905f7ca30f96642e97d8125cb0f3f9e362b297
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
-     "OPT_VERSION=1.18.0", \
-     "OPT_PROVEN=1.22.0 (Isambard-AI)", \
+     "OPT_VERSION=1.20.0", \
+     "OPT_PROVEN=2.6.0 (CSCS Alps)", \
      "OPT_PROVIDER=cxi", \
-     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.18.0 86ebeaf59a2348b22780023effdb682503747de7 true", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.20.0 a2a6d08ea98296f99596b5c18b30b8a20d74f609 true", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step ccf5844a088a294b5744337566e8488977f740b9e70e346571d90f79394f8131
+# step cce3ac78117216a14707dc517379c574bd967aa83d0ee458c2927ab48b1faeeb
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=3.4.3", \
      "SOURCE_MPICH=archive https://www.mpich.org/static/downloads/3.4.3/mpich-3.4.3.tar.gz 3.4.3 8154d89f3051903181018166678018155f4c2b6f04a9bb6fe9515656452c4fd7", \
      "bash", "/.sifwright/run", "mpich"]
-ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+ENV PATH="/opt/mpich/bin${PATH:+:$PATH}" \
+    HYDRA_LAUNCHER="${HYDRA_LAUNCHER:-fork}"
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 3200375b66c0e0fe9f487a86ff3401487a75fd58809247f139c0691ba05a2b9e
+# step 04b42f13a7dec39ee8c89a4c386840c23708660d0eaa48265bf8f5cf37f9c34b
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +111,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step 008efdf0b818c8dd658ce22f260b08f8263651a0ef85800a53893f3c729b2245
+# step b3355a8495f1bd9d66774aea1b173dbb356cd9ea1bf02d640700cad8701d3540
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -121,7 +125,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 80d08df4aabb9b1ce7b56c6dd39dfb4b36b8d2ca47afeea0bc12af6010919af9
+# step 4a81cce8e9cf04837fafe00c3a4191eab2d4cc0f4c89a310697489eb7d258daa
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -134,7 +138,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="80d08df4aabb9b1ce7b56c6dd39dfb4b36b8d2ca47afeea0bc12af6010919af9"
+      org.sifwright.plan="4a81cce8e9cf04837fafe00c3a4191eab2d4cc0f4c89a310697489eb7d258daa"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

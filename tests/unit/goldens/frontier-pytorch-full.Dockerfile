@@ -35,52 +35,56 @@ RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 0046f9ff8f4e50175f4ec922e20530e454a585153ae6c5dc48f270ea6fc997ea
+# step f0d7abb69a61d414a3826d4e9d710e97fd07c8ae8163f5314cc1a5ef2acc8b32
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
      "OPT_PROVIDER=cxi", \
-     "OPT_SHS=13.1.0", \
+     "OPT_SHS=14.0.0", \
      "OPT_GPU=amd", \
      "SOURCE_LIBFABRIC=git https://github.com/ofiwg/libfabric.git v2.3.1 413a2d315ee8485488fb4fdcc0012e029f570b6b false", \
-     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-13.1.0 2f6e60a44367ff7439dbb2315531b73fcf5dc4c8 false", \
-     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-13.1.0 a1d91b2b0cca3782b7587dadfe7f660e326b53cb false", \
-     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-13.1.0 9d460216fdc449d53c5c3ff367bbc7c9c65c02fe false", \
+     "SOURCE_CASSINI_HEADERS=git https://github.com/HewlettPackard/shs-cassini-headers.git release/shs-14.0.0 96e971c9cf26c8fa3aa2f33be55fc36f25055b14 false", \
+     "SOURCE_CXI_DRIVER=git https://github.com/HewlettPackard/shs-cxi-driver.git release/shs-14.0.0 021715bc84423aa552e811299bcbefba68f87bec false", \
+     "SOURCE_LIBCXI=git https://github.com/HewlettPackard/shs-libcxi.git release/shs-14.0.0 136a213673e9e41c9229236b84a2cc6a013d278e false", \
      "bash", "/.sifwright/run", "libfabric"]
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 8ffd4cb1c06d1e080c7667311c61a8dd79f77cffbb06bc6f0adb40f6d1a4ab41
+# step 5020d6f4225b1e9fc90b50a1ef469ff09c9d5484e6e2b6e53271c2ce93fa91ee
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
      "SOURCE_MPICH=archive https://www.mpich.org/static/downloads/4.1.2/mpich-4.1.2.tar.gz 4.1.2 3492e98adab62b597ef0d292fb2459b6123bc80070a8aa0a30be6962075a12f0", \
      "bash", "/.sifwright/run", "mpich"]
-ENV PATH="/opt/mpich/bin${PATH:+:$PATH}"
+ENV PATH="/opt/mpich/bin${PATH:+:$PATH}" \
+    HYDRA_LAUNCHER="${HYDRA_LAUNCHER:-fork}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step ee355a4dcc566e6b6dde461dc9d494d1ba380797087aa39ba41ffe12ceece008
+# step 16c93d660c794c6688082db0dbd868b106de8512adf85f67cd0027f68aa4a402
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
      "OPT_VARIANT=rocm7.1", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
-ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    PIP_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step 0c534c1135930a970bfe225495e8c2bd12494b08ae67d297b9f8e5e00b2e38fe
+# step e0a0cf05dddf069bef423abd02536f464919a53db290a77e28bd431860bf4e78
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
-     "OPT_VERSION=1.19.2", \
-     "OPT_PROVEN=2.3.1 (Frontier)", \
+     "OPT_VERSION=1.20.0", \
+     "OPT_PROVEN=none", \
      "OPT_PROVIDER=cxi", \
-     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.19.2 17120adbfd9721f4d0861360b09f05a8d9c5fba4 true", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.20.0 a2a6d08ea98296f99596b5c18b30b8a20d74f609 true", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 07313c3f36fc9359bc719284bedabcfe2c3798358c75165f40833dccade9fc31
+# step 7c16532f7cb3142474d583f9c32d06c89e056a15cce6c0374ddd1fe87c4f5601
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -98,7 +102,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 8c5e11751dcade643b6429e7eb596dfee4b38c77d4f0e50cf602ea00628b26ac
+# step 2175769f032a3100d9f36f2277ab3e447176053c7643e53b6c2839b238144000
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -107,7 +111,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 4069f58fb1ca45be987d1bf4c158e96c0a3759bed9be8f50152e68eba9ce2d4b
+# step ef6e4750ac734afa45444841138d7cd7c96c7987601fda56cbe98d93e778ff1c
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -117,21 +121,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step e854d46c9369c311f6afb3db460299cf20c0a0291b01be99fd04d34acaaf6c6e
+# step 882cc7c237636d242cc3dc2cb9832f8a5adb5021537dcd315547a7d138452289
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 1ab86e63b588f85f4ada9b648504699ebed93cf948633438e545a384bf9dbfef
+# step 6b1b764506d89cb094471ce3fc0703053df1a28d8e331edecdcda40e28e55427
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 7b41d04668dec1482b46aa3a0a05a41f59cc5b8173c6c5e8a9ace0c3e6a6b66b
+# step b6da8e36707859de484e7a0ca5b867b1f983fbe3360560188a40c8fe7eccc143
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -144,7 +148,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="7b41d04668dec1482b46aa3a0a05a41f59cc5b8173c6c5e8a9ace0c3e6a6b66b"
+      org.sifwright.plan="b6da8e36707859de484e7a0ca5b867b1f983fbe3360560188a40c8fe7eccc143"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

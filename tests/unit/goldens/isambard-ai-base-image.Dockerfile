@@ -7,7 +7,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-image: Somebody else's image, such as pytorch/pytorch, NVIDIA's (NGC) or AMD's rocm/pytorch, with what is in it
-# step bde08f6e26c72e81a80d14cbb5d95dd23bcf9f7959e4e357e4c371071d4bd4b4
+# step 8f63f25516126d2dd6770566f815f6a393d752db2fdefea25a35519025114a48
 COPY layers/base-image/ /.sifwright/layers/base-image/
 RUN ["env", \
      "OPT_FROM=docker://nvcr.io/nvidia/pytorch:25.08-py3", \
@@ -22,16 +22,20 @@ RUN ["env", \
      "bash", "/.sifwright/run", "base-image"]
 ENV PATH="/opt/base-image/bin${PATH:+:$PATH}" \
     WITH_CONDA="source /opt/base-image/activate" \
-    PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+    PYTHONNOUSERSITE="1" \
+    PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    PIP_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 724ed1045294f7bf55e060a9b057872af570d5d53597cb36b9e5d7d8f32c6c8f
+# step ef034abf0ea585d92451e2a4f95c8ebeebab70870f30c592ed1253ac47169a49
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step bbb092f8d882b0b181de74b7fb5bcbe0f7a4c70d4aa9f9ae369fafc98de2ec75
+# step 4752a9ad926e66ec8535ab25c2cc5cdeb63f652a6b0b59f6650b2648118895be
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=1.22.0", \
@@ -46,18 +50,18 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step ae11ad32567332d2761829a82e5cb805ccbc205cbade42c07f5d7285d13aa3ae
+# step bbed61b51723dc16a2da0c38813f29858ad1b04f87401a8cfca322f6d9eaf7a9
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=nvidia", \
-     "OPT_VERSION=1.18.0", \
-     "OPT_PROVEN=1.22.0 (Isambard-AI)", \
+     "OPT_VERSION=1.20.0", \
+     "OPT_PROVEN=2.6.0 (CSCS Alps)", \
      "OPT_PROVIDER=cxi", \
-     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.18.0 86ebeaf59a2348b22780023effdb682503747de7 true", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.20.0 a2a6d08ea98296f99596b5c18b30b8a20d74f609 true", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a8417db6f91cdd3ab4e94f45ddbbf699ac07c2fcbeea36f1b925f4c555e8a654
+# step 9a51a8e6b122aec5c61577c09afb879ebfbcdf789960c1455da13c0a1e589644
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -70,7 +74,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="a8417db6f91cdd3ab4e94f45ddbbf699ac07c2fcbeea36f1b925f4c555e8a654"
+      org.sifwright.plan="9a51a8e6b122aec5c61577c09afb879ebfbcdf789960c1455da13c0a1e589644"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

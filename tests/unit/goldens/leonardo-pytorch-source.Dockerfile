@@ -35,17 +35,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # openmpi: Open MPI from source, over UCX where the nodes have InfiniBand
-# step 4d7d595434944c0d35c7dcb3cab87289345ff3f80d665877c63f23af9e85d0ae
+# step 34a470ab4a0c4e1b62cffc2aec336b464c95e6ab87d91ac2a6718b3af467d6c6
 COPY layers/openmpi/ /.sifwright/layers/openmpi/
 RUN ["env", \
      "OPT_VERSION=5.0.10", \
      "OPT_FABRIC=infiniband", \
      "SOURCE_OPENMPI=archive https://download.open-mpi.org/release/open-mpi/v5.0/openmpi-5.0.10.tar.bz2 5.0.10 0acecc4fc218e5debdbcb8a41d182c6b0f1d29393015ed763b2a91d5d7374cc6", \
      "bash", "/.sifwright/run", "openmpi"]
-ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}"
+ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}" \
+    PRTE_MCA_plm="${PRTE_MCA_plm:-^slurm}" \
+    PRTE_MCA_ras="${PRTE_MCA_ras:-^slurm}" \
+    OMPI_MCA_plm="${OMPI_MCA_plm:-^slurm}" \
+    OMPI_MCA_ras="${OMPI_MCA_ras:-^slurm}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 43d07db173978067b04fbdc70868fa74f7304df3bd5a40efe5408a779fee047b
+# step bf984a2871e15d617c22847bdaa99fe9e7a9ea3c9b1f5417384f6c29507efbae
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -58,10 +62,13 @@ RUN ["env", \
      "OPT_NUMPY=2.4.6", \
      "SOURCE_PYTORCH=git https://github.com/pytorch/pytorch.git v2.10.0 449b1768410104d3ed79d3bcfe4ba1d65c7f22c0 true", \
      "bash", "/.sifwright/run", "pytorch-source"]
-ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    PIP_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 4d24db14f39964d285ff9ba6b3f78698bf4076e55f3113f410e1e277e667368e
+# step 981d23e4256972f81f64291ead7eed42e9600b5300b4bdd89fdb07ec11c484b8
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -71,7 +78,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step f7483b2c98480c66356d8fb9f636c71fba8782e2cc9088267769f96b27738558
+# step 333054b0a1be896aa03f2368ffa25265926698dc1ebdd2113dc0136e16c8a190
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -80,7 +87,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 295045a6fd1d9f7ace4969719bce174d21c909a9bf1d429b8d09527d7a832265
+# step 39ebb4aa8dafa0e38b3f017cdd7f1342d2b4fbfaa5ee8d0966ffc60eb1d65793
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -98,7 +105,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step e2f1cdc8c626c5e17b27d550471953f6cceed599c2c8e55dbdd6900da197fc36
+# step 42077182f1477466768f25124a05d3ec90ef34c47fbcbc9abcc34097d9951bf3
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -111,7 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="e2f1cdc8c626c5e17b27d550471953f6cceed599c2c8e55dbdd6900da197fc36"
+      org.sifwright.plan="42077182f1477466768f25124a05d3ec90ef34c47fbcbc9abcc34097d9951bf3"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

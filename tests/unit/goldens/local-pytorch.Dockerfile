@@ -33,17 +33,20 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 52a0f947ad463be0019552488f1ca31aa22c7aecbaf76dd33dc09f3a8bbe2fbb
+# step f7ca894936516bb2bce3a96acddf74f1792a91d4834536711c43835c7658ce60
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.13.0", \
      "OPT_VARIANT=cpu", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
-ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    PIP_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step c371baebacc14ade043adfdddbbd866ca3e2a9c64d8110827ac4c5cf1e1d9ec6
+# step 020c0a458931c05bb56406e06473e63a15ef5bb986ebeea0b72aab3b16466de4
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -61,7 +64,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step c23f42dfafdf1063839804608846a9ed5ff8b3a47eabd755165fe586f71b0ce9
+# step d737d3c36bcf196bce3fc96a1b7078addc3990f4fc38c505fbae9ab5445c2728
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -74,7 +77,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="c23f42dfafdf1063839804608846a9ed5ff8b3a47eabd755165fe586f71b0ce9"
+      org.sifwright.plan="d737d3c36bcf196bce3fc96a1b7078addc3990f4fc38c505fbae9ab5445c2728"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

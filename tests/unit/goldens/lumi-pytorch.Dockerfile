@@ -35,7 +35,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step 0fa43cfa5dc4a27eacf0d3c869f1174df4bfe12cf14a9e88161d59dd765f7a11
+# step 8f3c50ee1ea6bed2fc6e89ee59812a79c19f856584baf94f4a24ed5a37ee008c
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.1.0", \
@@ -50,28 +50,31 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step e81962e52cf88d10a787c432253a01cdd7cb4f7f125b766f5bce3784cf646d9c
+# step 6e0d55d7888c3c04af5ebf2d078790675928fe4d3ee49180ef5d166d95922888
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
      "OPT_VARIANT=rocm7.0", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "pytorch-wheel"]
-ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt"
+ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    PIP_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_CONSTRAINT="/opt/sifwright/constraints.txt" \
+    UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step 8deb996a64b13ad4d967b7b1d1279c2dcdfe096867399241a12c4d84671232dc
+# step 5cf732e69d59745882e1b970563c86c1751ea2527f7964cea174bb409d8f3fce
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
-     "OPT_VERSION=1.19.2", \
-     "OPT_PROVEN=2.3.1 (Frontier)", \
+     "OPT_VERSION=1.20.0", \
+     "OPT_PROVEN=none", \
      "OPT_PROVIDER=cxi", \
-     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.19.2 17120adbfd9721f4d0861360b09f05a8d9c5fba4 true", \
+     "SOURCE_AWS_OFI_NCCL=git https://github.com/aws/aws-ofi-nccl.git v1.20.0 a2a6d08ea98296f99596b5c18b30b8a20d74f609 true", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 3aa4fc7477a290ebbbd91a1ffaaa42018ebcd9c792a89019c047ae4e0853dc65
+# step 87a8c7e713844395b0e12c8bbfa5f48ca3d6a8f9cc2dbcbc561dce448f478ab0
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -89,7 +92,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step a4f29884bbec656a4d9a8d7e1ea88fa65e77b78f5190447eab188ce103168f8c
+# step ad9cc7d870fa1eabce3829521c723f50de549134a97a80cedd683045bd64c23a
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -102,7 +105,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="a4f29884bbec656a4d9a8d7e1ea88fa65e77b78f5190447eab188ce103168f8c"
+      org.sifwright.plan="ad9cc7d870fa1eabce3829521c723f50de549134a97a80cedd683045bd64c23a"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

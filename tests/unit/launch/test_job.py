@@ -119,3 +119,17 @@ def test_everything_wrong_is_said_at_once(real: Catalog, site: str) -> None:
     said = str(caught.value)
     assert all(word in said for word in ("--nodes 0", "--launcher x", "--name 'a b'", "SCRIPT"))
     assert all(problem.fix for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_amd_sites_say_whose_libraries_containers_have(real: Catalog, site: str) -> None:
+    """And job scripts, modules and the benchmark follow: by one property each."""
+    found = real.sites[site]
+    if (found.vendor, found.delivery) == ("amd", "sif"):
+        assert found.gpu_libraries
+        assert found.gpu_libraries.source
+        expected = ("--rocm",) if found.gpu_libraries.of == "host" else ()
+        assert found.gpu_flags == expected
+        assert found.gpu_variable == ("ROCM" if expected else "")
+    else:
+        assert found.gpu_variable == {"nvidia": "NV", "cpu": "", "amd": "ROCM"}[found.vendor]

@@ -133,7 +133,7 @@ def test_without_a_scheduler_there_are_none(real: Catalog) -> None:
 
 
 def test_a_list_of_the_site_is_none_where_the_file_has_none(real: Catalog) -> None:
-    assert "--qos=anything" in _lines(real, "frontier", qos="anything")
+    assert "--qos=anything" in _lines(real, "alps", qos="anything")
 
 
 @pytest.mark.parametrize("variable", ["SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_TIMELIMIT"])

@@ -5,13 +5,15 @@ That Slurm, PBS or Flux take them as they are is for the tests in tests/system/s
 
 import os
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sifwright.catalog.model import Catalog, Modules, Site
-from tests.unit.conftest import program
+from tests.bind_cases import CASES
+from tests.unit.conftest import CHECKOUT, program
 from tests.unit.jobs import Bench, Ran
 
 APPTAINER = ("APPTAINER_BINDPATH", "SINGULARITY_BINDPATH")
@@ -91,6 +93,21 @@ def test_the_same_binds_under_several_names_stay_once(bench: Bench, site: Site) 
     assert _binds(_run(bench, replace(site, binds=("/usr",)), **env)) == "/usr,/etc,/var"
 
 
+@pytest.mark.parametrize("name", ["options", "colons", "commas"])
+def test_options_and_escapes_of_binds_stay(bench: Bench, site: Site, name: str) -> None:
+    """How lists are read: tests/unit/install/test_binds.py."""
+    text, binds = CASES[name]
+    site = replace(site, binds=("/usr", *(f"/usr:{target}" for target in binds.values())))
+    assert _binds(_run(bench, site, APPTAINER_BIND=text)) == ",".join([*binds, "/usr"])
+
+
+def test_a_path_with_a_comma_is_not_bound(bench: Bench, site: Site, tmp_path: Path) -> None:
+    """Apptainer 1.4.5 reads it as two sources, and ends for the second."""
+    (tmp_path / "a,b").mkdir()
+    ran = _run(bench, replace(site, binds=("$PLACE", "/usr")), PLACE=f"{tmp_path}/a,b")
+    assert _binds(ran) == "/usr"
+
+
 def test_caches_are_off_the_home_directory(bench: Bench, site: Site, tmp_path: Path) -> None:
     cache = tmp_path / "scratch" / "ada" / "cache"
     ran = _run(bench, replace(site, cache="$PLACE/scratch/$USER/cache"), PLACE=str(tmp_path))
@@ -152,7 +169,7 @@ def test_modules(bench: Bench, real: Catalog, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert ran.modules == [
         "module --force purge",
-        "module load ncarenv/24.12 gcc/12.4.0 cray-mpich/8.1.29 apptainer/1.3.4",
+        "module load ncarenv/24.12 gcc/12.4.0 cray-mpich/8.1.29 cuda/12.3.2 apptainer/1.3.4",
     ]
     init = tmp_path / "modules.sh"
     init.write_text("module() { echo $UNSET_VARIABLE; return 3; }\n")
@@ -191,6 +208,20 @@ def test_arguments_reach_the_ranks_unexpanded(bench: Bench, site: Site, launcher
     )
     ran = bench.run(text, **SUBMITTED)
     assert tuple(ran.argv[-3:]) == ("--expand-variables", *arguments)
+
+
+def test_variables_of_another_job_do_not_reach_srun(bench: Bench, site: Site) -> None:
+    """But those that a directive of the script sets are its own."""
+    names = "GPUS_PER_TASK NTASKS_PER_GPU MEM_PER_GPU GPUS CPUS_PER_GPU GRES STEP_GRES"
+    names += " DISTRIBUTION MEM_PER_CPU CPU_BIND"
+    others = {f"SLURM_{name}": "1" for name in names.split()}
+    mine = {"SLURM_GPUS_PER_NODE": "8", "SLURM_MEM_PER_NODE": "491520", "SLURM_NTASKS": "16"}
+    ran = _run(bench, site, **others, **mine)
+    assert others.keys().isdisjoint(ran.env)
+    assert mine.items() <= ran.env.items()
+    text = bench.render(site, account="project", directives=("m=cyclic",))
+    ran = bench.run(text, SLURM_DISTRIBUTION="cyclic", **SUBMITTED)
+    assert ran.env["SLURM_DISTRIBUTION"] == "cyclic"
 
 
 def test_ports_are_reserved_where_the_site_can(bench: Bench, site: Site) -> None:
@@ -254,6 +285,32 @@ def test_pbs_names_the_host_of_rank_0(
     site = replace(real.sites["derecho"], cache="", modules=Modules())
     text = bench.render(site, account="project")
     assert bench.run(text, launcher="mpiexec", **preset).env["SIFWRIGHT_MASTER_HOST"] == expected
+
+
+# As PALS without --no-transfer: it starts a copy of the program.
+PALS = r"""#!/bin/bash
+copies=yes
+while [[ $1 == -* ]]; do
+  case $1 in
+    --no-transfer) copies='' ;;
+    -n | -ppn | --cpu-bind) shift ;;
+  esac
+  shift
+done
+[[ -z $copies ]] || { cp "$1" "$RECORD/copy" && set -- "$RECORD/copy" "${@:2}"; }
+exec "$@"
+"""
+
+
+def test_pals_starts_the_run_script_itself(bench: Bench, real: Catalog) -> None:
+    """A copy of it would find no helper beside it."""
+    (bench.bin / "mpiexec").write_text(PALS)
+    (bench.venv / "bin/activate").write_text(f"source {Path(sys.prefix)}/bin/activate\n")
+    site = replace(real.sites["derecho"], cache="", modules=Modules())
+    asked = {"account": "project", "environment": str(bench.venv)}
+    places = {"run_scripts": str(CHECKOUT / "runscripts")}
+    ran = bench.run(bench.render(site, "-c", "print(6 * 7)", **asked, **places))
+    assert (ran.code, ran.out, ran.err) == (0, "42\n", "")
 
 
 def test_pbs_starts_where_it_was_submitted(bench: Bench, real: Catalog) -> None:

@@ -49,7 +49,8 @@ def _plan(real: Catalog, facts: ImageFacts, *settings: str, site: str = "derecho
     base = base_request.base_request(real, real.sites[site], real.images["base-image"], words)
     assert base
     cells, origin = adapt_base.table_row(facts), adapt_base.origin(facts, base.name)
-    made = base_request.add_table_row(real, base, cells, origin, adapt_base.disk_mb(facts))
+    size = adapt_base.unpacked_mb(facts.bytes)
+    made = base_request.add_table_row(real, base, cells, origin, size)
     return resolve(made, site, "base-image", words)
 
 

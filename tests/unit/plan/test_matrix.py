@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from sifwright.catalog.model import TableCell
 from sifwright.errors import PlanError
@@ -70,7 +71,7 @@ def test_what_an_old_python_still_gets(real: Catalog, python: str, found: tuple[
             "derecho",
             ("pytorch-wheel.version=2.14.1",),
             {"vision": "0.29.1", "audio": "", "text": "", "numpy": "2.4.6", "variant": "cu126"},
-            {"torch": "2.14.1", "cxx": "20", "nccl": "2.30.7"},
+            {"torch": "2.14.1", "cxx": "20", "nccl": "2.29.3"},
         ),
         (
             "cirrus-epcc",
@@ -96,6 +97,23 @@ def test_what_follows_the_version_of_torch(
     plan = resolve(real, site, "pytorch", settings)
     assert _values(plan, "torch-extras").items() >= extras.items()
     assert plan.facts.items() >= facts.items()
+
+
+@pytest.mark.parametrize(
+    ("version", "cuda", "variant", "nccl"),
+    [
+        ("2.9.1", "13.0.2", "cu130", "2.27.7"),
+        ("2.10.0", "12.6.3", "cu126", "2.27.5"),
+        ("2.10.0", "13.0.2", "cu130", "2.28.9"),
+        ("2.14.1", "13.0.2", "cu130", "2.30.7"),
+    ],
+)
+def test_the_nccl_of_a_wheel_follows_its_cuda(
+    real: Catalog, version: str, cuda: str, variant: str, nccl: str
+) -> None:
+    wheel = (f"pytorch-wheel.version={version}", f"pytorch-wheel.variant={variant}")
+    plan = resolve(real, "derecho", "pytorch", [f"base-cuda.cuda={cuda}", *wheel])
+    assert plan.facts["nccl"] == nccl
 
 
 @pytest.mark.parametrize(
@@ -142,11 +160,13 @@ def _lookups(real: Catalog) -> Iterator[TableCell]:
 
 
 # Told to people, in versions.yaml and in findings, and asked by no layer.
-FOR_READERS = {("libfabric", "symbols"), ("aws-ofi-nccl", "net-api")}
+FOR_READERS = {("libfabric", "symbols"), ("aws-ofi-nccl", "net-api"), ("aws-ofi-nccl", "better")}
 
 
+CUDA = {name for name in REAL.versions["wheels"] if name.startswith("cu")}
 # Columns that are looked up: what the reference can be.
 NAMED_BY = {
+    "option.variant": tuple(sorted(CUDA)),
     "option.gpu": ("amd", "nvidia"),
     "option.numpy-line": ("numpy1", "numpy2-2", "numpy2-4"),
     "fact.numpy-line": ("numpy1", "numpy2-2", "numpy2-4"),
@@ -172,6 +192,12 @@ def test_every_column_is_used(real: Catalog) -> None:
 def test_every_build_is_described_and_used(real: Catalog) -> None:
     named = {variant for row in real.versions["torch"].values() for variant in row["wheels"]}
     assert named == set(real.versions["wheels"])
+
+
+def test_every_wheel_for_cuda_has_an_nccl(real: Catalog) -> None:
+    for version, row in real.versions["torch"].items():
+        cells = [x for name, x in real.versions["nccl"].items() if version in SpecifierSet(name)]
+        assert [set(x) for x in cells] == [CUDA & set(row["wheels"])], version
 
 
 def test_every_python_of_a_base_is_described(real: Catalog) -> None:

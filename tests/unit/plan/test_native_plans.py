@@ -22,8 +22,9 @@ def test_layers(real: Catalog, site: str, image: str) -> None:
     plan = resolve(real, site, image, (), prefix="/sw/app")
     names = " ".join(step.layer.name for step in plan.steps)
     assert names == f"host {PLANS[site, image]} run-scripts"
-    constraints = {rule.value for step in plan.steps for rule in step.layer.env}
-    assert "/sw/app/sifwright/constraints.txt" in constraints
+    rules = {rule.name: rule.value for step in plan.steps for rule in step.layer.env}
+    assert rules["UV_CONSTRAINT"] == "/sw/app/sifwright/constraints.txt"
+    assert "PYTHONNOUSERSITE" not in rules  # image-env of layer conda
 
 
 def test_what_is_left_out_says_why(real: Catalog) -> None:

@@ -68,3 +68,26 @@ def test_the_environment_of_the_base_image(tmp_path: Path) -> None:
 def test_a_file_of_from_lies_in_the_context(tmp_path: Path) -> None:
     writing = read(tmp_path, "Bootstrap: localimage\nFrom: ./base.sif\n%post\n true\n")
     assert writing.draft.bootstrap["From"] == str(tmp_path / "base.sif")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"%arguments\n TAG=1\n A={'{{ B }}' * 5_000}\n B={'x' * 1_000}\n%post\n echo {{{{ A }}}}\n",
+        "%arguments\n TAG=1\n%environment\n export B="
+        + "x" * 4_000
+        + "".join(f"\n export A{n}=x$B" for n in range(1_100)),
+    ],
+    ids=["arguments", "environment"],
+)
+def test_all_values_of_a_recipe_have_one_limit(tmp_path: Path, text: str) -> None:
+    header = "Bootstrap: docker\nFrom: tiny:{{ TAG }}\n"
+    with pytest.raises(UsageError, match="the values of variables have more than 4 MiB together"):
+        read(tmp_path, f"{header}{text}\n")
+
+
+@pytest.mark.timeout(600)
+def test_a_recipe_as_long_as_it_may_be_takes_seconds(tmp_path: Path) -> None:
+    """Anything that takes the square of the length would take hours."""
+    text = f"{BASE}%post\n {'{{ B }}' * 60_000}\n # {'{{ B }}' * 60_000}\n"
+    assert read(tmp_path, text).draft.bootstrap["From"] == "tiny:1-2"

@@ -129,3 +129,67 @@ def test_a_user_makes_its_own_workdir(tmp_path: Path) -> None:
     writing = read(tmp_path, "FROM tiny:1\nWORKDIR /a\nUSER me\nWORKDIR b\nRUN id\nRUN c\n")
     assert code(writing)[:3] == ["folder /a", "user me", "workdir /a/b"]
     assert writing._before(2) == ["user me"]  # noqa: SLF001  # what a later layer repeats
+
+
+TENFOLD = "".join(f"ARG A{n + 1}={f'$A{n}' * 10}\n" for n in range(12))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"FROM tiny:1\nARG A0=xxxxxxxxxx\n{TENFOLD}",
+        f"FROM tiny:1\nENV A0=xxxxxxxxxx\n{TENFOLD}RUN a\n".replace("ARG", "ENV"),
+    ],
+)
+def test_variables_of_variables_that_would_make_terabytes(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=r"A\d[^ ]* becomes longer than 4096 characters"):
+        read(tmp_path, f"{text}COPY $A12 /x\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"ARG B={'x' * 4000}\n{''.join(f'ARG A{n}=x$B' + chr(10) for n in range(1100))}FROM a\n",
+        f"FROM a\nENV B={'x' * 4000}\nENV {' '.join(f'A{n}=x$B' for n in range(1100))}\n",
+    ],
+    ids=["before-from", "one-line"],
+)
+def test_all_values_of_a_recipe_have_one_limit(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="the values of variables have more than 4 MiB together"):
+        read(tmp_path, text)
+
+
+def test_a_path_and_a_folder_that_grow_line_by_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"P: 'x.* is longer than 4096 characters"):
+        read(tmp_path, "FROM tiny:1\n" + f"ENV P={'x' * 50}:$P\n" * 100)
+    with pytest.raises(UsageError, match=r"WORKDIR: '/x.* is longer than 4096 characters"):
+        read(tmp_path, "FROM tiny:1\nWORKDIR /\n" + f"WORKDIR {'x' * 50}\n" * 100)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RUN a\n" * 40_000,
+        "EXPOSE 1\n" * 40_000 + "".join(f"EXPOSE {n}\n" for n in range(20_000)),
+        f"RUN {'apt ' * 100_000}\nRUN {'pip ' * 100_000}\n",
+        "\n" * 500_000,
+    ],
+    ids=["runs", "notes", "words", "blank-lines"],
+)
+def test_a_recipe_as_long_as_it_may_be_takes_seconds(tmp_path: Path, text: str) -> None:
+    """Anything that takes the square of the length would take hours."""
+    assert read(tmp_path, f"FROM tiny:1\n{text}").draft.bootstrap["From"] == "tiny:1"
+
+
+def test_a_layer_ends_with_the_last_run_that_needs_a_temporary_folder(tmp_path: Path) -> None:
+    text = (
+        "RUN apt update\nRUN a\nRUN apt install b\nRUN apt update; apt install c\nRUN d >/tmp/x\n"
+    )
+    groups = read(tmp_path, f"FROM tiny:1\n{text}RUN e\nRUN f </tmp/x\nRUN g\n").groups
+    assert [[piece.line for piece in pieces] for pieces in groups] == [
+        [2, 3, 4],
+        [5],
+        [6, 7, 8],
+        [9],
+    ]

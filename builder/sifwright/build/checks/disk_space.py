@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from sifwright.build.checks import host_checks
 from sifwright.errors import MachineError, Problem
 from sifwright.system import cache_folder
+from sifwright.system.os_errors import inodes_left, nearest_existing_parent
 
 # Step by step with the cache or without one, or by the engine alone.
 Way = Literal["cached", "uncached", "engine"]
@@ -18,11 +19,15 @@ Way = Literal["cached", "uncached", "engine"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DiskNeeds:
-    """Bytes that a build will take at its peak, beside what is there already."""
+    """Bytes that a build will take at its peak, beside what is there already.
+
+    `temporary_files` counts files and folders; there are few in the cache and at the output.
+    """
 
     temporary: int
     cache: int
     output: int
+    temporary_files: int = 0
 
 
 class _Volume(NamedTuple):
@@ -38,7 +43,7 @@ def require_free_space(
     folder: Path, size: int, purpose: str, fix: str = host_checks.TEMPORARY_FIX
 ) -> None:
     """Raise `MachineError` if there is not so much room now; `purpose` follows on 'are needed'."""
-    free = shutil.disk_usage(host_checks.nearest_existing_parent(folder)).free
+    free = shutil.disk_usage(nearest_existing_parent(folder)).free
     if free < size:
         message = f"{_size(size)} are needed {purpose}, {_rest(free)} are free"
         raise MachineError.of(message, where=str(folder), fix=fix)
@@ -51,16 +56,30 @@ def summary_line(needs: DiskNeeds, output: Path) -> str:
 
 def problems(needs: DiskNeeds, output: Path) -> Iterator[Problem]:
     """Yield each file system that has too little, for all that goes there."""
+    yield from _too_few_bytes(needs, output)
+    yield from _too_few_inodes(needs.temporary_files)
+
+
+def _too_few_inodes(needed: int) -> Iterator[Problem]:
+    temporary, variable = host_checks.temporary_root(), _variable()
+    free = inodes_left(temporary)
+    if free is not None and free < needed:
+        message = f"{needed} files are needed below it, {free} inodes are free"
+        fix = f"Remove files there, or set {variable} to another folder."
+        yield Problem(where=str(temporary), what=message, fix=fix)
+
+
+def _too_few_bytes(needs: DiskNeeds, output: Path) -> Iterator[Problem]:
     for _, group in groupby(sorted(_places(needs, output), key=_device), key=_device):
         together = list(group)
         needed = sum(volume.bytes for volume in together)
-        folder = host_checks.nearest_existing_parent(together[0].folder)
+        folder = nearest_existing_parent(together[0].folder)
         free = shutil.disk_usage(folder).free
         if free < needed:
             parts = ", ".join(f"{_size(volume.bytes)} {volume.name}" for volume in together)
             mend = ", or ".join(volume.mend for volume in together)
             # Pruning helps only on the cache's file system.
-            cache = host_checks.nearest_existing_parent(cache_folder.root().parent)
+            cache = nearest_existing_parent(cache_folder.root().parent)
             is_cache = cache.stat().st_dev == folder.stat().st_dev
             prune = " (sifwright cache prune --keep-size 50G)" if is_cache else ""
             yield Problem(
@@ -72,8 +91,7 @@ def problems(needs: DiskNeeds, output: Path) -> Iterator[Problem]:
 
 def _places(needs: DiskNeeds, output: Path) -> list[_Volume]:
     temporary, cache = host_checks.temporary_root(), cache_folder.root().parent
-    variable = "APPTAINER_TMPDIR" if os.environ.get("APPTAINER_TMPDIR") else "TMPDIR"
-    below, set_variable = f"below {temporary}", f"set {variable} to another folder"
+    below, set_variable = f"below {temporary}", f"set {_variable()} to another folder"
     choose = "choose another output folder with --output"
     volumes = [
         _Volume(temporary, needs.temporary, below, set_variable),
@@ -83,8 +101,12 @@ def _places(needs: DiskNeeds, output: Path) -> list[_Volume]:
     return [volume for volume in volumes if volume.bytes]
 
 
+def _variable() -> str:
+    return "APPTAINER_TMPDIR" if os.environ.get("APPTAINER_TMPDIR") else "TMPDIR"
+
+
 def _device(volume: _Volume) -> int:
-    return host_checks.nearest_existing_parent(volume.folder).stat().st_dev
+    return nearest_existing_parent(volume.folder).stat().st_dev
 
 
 def _size(size: int) -> str:

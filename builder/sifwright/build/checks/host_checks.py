@@ -14,7 +14,7 @@ from sifwright.errors import Problem
 from sifwright.host.emulation import emulate
 from sifwright.host.emulation.binfmt import registers
 from sifwright.plan.model import Plan
-from sifwright.system import ids, processes, user_namespace
+from sifwright.system import ids, os_errors, processes, user_namespace
 from sifwright.system.processes import search_path
 
 TEMPORARY_FIX = "Free space there, or set APPTAINER_TMPDIR to another folder."
@@ -50,6 +50,17 @@ def temporary_root() -> Path:
     return Path(os.environ.get("APPTAINER_TMPDIR") or tempfile.gettempdir()).absolute()
 
 
+def temporary_notes() -> Iterator[Problem]:
+    """Report a TMPDIR that Python's tempfile passed over."""
+    wanted = os.environ.get("TMPDIR", "")
+    if not wanted or os.environ.get("APPTAINER_TMPDIR"):
+        return
+    if temporary_root() != Path(wanted).absolute():
+        message = f"is missing or read-only, so {temporary_root()} is used"
+        fix = "Set TMPDIR to another folder."
+        yield Problem(where=f"TMPDIR='{wanted}'", what=message, fix=fix, severity="note")
+
+
 def _program_problems(plan: Plan) -> Iterator[Problem]:
     programs = dict.fromkeys(SQUASHFS_TOOLS, "packing an image")
     for step in plan.steps:
@@ -75,11 +86,15 @@ def program_version(program: str) -> Version | None:
 
 def _id_problems() -> Iterator[Problem]:
     """Yield problems of subordinate ids; with one id, the reason for having no user namespace."""
-    problem = user_namespace.problem() if ids.are_one() else None
+    problem = user_namespace.problem()
     if problem or not ids.are_one():
         yield from ids.problems(INSTALL)
-    if problem:
+    if problem and ids.are_one():
         yield problem
+    elif problem and (groups := ids.other_group()):
+        message = "your group is '{}', that of your account is '{}'; newgidmap refuses others"
+        fix = f"Run newgrp {groups[1]}, or build with one id ({ids.VARIABLE}=one)."
+        yield Problem(what=message.format(*groups), fix=fix)
 
 
 def _namespace_problems() -> Iterator[Problem]:
@@ -89,7 +104,7 @@ def _namespace_problems() -> Iterator[Problem]:
         yield Problem(
             where=str(FUSE), what=message, fix="sudo modprobe fuse; sudo chmod 666 /dev/fuse"
         )
-    if USER_NAMESPACES.exists() and USER_NAMESPACES.read_text().strip() == "0":
+    if USER_NAMESPACES.exists() and USER_NAMESPACES.read_text(encoding="utf-8").strip() == "0":
         fix = "sudo sysctl user.max_user_namespaces=15000"
         message = "user namespaces are switched off"
         yield Problem(where=str(USER_NAMESPACES), what=message, fix=fix)
@@ -111,15 +126,25 @@ def _file_system_problems() -> Iterator[Problem]:
         )
 
 
-def nearest_existing_parent(folder: Path) -> Path:
-    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+def mount_problems(first: int) -> Iterator[Problem]:
+    """Yield a problem if programs cannot run below the temporary folder.
+
+    Steps from number `first` on run: the first of all, and all with one id, run in a tree there.
+    """
+    mount = os.statvfs(os_errors.nearest_existing_parent(temporary_root()))
+    if mount.f_flag & os.ST_NOEXEC and (first == 0 or ids.are_one()):
+        yield Problem(
+            where=str(temporary_root()),
+            what="it is mounted noexec, and a step runs the programs of its image there",
+            fix="Set APPTAINER_TMPDIR to a folder on another file system.",
+        )
 
 
 def _file_system(folder: Path) -> str:
     """Return the type of a folder's file system, from the longest mount point above it."""
     best = ("", "")
-    resolved = str(nearest_existing_parent(folder).resolve())
-    for line in Path("/proc/self/mounts").read_text().splitlines():
+    resolved = str(os_errors.nearest_existing_parent(folder).resolve())
+    for line in os.fsdecode(Path("/proc/self/mounts").read_bytes()).splitlines():
         _, mount_point, kind, *_ = line.split()
         inside = resolved == mount_point or resolved.startswith(mount_point.rstrip("/") + "/")
         if inside and len(mount_point) >= len(best[0]):

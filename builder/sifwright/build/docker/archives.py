@@ -39,7 +39,7 @@ def closing(work_dir: Path, files: Iterable[LayerFile]) -> bytes:
         lines.append(shell.make_folders({file.path.rpartition("/")[0]}))
         lines += [f"cp {carried}/{number} {target}", f"chmod 644 {target}"]
     lines.append(f"rm -f {build_files.BUILD}/archive")
-    (build / "run").write_text("\n".join([*lines, ""]))
+    (build / "run").write_text("\n".join([*lines, ""]), encoding="utf-8")
     return _archive(build)
 
 
@@ -48,13 +48,15 @@ def program(work_dir: Path, files: Iterable[LayerFile], machine: Path, command: 
     build = work_dir / "build"
     build_folder.copy_settings(build, machine)
     build_folder.write_files(build, files, build_files.BUILD)
-    (build / "run").write_text(f"set -ex\numask 022\n{command}\n")
+    (build / "run").write_text(f"set -ex\numask 022\n{command}\n", encoding="utf-8")
     return _archive(build)
 
 
 def _archive(build: Path) -> bytes:
     """Return the folder as an archive of /.sifwright, all of it root's."""
-    (build / "enter").write_text(build_files.package_text("render/templates/enter.sh"))
+    (build / "enter").write_text(
+        build_files.package_text("render/templates/enter.sh"), encoding="utf-8"
+    )
     build_folder.write_files(build, [oci_config.surround()], build_files.BUILD)
     with io.BytesIO() as file:
         with tarfile.open(fileobj=file, mode="w") as archive:

@@ -189,7 +189,7 @@ def _file(image: str) -> Path:
 def _read(image: str) -> StepImage | None:
     """Read what is known of an image; None if that is nothing."""
     try:
-        data = json.loads(_file(image).read_text())
+        data = json.loads(_file(image).read_text(encoding="utf-8"))
         used = [SourceDigest(**source) for source in data["used"]]
         kept, mirrors = dict(data["kept"]), dict(data["mirrors"])
         return StepImage(image=image, kept=kept, used=used, mirrors=mirrors)

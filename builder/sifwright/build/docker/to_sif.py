@@ -55,7 +55,7 @@ class DockerStepsToSif(SifEngine):
         # Beside the output, which has to have room for as much anyway.
         saved = build.engine.save(image)
         with build.archive_file(saved, context.staging, OUTPUT_FIX) as archive:
-            definition.write_text(f"Bootstrap: docker-archive\nFrom: {archive}\n")
+            definition.write_text(f"Bootstrap: docker-archive\nFrom: {archive}\n", encoding="utf-8")
             command = user_namespace.around(self._owners, root)
             command += self.apptainer.sandbox_command(definition, root, binds=())
             status = processes.stream(
@@ -78,6 +78,7 @@ class DockerStepsToSif(SifEngine):
             options = PackOptions(
                 compression=compression,
                 log=context.log,
+                fix=context.watcher.fix,
                 owners=self._owners,
                 epoch=context.options.epoch,
             )

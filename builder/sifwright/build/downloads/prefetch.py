@@ -117,7 +117,7 @@ class Prefetcher:
         except MachineError:
             raise
         except Exception as error:  # noqa: BLE001  # a lock that is none, an index that lies
-            with self.log.open("a") as log:
+            with self.log.open("a", encoding="utf-8") as log:
                 log.write(f"sifwright: nothing is fetched ahead: {http.redact_url(str(error))}\n")
             return None
         wait([*downloads.wheels.values(), *downloads.sources.values()], _PATIENCE)
@@ -138,7 +138,7 @@ class Prefetcher:
     ) -> dict[T, CacheEntry]:
         """Return the downloads that have arrived; log these and the others."""
         ready: dict[T, CacheEntry] = {}
-        with self.log.open("a") as log:
+        with self.log.open("a", encoding="utf-8") as log:
             for item, future in downloads.items():
                 try:
                     ready[item] = future.result(timeout=0)
@@ -193,7 +193,8 @@ class Prefetcher:
         key = resolve_wheels.key(question, settings)
         if entry := self.store.get(key):
             return resolve_wheels.ResolvedLock(
-                lock=entry.file(CONTENT).read_text(), foreign=entry.manifest["foreign"]
+                lock=entry.file(CONTENT).read_text(encoding="utf-8"),
+                foreign=entry.manifest["foreign"],
             )
         try:
             with workspace(self.work_dir) as folder:
@@ -204,7 +205,7 @@ class Prefetcher:
             return None
         if answer:
             with self.store.folder() as staging, cache_folder.translate_errors(self.store.root):
-                (staging / CONTENT).write_text(answer.lock)
+                (staging / CONTENT).write_text(answer.lock, encoding="utf-8")
                 facts = {"name": f"lock of {question.requirements[0]}", "foreign": answer.foreign}
                 self.store.put(key, staging, facts)
         return answer
@@ -263,7 +264,7 @@ def _write_index(
         # A page of PEP 503; pip compares the file with the digest.
         link = f'<a href="{quote(wheel.name)}#sha256={wheel.sha256}">{escape(wheel.name)}</a>'
         page = f"<!DOCTYPE html><html><body>{link}</body></html>\n"
-        (package_folder / "index.html").write_text(page)
+        (package_folder / "index.html").write_text(page, encoding="utf-8")
     for sha256, entry in sources.items():
         (folder / "sources").mkdir(exist_ok=True)
         os.link(entry.file(CONTENT), folder / "sources" / sha256)

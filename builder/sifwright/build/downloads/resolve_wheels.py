@@ -103,14 +103,16 @@ def ask(
 
     As the layers do: by the machine's own settings, and only then with the layer's index.
     """
-    (folder / "requirements.in").write_text("".join(f"{line}\n" for line in question.requirements))
+    (folder / "requirements.in").write_text(
+        "".join(f"{line}\n" for line in question.requirements), encoding="utf-8"
+    )
     never = (f'{name} ; python_version < "0"\n' for name in question.present)
-    (folder / "overrides.txt").write_text("".join(never))
+    (folder / "overrides.txt").write_text("".join(never), encoding="utf-8")
     for indexes in dict.fromkeys(((), question.indexes)):
         lock = folder / "pylock.toml"
         environment = _environment(settings, indexes, folder)
         if _run(_command(question, lock, folder), environment, folder, stop):
-            return ResolvedLock(lock=lock.read_text(), foreign=bool(indexes))
+            return ResolvedLock(lock=lock.read_text(encoding="utf-8"), foreign=bool(indexes))
     return None
 
 

@@ -56,9 +56,9 @@ class PackRequest:
 
 def main(request: Path) -> int:
     sys.setrecursionlimit(_DEPTH)
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        answer = _do(PackRequest(**json.loads(request.read_text())))
+        answer = _do(PackRequest(**json.loads(request.read_text(encoding="utf-8"))))
     except BuildError as error:
         answer = {"problems": [asdict(problem) for problem in error.problems]}
     except OSError as error:

@@ -5,7 +5,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,14 @@ BYTES_PER_FILE = 4096
 class PackOptions:
     """Options of packing: the site's compression, and the log that programs write to.
 
-    `owners` has the owners of the files with one id (see `user_namespace.around`). With an `epoch`,
-    in seconds since 1970, what is packed is the same on every day: see fixed_bytes.py.
+    `fix` ends every error, and names the log that stays. `owners` has the owners of the files
+    with one id (see `user_namespace.around`). With an `epoch`, in seconds since 1970, what is
+    packed is the same on every day: see fixed_bytes.py.
     """
 
     compression: str
     log: Path
+    fix: str = ""
     owners: Path = NOWHERE
     epoch: int | None = None
 
@@ -128,7 +130,7 @@ def perform(request: PackRequest, into: Path, how: PackOptions) -> dict[str, Any
     if problem := user_namespace.problem():
         raise MachineError(problem)
     file = into / "request.json"
-    file.write_text(json.dumps(asdict(request)))
+    file.write_text(json.dumps(asdict(request)), encoding="utf-8")
     last: deque[str] = deque(maxlen=3)
     module = "sifwright.build.layers.in_namespace"
     program = [sys.executable, "-P", "-m", module, str(file.absolute())]
@@ -143,11 +145,14 @@ def perform(request: PackRequest, into: Path, how: PackOptions) -> dict[str, Any
         problems = answer.pop("problems", ())
     except (LookupError, ValueError, AttributeError):
         message = f"packing a layer broke off: {' '.join(last)}"
-        raise BuildError.of(message, fix=f"Whole log: {how.log}") from None
+        raise BuildError.of(message, fix=how.fix) from None
     if problems:
         # What a program says there is seldom more than that something is full or cannot be read.
-        fix = f"Free space, or mend what is named. Whole log: {how.log}"
-        raise BuildError(
-            *(Problem(**{**problem, "fix": problem["fix"] or fix}) for problem in problems)
-        )
+        raise BuildError(*(with_fix(Problem(**problem), how.fix) for problem in problems))
     return dict(answer)
+
+
+def with_fix(problem: Problem, log: str) -> Problem:
+    """Return the problem with what to do, and with the log that stays."""
+    fix = f"{problem.fix or 'Free space, or mend what is named.'} {log}".rstrip()
+    return replace(problem, fix=fix)

@@ -85,7 +85,7 @@ def _write_suite(
         "Components": " ".join(contents),
     }
     lines = "".join(f"{name}: {value}\n" for name, value in head.items())
-    (folder / "Release").write_text(f"{lines}SHA256:\n{''.join(sums)}")
+    (folder / "Release").write_text(f"{lines}SHA256:\n{''.join(sums)}", encoding="utf-8")
 
 
 def control(path: Path) -> str:

@@ -130,7 +130,7 @@ def _restored(source: LockedSource, pack: Path, repository: Path) -> Path:
         head = _git(repository, "cat-file", "commit", commit)
         parent = re.search(r"^parent (\S+)$", head, re.MULTILINE)
         if parent and not _has(repository, parent[1]):
-            with (repository / "shallow").open("a") as file:
+            with (repository / "shallow").open("a", encoding="utf-8") as file:
                 file.write(f"{commit}\n")
         _git(repository, "rev-list", "--objects", "--quiet", commit)
         _git(repository, "update-ref", _REF, commit)

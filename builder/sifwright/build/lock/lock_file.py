@@ -190,7 +190,7 @@ def write(lock: Lock, path: Path) -> None:
 def read(path: Path) -> Lock:
     """Read a lock; raises `BuildError` for a file that is none, or of another format."""
     try:
-        return parse(path.read_text(), str(path))
+        return parse(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
         fix = "Write it with 'sifwright lock'."
         raise BuildError.of("there is no lock", where=str(path), fix=fix) from None

@@ -70,6 +70,6 @@ def write_layout(folder: Path, manifest: Manifest) -> None:
     data = (layout / blob_name(manifest.digest)).read_bytes()
     media = documents.parsed(data).get("mediaType")
     entry = {"mediaType": media, "digest": manifest.digest, "size": len(data)}
-    (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
+    (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}', encoding="utf-8")
     index = {"schemaVersion": 2, "manifests": [entry]}
-    (layout / "index.json").write_text(json.dumps(index))
+    (layout / "index.json").write_text(json.dumps(index), encoding="utf-8")

@@ -61,8 +61,9 @@ def origin(facts: ImageFacts, name: str) -> str:
     return f"inspected {plain}@{facts.digest}" if facts.digest else f"inspected {name}"
 
 
-def disk_mb(facts: ImageFacts) -> int:
-    return 1 + facts.bytes * _UNPACKED // 10**6
+def unpacked_mb(packed: int) -> int:
+    """Return the megabytes that an image of so many packed bytes takes as files."""
+    return 1 + packed * _UNPACKED // 10**6
 
 
 def problems(facts: ImageFacts, site: Site, where: str) -> Iterator[Problem]:

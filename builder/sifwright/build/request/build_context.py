@@ -61,6 +61,8 @@ class BuildContext(BuildRequest):
         """Return a folder with our program in place of the machine's debootstrap."""
         program = self.work_dir / f"bin-{kind}" / "debootstrap"
         program.parent.mkdir(exist_ok=True)
-        program.write_text(build_files.package_text(f"build/steps/templates/{kind}/debootstrap"))
+        program.write_text(
+            build_files.package_text(f"build/steps/templates/{kind}/debootstrap"), encoding="utf-8"
+        )
         program.chmod(0o755)
         return program.parent

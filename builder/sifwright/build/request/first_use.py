@@ -40,7 +40,7 @@ def read_first_use(folder: Path) -> dict[str, str]:
     """
     path = folder / FILE
     try:
-        record = json.loads(path.read_text())
+        record = json.loads(path.read_text(encoding="utf-8"))
         return {key: str(value) for key, value in record.items()}
     except FileNotFoundError:
         return {}

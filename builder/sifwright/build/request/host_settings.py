@@ -120,7 +120,7 @@ def note_epoch(machine: Path, time: int) -> None:
 
     That is for steps whose result is packed: pip writes other bytecode then, which packing mends.
     """
-    (machine / "epoch").write_text(f"{time}\n")
+    (machine / "epoch").write_text(f"{time}\n", encoding="utf-8")
 
 
 def prepare_native(folder: Path) -> Path:
@@ -191,7 +191,7 @@ def _git_lines(rules: Iterable[MirrorRule]) -> Iterator[str]:
 def _write_private(path: Path, text: str) -> None:
     """Settings can hold passwords: readable by nobody else from the first byte on."""
     path.touch(mode=0o600)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
 
 
 def _apt_settings() -> str:

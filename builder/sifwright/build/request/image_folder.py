@@ -61,7 +61,7 @@ class ImageFolder:
     def is_current(self, expected: Mapping[str, object]) -> bool:
         """Return whether a whole image is here whose record has these entries."""
         try:
-            record = json.loads(self.record.read_text())
+            record = json.loads(self.record.read_text(encoding="utf-8"))
             # Compared first: to look for damage may take long.
             if is_it := all(record[key] == value for key, value in expected.items()):
                 self._refuse_damage(record)
@@ -71,7 +71,7 @@ class ImageFolder:
 
     def whole_record(self) -> dict[str, Any]:
         try:
-            record: dict[str, Any] = json.loads(self.record.read_text())
+            record: dict[str, Any] = json.loads(self.record.read_text(encoding="utf-8"))
             self._refuse_damage(record)
         except OSError as error:
             raise ValueError(f"{error.filename} cannot be read: {error.strerror}") from error
@@ -101,14 +101,14 @@ class ImageFolder:
 
     def passed_tests(self) -> dict[str, str]:
         try:
-            return dict(json.loads(self.record.read_text())["proofs"])
+            return dict(json.loads(self.record.read_text(encoding="utf-8"))["proofs"])
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
     def is_of_one_build(self, ours: str, image: os.stat_result) -> bool:
         """Return whether all files are of one build; `ours` is the record of this build."""
         try:
-            text = self.record.read_text()
+            text = self.record.read_text(encoding="utf-8")
             # Where it is another build's record, that build looks whether the image is its own.
             is_right = text != ours or os.path.samestat(self.link.stat(), image)
             return is_right and self._fits(json.loads(text))

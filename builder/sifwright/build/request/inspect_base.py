@@ -59,7 +59,7 @@ def inspect_base(
     facts = _facts(base, site, folder, progress)
     if problems := list(adapt_base.problems(facts, site, base.where)):
         raise PlanError(*problems)
-    cells, size = adapt_base.table_row(facts), adapt_base.disk_mb(facts)
+    cells, size = adapt_base.table_row(facts), adapt_base.unpacked_mb(facts.bytes)
     return base_request.add_table_row(
         catalog, base, cells, adapt_base.origin(facts, base.name), size
     )

@@ -9,7 +9,7 @@ from sifwright.build.attest.attach import Statements
 from sifwright.build.cache.store import CacheEntry
 from sifwright.build.checks.host_checks import TEMPORARY_FIX
 from sifwright.build.layers.merge_layers import flatten
-from sifwright.build.layers.pack import SQUASHFS, PackOptions, squash_command
+from sifwright.build.layers.pack import SQUASHFS, PackOptions, squash_command, with_fix
 from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.epoch import iso_date
 from sifwright.build.request.first_use import SourceDigest
@@ -83,7 +83,7 @@ def compose(
     `used` are the sources of all steps.
     """
     plan = context.plan
-    how = PackOptions(compression=plan.site.compression, log=context.log)
+    how = PackOptions(compression=plan.site.compression, log=context.log, fix=context.watcher.fix)
     metadata = pack_files(
         [*kept.files, *build_files.kept(plan)], kept.modes, work_dir / "metadata", how
     )
@@ -151,7 +151,9 @@ def pack_files(
     command += ["-all-root", "-all-time", "1", "-no-xattrs"]
     last: deque[str] = deque(maxlen=3)
     environment = user_namespace.environment()
-    if processes.stream(command, log=how.log, on_line=last.append, env=environment) != 0:
-        message = f"mksquashfs cannot pack the metadata of the image: {' '.join(last)}"
-        raise BuildError.of(message, where=str(folder), fix=f"Free space. Whole log: {how.log}")
+    status = processes.stream(command, log=how.log, on_line=last.append, env=environment)
+    if status != 0:
+        raise BuildError(
+            with_fix(processes.failure("mksquashfs of the metadata", status, last), how.fix)
+        )
     return target

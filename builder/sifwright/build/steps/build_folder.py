@@ -48,8 +48,8 @@ def prepare(
         for name, text in kept.items():
             (build / _KEPT / Path(name).name).write_bytes(text.encode(errors="surrogateescape"))
         write_files(build, [*build_files.programs(), *build_files.of_step(step)], build_files.BUILD)
-        (build / "run").write_text(build_files.script(plan, number))
-        (build / "shell").write_text(build_files.shell_script(plan, number))
+        (build / "run").write_text(build_files.script(plan, number), encoding="utf-8")
+        (build / "shell").write_text(build_files.shell_script(plan, number), encoding="utf-8")
 
 
 def _write_secret(path: Path, data: bytes) -> None:

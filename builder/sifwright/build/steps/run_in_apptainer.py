@@ -26,7 +26,7 @@ from sifwright.errors import BuildError, MachineError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.render import build_files
 from sifwright.render.definition import base_definition
-from sifwright.system import processes, tempdirs, user_namespace
+from sifwright.system import os_errors, processes, tempdirs, user_namespace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,7 +114,9 @@ class Sandbox:
         self._clear()
         folder, size = self.context.work_dir, sum(entry.unpacked for entry in below) + beside
         disk_space.require_free_space(folder, size, "to unpack the layers")
-        how = PackOptions(compression="", log=self.context.log, owners=self.owners)
+        how = PackOptions(
+            compression="", log=self.context.log, fix=self.context.watcher.fix, owners=self.owners
+        )
         merge([entry.file(SQUASHFS) for entry in below], folder, how, self._state)
         # Nothing is made there to bind to, unlike on an overlay.
         _build(self._tree).mkdir(exist_ok=True)
@@ -148,7 +150,7 @@ class Sandbox:
         context = self.context
         host_settings.note_epoch(context.settings.machine, context.options.epoch)
         definition = work_dir / "base.def"
-        definition.write_text(base_definition(context.plan, context.header))
+        definition.write_text(base_definition(context.plan, context.header), encoding="utf-8")
         binds = [*build_folder.make_step_tmp(work_dir), *context.settings.definition_binds]
         self._run(self.engine.sandbox_command(definition, self._tree, binds=binds), work_dir)
         self._give_to_owners()
@@ -203,7 +205,10 @@ class Sandbox:
         status = processes.stream(words, log=self.context.log, on_line=watcher, env=environment)
         build_folder.clear_step_tmp(work_dir)
         if status != 0:
-            raise BuildError(watcher.problem(f"{self.engine.product} failed"))
+            # dpkg calls a file system without inodes a file that exists already (tried).
+            lacking = os_errors.exhausted(work_dir)
+            reason = f" ({lacking} below {work_dir.parent})" if lacking else ""
+            raise BuildError(watcher.problem(f"{self.engine.product} failed{reason}"))
         watcher.say_refused()
 
 

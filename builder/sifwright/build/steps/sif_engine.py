@@ -77,7 +77,7 @@ class WholeDefinition(SifEngine):
     def _build(self, compression: str) -> None:
         context = self.context
         definition = context.work_dir / f"{context.plan.image.name}.def"
-        definition.write_text(render_definition(context.plan, context.header))
+        definition.write_text(render_definition(context.plan, context.header), encoding="utf-8")
         binds = [*build_folder.make_step_tmp(context.work_dir), *context.settings.definition_binds]
         build = self.apptainer.build_command
         command = build(definition, self.sif, compression=compression, binds=binds)

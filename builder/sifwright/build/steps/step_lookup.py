@@ -155,6 +155,7 @@ class StepResults:
         how = PackOptions(
             compression=self.context.plan.site.compression,
             log=self.context.log,
+            fix=self.context.watcher.fix,
             owners=self.sandbox.owners,
             epoch=self.context.options.epoch,
         )

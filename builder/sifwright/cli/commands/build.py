@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from sifwright.build.checks import site_policy
+from sifwright.build.checks import limit_checks, site_policy
 from sifwright.build.request.build_request import BuildOptions, BuildRequest, request_build
 from sifwright.build.request.epoch import source_epoch
 from sifwright.build.request.image_folder import ImageFolder
@@ -98,6 +98,7 @@ def _tasks(arguments: Namespace, plan: Plan) -> list[Task]:
 
 def build(arguments: Namespace) -> None:
     """Build the image unless it is up to date; print where it is."""
+    limit_checks.require()
     plan, progress = resolve_plan(arguments), progress_of(arguments)
     for line in _notes(plan, project_folder(arguments.project) / "defs"):
         progress.note(line)
@@ -202,7 +203,7 @@ def example_command(plan: Plan) -> str:
 
 
 def _image_result(plan: Plan, output: ImageFolder, state: str) -> Iterator[str]:
-    record = json.loads(output.record.read_text())
+    record = json.loads(output.record.read_text(encoding="utf-8"))
     size, engine = record["bytes"] / 1e6, record["engine"]
     yield f"{state}: {output.tag} in {engine} ({size:.0f} MB, plan {plan.id[:12]})"
     command = "podman" if engine.startswith("podman") else "docker"

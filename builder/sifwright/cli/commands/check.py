@@ -2,16 +2,14 @@
 
 from argparse import ArgumentParser, Namespace
 
-from sifwright.build import forecast
-from sifwright.build.checks import disk_space, host_checks, preflight, site_policy
-from sifwright.build.request import host_settings
-from sifwright.build.request.base_image import base_image_of
+from sifwright.build.checks import disk_space, host_checks, limit_checks, preflight, site_policy
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
 from sifwright.cli import emulation
 from sifwright.cli.context import output_of, resolve_plan
-from sifwright.host.engines import apptainer
+from sifwright.errors import SifwrightError
 from sifwright.plan.lint import run as lint
+from sifwright.plan.model import Plan
 from sifwright.system import ids
 from sifwright.system.progress import Progress
 from sifwright.system.terminal import print_line
@@ -28,19 +26,28 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Print what a build would use; raises all that is missing."""
+    limit_checks.require()
     plan = resolve_plan(arguments)
     emulation.start(plan, Progress(), compilers=True)
     for line in site_policy.line(plan.site):
         print_line(line)
-    lint.refuse_image(plan, project_folder(arguments.project) / "defs")
-    folder = output_of(arguments, plan).folder
-    future = forecast.estimate_cold_build(plan, folder)
-    base = base_image_of(plan)
-    engine = preflight.check(apptainer.find(), plan, base, host_settings.values(base), future)
-    print_line(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
+    build = preflight.cold_build(plan, output_of(arguments, plan).folder)
+    preflight.require(build, print_line, _lint_refusal(arguments, plan))
+    if engine := build.engine:
+        print_line(f"ready: {engine.program} {engine.version} can build image '{plan.image.name}'")
     if why := ids.why_one():
         print_line(f"builds with one uid and gid: {why}")
-    if needs := disk_space.summary_line(future.needs, folder):
+    if build.estimate and (
+        needs := disk_space.summary_line(build.estimate.needs, build.estimate.output)
+    ):
         print_line(needs)
     for name in host_checks.SQUASHFS_TOOLS:
         print_line(f"{name} {host_checks.program_version(name)}")
+
+
+def _lint_refusal(arguments: Namespace, plan: Plan) -> SifwrightError | None:
+    try:
+        lint.refuse_image(plan, project_folder(arguments.project) / "defs")
+    except SifwrightError as error:
+        return error
+    return None

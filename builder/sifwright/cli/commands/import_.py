@@ -32,7 +32,7 @@ _ROOT = (
 )
 _RENDERED = re.compile(r"# (?:Written by sifwright |Image \S+ for site \S+, written by sifwright)")
 # As ARG and {{ NAME }} name it.
-_ARGUMENT = r"(?im)^\s*ARG\s(?:.*\\\n)*.*\b(?-i:{name})\b|\{{\{{\s*{name}\s*\}}\}}"
+_ARGUMENT = r"(?im)^[^\S\n]*ARG\s(?:.*\\\n)*.*\b(?-i:{name})\b|\{{\{{\s*{name}\s*\}}\}}"
 _SHOWN_LINES = 8
 
 
@@ -114,8 +114,8 @@ def _listed(lines: list[int]) -> str:
 
 def is_definition(recipe: Path, text: str) -> bool:
     """Return whether the name, or else the header, is that of a definition file."""
-    begins = re.search(r"^\s*bootstrap\s*:", text, re.IGNORECASE | re.MULTILINE)
-    is_dockerfile = re.search(r"^\s*FROM\s", text, re.IGNORECASE | re.MULTILINE)
+    begins = re.search(r"^[^\S\n]*bootstrap\s*:", text, re.IGNORECASE | re.MULTILINE)
+    is_dockerfile = re.search(r"^[^\S\n]*FROM\s", text, re.IGNORECASE | re.MULTILINE)
     return recipe.suffix == ".def" or bool(begins and not is_dockerfile)
 
 

@@ -17,7 +17,7 @@ KERNEL = (6, 7)
 def registers(processor: str) -> bool:
     """Tell whether programs of this processor run here, in containers too (flag F)."""
     entries = (path for path in REGISTER.glob("*") if path.name not in {"register", "status"})
-    return any(_fits(path.read_text(), processor) for path in entries)
+    return any(_fits(path.read_text(encoding="utf-8"), processor) for path in entries)
 
 
 def _fits(entry: str, processor: str) -> bool:

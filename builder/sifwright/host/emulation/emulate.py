@@ -69,7 +69,7 @@ def environment(processor: str) -> dict[str, str]:
 def main(processor: str, emulator: str, *command: str) -> NoReturn:
     """Register the emulator and become the command; exit with 5 and a line if Linux refuses."""
     mount = ["mount", "-t", "binfmt_misc", "binfmt_misc", str(binfmt.REGISTER)]
-    done = subprocess.run(mount, check=False, capture_output=True, text=True)
+    done = subprocess.run(mount, check=False, capture_output=True, encoding="utf-8")
     try:
         (binfmt.REGISTER / "register").write_bytes(binfmt.line(processor, emulator))
     except OSError as error:

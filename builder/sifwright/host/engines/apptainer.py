@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,13 @@ from sifwright.system import ids, processes
 # 4.0 is the oldest still described in its documentation. Anything else, such as Singularity 3, is
 # too old.
 MINIMUM = {"apptainer": Version("1.1.0"), "singularity-ce": Version("4.0.0")}
+# By product: the version that closes a hole, and the hole (release notes of apptainer/apptainer
+# v1.5.1 and sylabs/singularity v4.4.2).
+_LIMITED = "'limit container paths' also allows folders whose names begin alike (setuid only)"
+HOLES = {
+    "apptainer": [(Version("1.5.1"), f"CVE-2026-48785: {_LIMITED}")],
+    "singularity-ce": [(Version("4.4.2"), f"CVE-2026-47215: {_LIMITED}")],
+}
 ZSTD_LEVEL = 9
 # mksquashfs takes a quarter of the machine's memory for its queues; on the image of site local,
 # 256 MB gave the same file as fast, at a peak of 192 MB instead of 1508 MB.
@@ -161,6 +169,18 @@ def allows_overlays(engine: Apptainer) -> bool:
     without a message (tried on 1.4.5).
     """
     return _get(engine.program, "enable overlay") != "no"
+
+
+def has_control_list(engine: Apptainer) -> bool:
+    """Tell whether the engine's execution control list (ecl.toml) is active.
+
+    It holds where containers are set up by a setuid program, and for SIFs.
+    """
+    folder = processes.capture([engine.program, "buildcfg", "APPTAINER_CONFDIR"]).stdout.strip()
+    try:
+        return bool(tomllib.loads((Path(folder) / "ecl.toml").read_text("utf-8"))["activated"])
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 @cache

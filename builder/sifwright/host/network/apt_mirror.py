@@ -1,7 +1,9 @@
 """The mirrors in this machine's apt configuration."""
 
+import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -26,7 +28,9 @@ def _archives(program: str) -> Iterator[tuple[str, str]]:
     """Yield each archive of Debian that apt knows, with its address, in apt's order."""
     fields = "$(REPO_URI)|$(LABEL)|$(ORIGIN)"
     command = [program, "indextargets", "--format", fields, "Created-By: Packages"]
-    for line in processes.capture(command).stdout.splitlines():
+    # It ends without an answer where TMPDIR is read-only.
+    env = os.environ | {"TMPDIR": tempfile.gettempdir()}
+    for line in processes.capture(command, env=env).stdout.splitlines():
         address, label, origin = line.split("|")
         # A password would end up in the image.
         is_archive = label in _LABELS and origin == "Debian" and not re.search("[@?]", address)

@@ -73,7 +73,7 @@ def add(catalog: Catalog, defs: Path, words: Sequence[str]) -> PinStatus:
         entry = replace(_entry(layer, source, version), reason=str(error))
         raise MachineError(_silent_problem(entry)) from None
     shown = str(path.relative_to(defs.parent))
-    text = pins_file.with_pin(path.read_text(), source, version, digest, shown)
+    text = pins_file.with_pin(path.read_text(encoding="utf-8"), source, version, digest, shown)
     files.write(path, text.encode(), mode=path.stat().st_mode & 0o777)
     return replace(_entry(layer, source, version), pin=digest, state="checked", reason="")
 

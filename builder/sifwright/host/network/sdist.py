@@ -77,7 +77,7 @@ def _pages(name: str, settings: Mapping[str, str]) -> Iterator[str]:
 def default_index() -> str:
     """Return the index that pip asks where nobody names one, as its own help says it."""
     command = [sys.executable, "-m", "pip", "install", "--help"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    shown = subprocess.run(command, capture_output=True, check=False, encoding="utf-8").stdout
     match = re.search(r"\(default (https?://\S+)\)", " ".join(shown.split()))
     return match[1] if match else ""
 
@@ -102,7 +102,7 @@ def _links(page: str, settings: Mapping[str, str]) -> Iterator[str]:
     path = Path(unquote(parts.path) if parts.scheme == "file" else page).expanduser().absolute()
     listing = path / "index.html" if path.is_dir() else path
     if listing.is_file():
-        for link in _hrefs(listing.read_text()):
+        for link in _hrefs(listing.read_text(encoding="utf-8")):
             yield urljoin(listing.as_uri(), link)
     else:
         for file in sorted(path.iterdir()):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sifwright.errors import BuildError
+from sifwright.system import os_errors
 
 _BLOCK = 1 << 20
 # Bytes that are copied by one call, and read again for the digest.
@@ -117,7 +118,9 @@ def created(path: Path) -> Iterator[Writer]:
 
 def _unwritable(path: Path, error: OSError) -> BuildError:
     fix = "Make room or mend it there, or build elsewhere with --output."
-    return BuildError.of(f"cannot be written: {error.strerror}", where=str(path), fix=fix)
+    return BuildError.of(
+        f"cannot be written: {os_errors.cause(error, path)}", where=str(path), fix=fix
+    )
 
 
 @contextmanager

@@ -95,7 +95,7 @@ def read_record(sif: Path) -> dict[str, Any]:
     path = target.with_name(RECORD)
     fix = f"Copy {RECORD} of the folder that the image comes from to {path}."
     try:
-        record = json.loads(path.read_text())
+        record = json.loads(path.read_text(encoding="utf-8"))
         name, _ = str(record["sif"]), str(record["sif_fingerprint"])
     except OSError as error:
         message = f"no record can be read beside it: {error.strerror}"

@@ -72,9 +72,9 @@ def start(source: Source, processor: str) -> Start:
 class Remote:
     """A registry's side of one image."""
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: Reference, way: http.HttpOptions = _PATIENT) -> None:
         self.reference = reference
-        self.client = Client(reference, _PATIENT)
+        self.client = Client(reference, way)
 
     def manifest(self, name: str) -> tuple[dict[str, Any], str]:
         """Return a manifest or an index, by tag or digest, and its digest."""

@@ -21,7 +21,7 @@ def write_hooks(plan: Plan, folder: Path) -> None:
     for kind, text in hooks(rules).items():
         path = environment / "etc/conda" / f"{kind}.d" / _NAME
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
 
 
 def hooks(rules: Iterable[EnvRule]) -> dict[str, str]:

@@ -54,7 +54,7 @@ class NativeRequest:
     def _is_written(self, path: str, text: str) -> bool:
         """Return whether the modulefile is there, with the site's facts as they are now."""
         file = self.folder.modulefiles / path
-        return file.exists() and file.read_text() == text
+        return file.exists() and file.read_text(encoding="utf-8") == text
 
 
 def install(request: NativeRequest, progress: Progress) -> None:

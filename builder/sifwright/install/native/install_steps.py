@@ -60,7 +60,7 @@ class HostSteps:
         build_folder.write_files(self.folder / "sifwright", build_files.kept(self.plan), kept)
         (self.folder / "bin").mkdir(exist_ok=True)
         activation = host_script.activation(self.plan, self.folder)
-        (self.folder / "bin/activate").write_text(activation)
+        (self.folder / "bin/activate").write_text(activation, encoding="utf-8")
         conda_hooks.write_hooks(self.plan, self.folder)
 
     def test(self) -> None:
@@ -86,8 +86,8 @@ class HostSteps:
             build = work_dir / "build"
             build_folder.copy_settings(build, host_settings.prepare_native(work_dir))
             build_folder.write_files(build, self._files(number), build_files.BUILD)
-            (build / "prefix").write_text(f"{self.folder}\n")
-            (build / "bin/apt-install").write_text(_NO_PACKAGES)
+            (build / "prefix").write_text(f"{self.folder}\n", encoding="utf-8")
+            (build / "bin/apt-install").write_text(_NO_PACKAGES, encoding="utf-8")
             script = host_script.step_script(self.plan, number, build)
             if self._bash(script, {"TMPDIR": str(build / "tmp")}) != 0:
                 raise BuildError(self.watcher.problem("the step failed"))

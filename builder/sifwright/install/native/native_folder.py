@@ -99,7 +99,7 @@ class NativeFolder:
     def read(self) -> dict[str, Any]:
         """Return the record; raises `UsageError` if the folder is not one of ours."""
         try:
-            record = json.loads(self.record.read_text())
+            record = json.loads(self.record.read_text(encoding="utf-8"))
         except FileNotFoundError:
             record = None
         except (OSError, ValueError) as error:

@@ -26,7 +26,7 @@ def resume(folder: Path, path: Path) -> list[str]:
     If a recorded file has changed or is gone, all is removed, and no step counts.
     """
     try:
-        snapshot = json.loads(path.read_text())
+        snapshot = json.loads(path.read_text(encoding="utf-8"))
         recorded, steps = snapshot["files"], list(snapshot["steps"])
     except (OSError, ValueError, LookupError, TypeError):
         recorded, steps = {}, []
@@ -57,7 +57,7 @@ def changed(folder: Path, path: Path) -> list[str]:
 
 def _recorded(path: Path) -> State:
     try:
-        files_of: State = json.loads(path.read_text())["files"]
+        files_of: State = json.loads(path.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, LookupError, TypeError):
         return {}
     return files_of

@@ -18,7 +18,8 @@ from importlib import metadata
 SEEN = "import site; site.addsitedir({folder!r})\n"
 GUARD = """\
 import sys; any("pip" in word for word in (getattr(sys, "orig_argv", None) \
-or open("/proc/self/cmdline").read().split("\\0"))[1:4]) and __import__("sifwright_pip")
+or open("/proc/self/cmdline", encoding="utf-8", errors="replace").read().split("\\0"))[1:4]) \
+and __import__("sifwright_pip")
 """
 # PIP_CONSTRAINT of an image comes before this: it names the same torch.
 CONF = """\

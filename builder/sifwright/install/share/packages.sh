@@ -6,6 +6,9 @@ readonly NAME=${0##*/}
 readonly VENV=/user-software/venv/pytorch # in the container, packed or not
 readonly UNPACKED=share/sifwright/directory.squashfs
 
+# shellcheck source=binds.sh source-path=SCRIPTDIR
+source "$ROOT/share/sifwright/binds.sh"
+
 say() { printf '%s: %s\n' "$NAME" "$*" >&2; }
 
 fail() { # fail MESSAGE...: what, where, what to do
@@ -81,32 +84,14 @@ set_both() { # set_both SUFFIX VALUE, as in _BINDPATH or ENV_PREPEND_PATH
   export "APPTAINER$1=$2" "SINGULARITY$1=$2"
 }
 
-# Appends to the array ENTRIES what a list of binds has; options follow a comma, like the next bind.
-read_binds() { # read_binds LIST
-  local part
-  local -a parts
-  IFS=, read -ra parts <<<"$1"
-  for part in ${parts[@]+"${parts[@]}"}; do
-    case $part in
-      '') ;;
-      ro | rw | image-src=* | id=*) ENTRIES[${#ENTRIES[@]} - 1]+=,$part ;;
-      *) ENTRIES+=("$part") ;;
-    esac
-  done
-}
-
-# The caller's binds and OWN, each once; of those to one place of ours, ours.
+# The caller's binds and OWN; of those to one place of ours, ours.
 merged_binds() {
-  local -a ENTRIES=()
-  local entry list=
-  read_binds "${APPTAINER_BINDPATH:-}"
-  read_binds "${SINGULARITY_BINDPATH:-}"
-  for entry in ${ENTRIES[@]+"${ENTRIES[@]}"}; do
-    case :$entry: in *:/user-software:* | *:/.user-software:* | *:/runscripts:* | *:/.sifwright:* | *:/.temporary:*) continue ;; esac
-    [[ ,$list, == *",$entry,"* ]] || list+=${list:+,}$entry
-  done
-  for entry in "${OWN[@]}"; do list+=${list:+,}$entry; done
-  printf '%s\n' "$list"
+  local target
+  for target in /user-software /.user-software /runscripts /.sifwright /.temporary; do BOUND[":$target"]=yes; done
+  add_binds "${APPTAINER_BINDPATH:-}"
+  add_binds "${SINGULARITY_BINDPATH:-}"
+  BINDS+=("${OWN[@]}")
+  joined_binds
 }
 
 own_binds() {
@@ -157,7 +142,7 @@ become() { # become COMMAND ARGUMENT...: signals and exit status are then the co
     exec "$ROOT/runscripts/check-image" "$IMAGE" '' "$PROGRAM" exec "$IMAGE" "$@"
 }
 
-become_activated() { become bash -c "$ACTIVATED" "$NAME" "$@"; }
+become_activated() { become bash -p -c "$ACTIVATED" "$NAME" "$@"; }
 
 # For those who have to tidy up afterwards. Bash would let a command in the background ignore Ctrl-C,
 # and one in the foreground would keep other signals from us until it ends. It would also say "Killed".

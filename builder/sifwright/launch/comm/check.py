@@ -27,7 +27,8 @@ from sifwright.system.tempdirs import workspace
 
 _JSON, _LOG = "comm.json", "comm.log"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_SAYS = "collectives.py: "
+_SAYS, _RUN_SCRIPT_SAYS = "collectives.py: ", "conda-python-distributed: "
+_REFUSALS = (65, 69, 78)  # of the run script (runscripts/launch/errors.py)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,10 +107,10 @@ def check_comm(
             status = processes.stream(
                 command, log=work_dir / _LOG, on_line=on_line, env=environment
             )
-        log = (work_dir / _LOG).read_text(errors="replace")
+        log = (work_dir / _LOG).read_text(errors="replace", encoding="utf-8")
         if not (work_dir / _JSON).exists():
             raise _broken(site, output, status, log)
-        measured = json.loads((work_dir / _JSON).read_text())
+        measured = json.loads((work_dir / _JSON).read_text(encoding="utf-8"))
         document, verdict = _judged(site, output, measured, log)
         kept = _publish(output, work_dir, document)
         return BenchmarkResult(document=document, verdict=verdict, status=status, files=kept)
@@ -180,9 +181,9 @@ def _kept_log(work_dir: Path, target: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with (work_dir / _LOG).open("a") as log:
+        with (work_dir / _LOG).open("a", encoding="utf-8") as log:
             for path in sorted(work_dir.glob("nccl.*.log")):
-                log.write(path.read_text(errors="replace"))
+                log.write(path.read_text(errors="replace", encoding="utf-8"))
         shutil.copy(work_dir / _LOG, work_dir / f"{_LOG}.copy")
         files.publish(work_dir / f"{_LOG}.copy", target)
 
@@ -193,15 +194,20 @@ def _broken(site: Site, output: ImageFolder, status: int, log: str) -> MachineEr
     if f"can't open file '{start.SCRIPT}'" in log:
         fix = "Build it again with this version: sifwright build."
         return MachineError.of(f"no {start.SCRIPT} in it", where=str(output.link), fix=fix)
-    told = [line.split(_SAYS, 1)[1] for line in log.splitlines() if _SAYS in line]
+    says = _RUN_SCRIPT_SAYS if status in _REFUSALS else _SAYS
+    told = [line.split(says, 1)[1] for line in log.splitlines() if says in line]
     if told:
-        return MachineError.of(f"the benchmark cannot run: {told[0]}", fix=where)
-    hints = [hint for evidence in nccl_log.parse_nccl_log(log).values() for hint in evidence.hints]
+        return MachineError.of(f"the benchmark cannot run: {told[-1]}", fix=where)
+    logs = nccl_log.parse_nccl_log(log).values()
+    # A process that has chosen a network ended of something else.
+    hints = [hint for evidence in logs if not evidence.networks for hint in evidence.hints]
     if hints:
         message = f"the benchmark failed with exit status {status}, and NCCL said: {hints[-1]}"
         fix = f"{comm_verdict.advice(site.network_expect)}\n    {where}"
         return TestError.of(message, fix=fix)
-    last = next((line for line in reversed(log.splitlines()) if line.strip()), "no output")
+    warnings = [f"NCCL said: {warning}" for evidence in logs for warning in evidence.warnings]
+    lines = [line for line in log.splitlines() if line.strip()]
+    last = (warnings or lines or ["no output"])[-1]
     return TestError.of(f"the benchmark failed with exit status {status}: {last}", fix=where)
 
 
@@ -222,7 +228,7 @@ def _judged(
 
 def _publish(output: ImageFolder, work_dir: Path, document: Mapping[str, Any]) -> tuple[Path, ...]:
     """Put results and, with matplotlib, the picture into the image's folder."""
-    (work_dir / _JSON).write_text(json.dumps(document, indent=1) + "\n")
+    (work_dir / _JSON).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     paths = [work_dir / _JSON]
     if results.can_plot():
         paths += results.plot(document, _title(document), work_dir)

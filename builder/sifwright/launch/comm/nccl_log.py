@@ -13,7 +13,7 @@ from typing import NamedTuple
 # unbuffered writers glue one line to another.
 _START = re.compile(r"(?P<host>[A-Za-z0-9_.-]+):(?P<pid>\d+):\d+ \[-?\d+\] ")
 # A warning names its place in the source first.
-_LEVEL = re.compile(r".*?\bNCCL (?:INFO|WARN) (?P<message>.*)")
+_LEVEL = re.compile(r".*?\bNCCL (?P<level>INFO|WARN) (?P<message>.*)")
 # NCCL src/init.cc and src/plugin/net.cc; `internal` up to 2.4.
 _NETWORK = re.compile(
     r"Using (?:internal )?[Nn]etwork (?P<a>.+)"
@@ -22,10 +22,12 @@ _NETWORK = re.compile(
 )
 # aws-ofi-nccl src/nccl_ofi_net.cpp; aws-ofi-rccl and releases before 1.10 write `Provider`.
 _PROVIDER = re.compile(r"NET/OFI Selected [Pp]rovider is (?P<name>[^\s,]+)")
+# Of the plugin for the network; NCCL has others, which are seldom there.
 _HINT = re.compile(
-    r"No plugin found|Could not find: *lib|Plugin load|dlerror=|cannot open shared object"
+    r"(?!(?:ENV|TUNER|PROFILER)/)"
+    r".*(?:No plugin found|Could not find: *lib|Plugin load|dlerror=|cannot open shared object"
     r"|initialization failed|Initializing plugin failed|No eligible providers|optimal provider"
-    r"|Failed to initialize (?:any )?NET plugin|NCCL_NET(?:_PLUGIN)? set by environment"
+    r"|Failed to initialize (?:any )?NET plugin|NCCL_NET(?:_PLUGIN)? set by environment)"
 )
 HINTS = 3
 
@@ -39,11 +41,15 @@ class Process(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NetworkEvidence:
-    """The log of one process: names of networks and libfabric providers, each with its line."""
+    """The log of one process: names of networks and libfabric providers, each with its line.
+
+    `hints` say why the network's plugin is not used; `warnings` are all warnings.
+    """
 
     networks: dict[str, str] = field(default_factory=dict)
     providers: dict[str, str] = field(default_factory=dict)
     hints: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def parse_nccl_log(text: str, known: Collection[Process] = ()) -> dict[Process, NetworkEvidence]:
@@ -52,21 +58,27 @@ def parse_nccl_log(text: str, known: Collection[Process] = ()) -> dict[Process, 
     `known` processes are recognised even if another line is glued to the front of their names. A
     message that is cut off that way is no evidence: `Using network AWS Lib` names nothing.
     """
-    evidence: dict[Process, NetworkEvidence] = {}
+    logs: dict[Process, NetworkEvidence] = {}
     for line in text.splitlines():
-        for process, message, whole in _messages(line, known):
-            _note(evidence.setdefault(process, NetworkEvidence()), message, whole=whole)
-    return evidence
+        for process, entry, whole in _messages(line, known):
+            evidence = logs.setdefault(process, NetworkEvidence())
+            message = entry["message"].strip()
+            if entry["level"] == "WARN":
+                evidence.warnings.append(message)
+            _note(evidence, message, whole=whole)
+    return logs
 
 
-def _messages(line: str, known: Collection[Process]) -> Iterator[tuple[Process, str, bool]]:
-    """Yield process and message of each part of a line, and whether its end is there."""
+def _messages(
+    line: str, known: Collection[Process]
+) -> Iterator[tuple[Process, re.Match[str], bool]]:
+    """Yield process, level and message of each part of a line, and whether its end is there."""
     starts = list(_START.finditer(line))
     for number, start in enumerate(starts):
         last = number + 1 == len(starts)
         rest = line[start.end() : None if last else starts[number + 1].start()]
-        if level := _LEVEL.match(rest):
-            yield _process(start, known), level["message"].strip(), last
+        if entry := _LEVEL.match(rest):
+            yield _process(start, known), entry, last
 
 
 def _process(start: re.Match[str], known: Collection[Process]) -> Process:
@@ -76,7 +88,7 @@ def _process(start: re.Match[str], known: Collection[Process]) -> Process:
 
 
 def _note(evidence: NetworkEvidence, message: str, *, whole: bool) -> None:
-    if _HINT.search(message) and message not in evidence.hints[:HINTS]:
+    if _HINT.match(message) and message not in evidence.hints[:HINTS]:
         evidence.hints.append(message)
     if not whole:
         return

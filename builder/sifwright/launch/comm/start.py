@@ -112,7 +112,7 @@ def _request(wanted: RankLayout) -> JobRequest:
 def _allocated_nodes(site: Site, environ: Mapping[str, str]) -> int:
     """Return the nodes of the allocation: Slurm has them in variables, PBS in a file."""
     if site.scheduler == "pbs":
-        return len(set(Path(environ["PBS_NODEFILE"]).read_text().split()))
+        return len(set(Path(environ["PBS_NODEFILE"]).read_text(encoding="utf-8").split()))
     for name in ("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "FLUX_JOB_NNODES"):
         if environ.get(name, "").isdecimal():
             return int(environ[name])
@@ -146,7 +146,9 @@ def environment(site: Site, environ: Mapping[str, str] = os.environ) -> dict[str
 
 def _first_of_node_file(environ: Mapping[str, str]) -> str:
     try:
-        return next(iter(Path(environ.get("PBS_NODEFILE", "")).read_text().split()), "")
+        return next(
+            iter(Path(environ.get("PBS_NODEFILE", "")).read_text(encoding="utf-8").split()), ""
+        )
     except OSError:
         return ""  # the run script says what is missing
 

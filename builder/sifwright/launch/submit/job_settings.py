@@ -73,5 +73,5 @@ def _copied(source: Path, path: Path) -> Path:
 
 def _private(path: Path, text: str) -> Path:
     path.touch(mode=0o600)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return path

@@ -113,7 +113,7 @@ def _submit(submission: Submission, job: BuildJob, after: str) -> SubmittedJob:
     try:
         job_settings.write(folder / job_folder.SETTINGS)
         script = folder / job_folder.SCRIPT
-        script.write_text(render_script(submission, job, folder, log))
+        script.write_text(render_script(submission, job, folder, log), encoding="utf-8")
         submitted = SubmittedJob(
             id=scheduler.job_id(answer(scheduler.submit(str(script), after))),
             scheduler=scheduler.name,

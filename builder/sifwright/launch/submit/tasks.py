@@ -11,7 +11,6 @@ from sifwright.build.steps.step_keys import CachedSteps
 from sifwright.catalog.model import Resources
 from sifwright.launch.submit.graph import IMAGE, Task
 from sifwright.plan.model import Plan
-from sifwright.system import cache_folder
 
 
 def image_tasks(request: BuildRequest, words: Sequence[str]) -> list[Task]:
@@ -45,8 +44,7 @@ def _tasks(request: BuildRequest, words: tuple[str, ...]) -> Iterator[Task]:
 def _cached(request: BuildRequest) -> int:
     """Return how many of the first steps have a result in the cache."""
     inputs = Inputs.recorded(request.base, request.output.pins_folder)
-    store = Store(root=cache_folder.root())
-    return len(CachedSteps.of(request.plan.site, inputs, store).leading(request.plan))
+    return len(CachedSteps.of(request.plan.site, inputs, Store.look()).leading(request.plan))
 
 
 def installation_task(plan: Plan, folder: str, words: Sequence[str]) -> Task:

@@ -3,6 +3,7 @@
 The rules read the facts that the layers of a plan give, and its steps.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
@@ -20,6 +21,9 @@ _TURING = 75
 _VOLTA_LEFT = ((Version("12.8"), Version("2.11")), (Version("0"), Version("2.15")))
 # The first plugin that takes the name that NCCL_NET asks for, if it is one of three.
 _MANY_NAMES = Version("1.13")
+# The first NCCL that takes the protocol LL128 between nodes by itself.
+_LL128 = Version("2.27")
+_UBUNTU_22 = re.compile(r"ubuntu-?22\.04")  # as AMD names its images
 # Under which names a layer installs the plugin.
 _PLUGIN_FILES = {
     "aws-ofi-nccl": (
@@ -110,6 +114,17 @@ def _looked_for(plan: Plan, setting: str) -> str:
     return f"{prefix}-{setting}.so" if setting else f"{prefix}.so"
 
 
+def _plugin_hangs(plan: Plan) -> Iterator[Violation]:
+    """Yield a plugin with a known hang, by the column `better` of its table."""
+    step = _step(plan, "aws-ofi-nccl")
+    version = plan.facts.get("plugin", "")
+    better = plan.versions.get("aws-ofi-nccl", {}).get(version, {}).get("better")
+    if step and better:
+        at = _given(plan, "aws-ofi-nccl", "version")
+        message = f"plugin {version} is known to hang, and {better[0]} is better"
+        yield Violation(at=at, what=message, fix=f"Use aws-ofi-nccl.version={better[0]} or later.")
+
+
 def _network_name(plan: Plan) -> Iterator[Violation]:
     path, network = on_several_nodes(plan.site, "NCCL_NET")
     step, plugin = _plugin(plan), _fact(plan, "plugin")
@@ -141,6 +156,46 @@ def _gpu_direct(plan: Plan) -> Iterator[Violation]:
         yield Violation(path=path, what=message, fix=fix)
 
 
+def _eager_ll128(plan: Plan) -> Iterator[Violation]:
+    """Yield an NCCL whose LL128 messages may be eager ones of Slingshot's provider."""
+    site, nccl = plan.site, _fact(plan, "nccl")
+    path, protocols = on_several_nodes(site, "NCCL_PROTO")
+    if site.fabric != "slingshot" or site.vendor != "nvidia" or nccl is None or nccl < _LL128:
+        return
+    limits = [f"FI_CXI_RDZV_{name}" for name in ("THRESHOLD", "GET_MIN")]
+    if _has_ll128(protocols) and any(on_several_nodes(site, name)[1] != "0" for name in limits):
+        message = f"NCCL {nccl} uses LL128 between nodes, and {' and '.join(limits)} are not both 0"
+        fix = 'Set both to "0", or NCCL_PROTO: ^LL128.'
+        yield Violation(path=path, what=message, fix=fix)
+
+
+def _has_ll128(protocols: str) -> bool:
+    """Return whether NCCL_PROTO allows LL128; ^ excludes what follows."""
+    names = protocols.upper().removeprefix("^").split(",")
+    return not protocols or ("LL128" in names) != protocols.startswith("^")
+
+
+def _is_gh200(plan: Plan) -> bool:
+    return (plan.site.arch, plan.site.processor) == ("sm_90", "aarch64")
+
+
+def _ll128_corrupts(plan: Plan) -> Iterator[Violation]:
+    yield from _eager_ll128(plan) if _is_gh200(plan) else ()
+
+
+def _ll128_is_slow(plan: Plan) -> Iterator[Violation]:
+    yield from () if _is_gh200(plan) else _eager_ll128(plan)
+
+
+def _host_rocm(plan: Plan) -> Iterator[Violation]:
+    """Yield an image whose C library is older than the host's GPU libraries need."""
+    base = plan.steps[0].header.get("From", "") if plan.steps else ""
+    if "--rocm" in plan.site.gpu_flags and _UBUNTU_22.search(base):
+        message = f"{base} with the host's ROCm libraries (--rocm)"
+        fix = "Use an image of Ubuntu 24.04, or set container.gpu-libraries: of: image."
+        yield Violation(at=_given(plan, plan.steps[0].layer.name, "rocm"), what=message, fix=fix)
+
+
 def _host_libfabric(plan: Plan) -> Iterator[Violation]:
     """Yield a host libfabric that is too old for the image's plugin and replaces its own."""
     host, step = plan.site.host_mpi, _step(plan, "libfabric")
@@ -169,9 +224,13 @@ RULES: tuple[Rule[Plan], ...] = rules(
         "gpu-arch": _architecture,
         "driver-cuda": _driver,
         "plugin-name": _plugin_name,
+        "plugin-hangs": _plugin_hangs,
         "network-name": _network_name,
         "network-missing": _network_missing,
         "gpu-direct-level": _gpu_direct,
+        "ll128-corrupts": _ll128_corrupts,
+        "ll128-slow": _ll128_is_slow,
+        "host-rocm": _host_rocm,
         "host-libfabric": _host_libfabric,
     }
 )

@@ -27,11 +27,12 @@ class Violation:
 class Rule(Generic[T]):
     """A rule about a site, or about a plan, with its reason and its source.
 
-    The reason of a variable makes a note of a warning that it names as `despite`.
+    The reason of a variable makes a note of a warning that it names as `despite`. The severity of
+    a rule about some programs only is `note`.
     """
 
     name: str
-    severity: Literal["error", "warning"]
+    severity: Literal["error", "warning", "note"]
     why: str
     source: str
     find: Callable[[T], Iterator[Violation]]

@@ -131,6 +131,27 @@ def _visible_devices(site: Site) -> Iterator[Violation]:
             yield Violation(path=path, what=message, fix="Use gpu-visibility: own or all instead.")
 
 
+def _masked_gpus(site: Site) -> Iterator[Violation]:
+    """Yield what gives each rank of an AMD site a ROCR_VISIBLE_DEVICES of its own."""
+    path: Path = ("launch", site.launcher, "task-per-gpu")
+    options = site.launch.get(site.launcher)
+    if site.gpu_visibility == "own":
+        path = ("gpu-visibility",)
+    elif options is None or "--gpus-per-task=1" not in options.task_per_gpu:
+        return
+    if site.vendor == "amd":
+        message = f"{'.'.join(map(str, path))}: each rank has a ROCR_VISIBLE_DEVICES of its own"
+        fix = "docs/how-to/ray.md says what to set for Ray, and for older RCCL."
+        yield Violation(path=path, what=message, fix=fix)
+
+
+def _cache_locks(site: Site) -> Iterator[Violation]:
+    if site.cache and site.scheduler != "local":
+        message = "cache: HF_HOME of jobs is below it, on a file system of all nodes"
+        fix = "Download models before the ranks start: docs/how-to/hugging-face-cache.md."
+        yield Violation(path=("cache",), what=message, fix=fix)
+
+
 def _searched(site: Site) -> tuple[str, ...]:
     """Return the folders in which an image looks for libraries, and glibc for its loader."""
     of_triples = (f"{folder}/{triple}" for folder in _FOLDERS for triple in _TRIPLES)
@@ -202,6 +223,8 @@ RULES: tuple[Rule[Site], ...] = rules(
         "mpich-gpu": _mpich_gpu,
         "mpich-gpu-library": _mpich_gpu_library,
         "visible-devices": _visible_devices,
+        "masked-gpus": _masked_gpus,
+        "cache-locks": _cache_locks,
         "host-glibc": _host_glibc,
         "host-jansson": _host_jansson,
     }

@@ -1,6 +1,8 @@
 """{{ NAME }} in a definition file, replaced as Apptainer 1.4 replaces it."""
 
+import functools
 import re
+from collections.abc import Mapping
 
 from sifwright.recipe_import.definition_file.sections import sections
 from sifwright.recipe_import.draft import Findings, Wanted
@@ -13,19 +15,25 @@ _COMMENT = re.compile(r"#[^!]")
 def filled(text: str, wanted: Wanted, findings: Findings) -> str:
     """Return the text with the values of --build-arg and %arguments."""
     values = _defaults(text) | dict(wanted.arguments)
-    parts, end = [], 0
+    parts, end, line = [], 0, 1
     for match in _NAMED.finditer(text):
-        start = max(end, text.rfind("\n", 0, match.start()))
+        start = max(end, text.rfind("\n", end, match.start()))
         if _COMMENT.search(text, start, match.start()):
             continue
+        between = text[end : match.start()]
+        line += between.count("\n")
         if match[1] not in values:
-            line = text.count("\n", 0, match.start()) + 1
             fix = "Give it one in %arguments, or with --build-arg NAME=VALUE."
             findings.refuse(line, f"{match[0]} has no value", fix)
-        value = values.get(match[1], match[0])
-        parts += [text[end : match.start()], _NAMED.sub(lambda m: values.get(m[1], m[0]), value)]
+        value = functools.partial(_value, values, findings, line)
+        parts += [between, _NAMED.sub(value, value(match))]
+        line += match[0].count("\n")
         end = match.end()
     return "".join([*parts, text[end:]])
+
+
+def _value(values: Mapping[str, str], findings: Findings, line: int, match: re.Match[str]) -> str:
+    return findings.count(line, values.get(match[1], match[0]))
 
 
 def _defaults(text: str) -> dict[str, str]:

@@ -114,6 +114,8 @@ class _DefinitionReader:
     ask: Callable[[], Start | None]
     env: dict[str, str | None] = field(default_factory=dict)
     taken: dict[str, str] = field(default_factory=dict)
+    # That of the assignment which is read.
+    line: int = 0
 
     def take(self, section: Section) -> None:
         for number, line in section.lines():
@@ -188,12 +190,12 @@ class _DefinitionReader:
             self.findings.refuse(section.line, f"%environment {section.words}", "Take them out.")
         rules: list[EnvRule] = []
         exported: set[str] = set()
-        for number, line in section.lines():
+        for self.line, line in section.lines():
             try:
-                rules += env_rules.assignments(line, self.env, exported, self._base)
+                rules += env_rules.assignments(line, self.env, exported, self._own, self._base)
             except shell_words.WordError as error:
                 fix = "Only NAME=value and export NAME=value can be carried."
-                self.findings.refuse(number, f"%environment: {error}", fix)
+                self.findings.refuse(self.line, f"%environment: {error}", fix)
         bare = {rule.name for rule in rules} - exported - _EXPORTED
         config = self.ask() if bare else None
         bare -= config.environment.keys() if config else set()
@@ -201,12 +203,15 @@ class _DefinitionReader:
         code = tuple(env_rules.base_code(self.taken))
         self._add(Piece(line=section.line, says="%environment", rules=kept, code=code))
 
+    def _own(self, name: str) -> str | None:
+        return self.findings.count(self.line, self.env.get(name))
+
     def _base(self, name: str) -> str | None:
         """Return what the base image's ENV says of a variable that the recipe does not set."""
         config = None if name in self.env else self.ask()
         if config is None or name not in config.environment:
             return None
-        self.taken[name] = config.environment[name]
+        self.taken[name] = self.findings.count(self.line, config.environment[name])
         return self.taken[name]
 
     def _test(self, section: Section) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sifwright.catalog.model import LayerFile
+from sifwright.catalog.script_rules import MAX_TEXT
+from sifwright.errors import quoted
 from sifwright.recipe_import.context import Context, ContextError, CopiedPath
 from sifwright.recipe_import.dockerfile import archives
 from sifwright.recipe_import.dockerfile.instructions import Instruction
@@ -173,6 +175,8 @@ def whole_path(path: str, folder: str) -> str:
     joined = path if path.startswith("/") else f"{folder.rstrip('/')}/{path}"
     if ".." in joined.split("/") or not joined.isprintable():
         raise WordError(f"{joined!a}: '..' and what cannot be printed are not for targets")
+    if len(joined) > MAX_TEXT:
+        raise WordError(f"{quoted(joined)} is longer than {MAX_TEXT} characters")
     ends = joined.endswith(("/", "/."))
     parts = [part for part in joined.split("/") if part not in {"", "."}]
     whole = "/" + "/".join(parts)

@@ -53,7 +53,7 @@ def read_base(
     The FROM of each parent stays among them, as it begins another ENTRYPOINT and CMD.
     """
     _check_names(listed, findings)
-    known = arguments(listed, wanted)
+    known = arguments(listed, wanted, findings)
     every = _stages(listed, known, findings)
     stages = _chain(every, wanted.target)
     if not stages:
@@ -107,7 +107,7 @@ def _chain(stages: dict[str, _Stage], target: str) -> list[_Stage]:
     return [*_chain(earlier, stages[name].image or "?"), stages[name]]
 
 
-def arguments(listed: list[Instruction], wanted: Wanted) -> dict[str, str]:
+def arguments(listed: list[Instruction], wanted: Wanted, findings: Findings) -> dict[str, str]:
     """Return the arguments before FROM with their values, without unreadable ones."""
     values: dict[str, str] = {}
     for item in takewhile(lambda item: item.name != "FROM", listed):
@@ -117,7 +117,8 @@ def arguments(listed: list[Instruction], wanted: Wanted) -> dict[str, str]:
                 values[name] = wanted.arguments[name]
             elif given:
                 with contextlib.suppress(shell_words.WordError):
-                    values[name] = shell_words.expand(raw, values.get)
+                    value = shell_words.expand(raw, values.get)
+                    values[name] = findings.count(item.line, value)
     return values
 
 

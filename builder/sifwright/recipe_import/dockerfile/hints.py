@@ -14,16 +14,15 @@ _HARMLESS = {
     "HEALTHCHECK": "nothing asks for it; 'sifwright test' runs test.sh",
 }
 # A command, and what it does first of what has to do with its lists; not a file or a package.
-_APT = re.compile(
-    r"(?<![\w./-])(?:/usr/bin/)?apt(?:-get)?(?![\w./-])[^;&|]*?"
+_APT = re.compile(r"(?<![\w./-])(?:/usr/bin/)?apt(?:-get)?(?![\w./-])([^;&|]*)")
+_APT_LISTS = re.compile(
     r"\b(update|install|upgrade|dist-upgrade|full-upgrade|build-dep|source|download)\b(?!-)"
 )
 _ROOT = re.compile(r"(?<![\w./-])/root(?![\w.-]|/\.cache\b)")
 _HOME = re.compile(r"""(?<![\w./-])(?:~|\$HOME|\$\{HOME\})/(?!\.cache\b)""")
 _DESCRIPTION = re.compile(r'(?:^|[\s.])description=(?:"([^"\\]+)"|(\S+))')
-_TORCH = re.compile(
-    r"\b(pip3?|uv|conda|mamba|micromamba)\b[^\n]*?[\s\"'](torch|pytorch)(?=[\s\"'=<>~!\[;&]|$)"
-)
+_INSTALLER = re.compile(r"\b(?:pip3?|uv|conda|mamba|micromamba)\b([^\n]*\n?)")
+_TORCH = re.compile(r"[\s\"'](torch|pytorch)(?=[\s\"'=<>~!\[;&]|$)")
 
 
 def metadata(listed: list[Instruction], draft: Draft, findings: Findings) -> None:
@@ -40,15 +39,19 @@ def metadata(listed: list[Instruction], draft: Draft, findings: Findings) -> Non
 def temporary_paths_used(text: str) -> frozenset[str]:
     """Return the temporary folders through which a command shares files with others."""
     used = {"tmp"} if any(path in text for path in copies.MACHINE_PLACES) else set()
-    if _APT.search(text):
+    if _apt_words(text):
         used.add("apt")
     return frozenset(used)
 
 
 def temporary_paths_recreated(text: str) -> frozenset[str]:
     """Return the temporary folders that a command creates before it reads them."""
-    match = _APT.search(text)
-    return frozenset({"apt"} if match and match[1] == "update" else ())
+    return frozenset({"apt"} if _apt_words(text)[:1] == ["update"] else ())
+
+
+def _apt_words(text: str) -> list[str]:
+    """Return the words of apt that have to do with its lists, in their order."""
+    return [word for match in _APT.finditer(text) for word in _APT_LISTS.findall(match[1])]
 
 
 def names_root(pieces: Iterable[Piece]) -> Iterator[int]:
@@ -64,4 +67,4 @@ def names_root(pieces: Iterable[Piece]) -> Iterator[int]:
 
 def torch(text: str) -> bool:
     """Return whether a command installs torch."""
-    return _TORCH.search(text) is not None
+    return any(_TORCH.search(match[1]) for match in _INSTALLER.finditer(text))

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
 from sifwright.catalog.model import EnvRule, LayerFile
@@ -44,7 +45,7 @@ def read_dockerfile(
     variables = Variables(findings=findings, frozen=frozen(rest))
     reader = _DockerfileReader(context=context, findings=findings, draft=base, variables=variables)
     reader.wanted = wanted
-    reader.global_arguments = docker_base.arguments(listed, wanted)
+    reader.global_arguments = docker_base.arguments(listed, wanted, findings)
     start = reader.start(look)
     for instruction in rest:
         reader.take(instruction)
@@ -213,7 +214,8 @@ class _DockerfileReader:
 
     def _place(self, item: Instruction) -> str:
         """Return a new folder for the next copy: one ADD may unpack several archives."""
-        before = sum(piece.line == item.line for piece in self.draft.pieces)
+        pieces = reversed(self.draft.pieces)
+        before = sum(1 for _ in takewhile(lambda piece: piece.line == item.line, pieces))
         return f"copy-{item.line}-{before + 1}" if before else f"copy-{item.line}"
 
     def _stage(self, item: Instruction, staged: copies.StagedFiles, target: str) -> None:

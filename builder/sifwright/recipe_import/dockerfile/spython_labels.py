@@ -21,7 +21,7 @@ def labels(texts: Iterable[str]) -> list[str]:
 
     with tempfile.TemporaryDirectory(prefix=".sifwright-") as folder, guarded("the recipe"):
         path = Path(folder) / "Dockerfile"
-        path.write_text(f"FROM base\n{text}")
+        path.write_text(f"FROM base\n{text}", encoding="utf-8")
         recipe = DockerParser(str(path)).recipe["spython-base"]
         return [label for labels in recipe.labels for label in labels]
 

@@ -43,7 +43,8 @@ class Variables:
 
     def own(self, name: str) -> str | None:
         """Return the value that the recipe gives."""
-        return self.env.get(name) if name in self.env else self.fixed.get(name)
+        value = self.env.get(name) if name in self.env else self.fixed.get(name)
+        return self.findings.count(self.line, value)
 
     def of_base(self, name: str) -> str | None:
         """Return what the base image says, '' if it says nothing; None if that is not known."""
@@ -54,7 +55,7 @@ class Variables:
         elif name != "PATH":
             self.findings.note(self.line, f"${name} is empty: neither recipe nor base image set it")
             return ""
-        return self.base.get(name)
+        return self.findings.count(self.line, self.base.get(name))
 
     def lookup(self, name: str) -> str | None:
         value = self.own(name)

@@ -51,7 +51,7 @@ class SavedExtension:
         """Read the saved extension, or None; raises `UsageError` for a file of another form."""
         path = folder / FILE
         try:
-            data = json.loads(path.read_text())
+            data = json.loads(path.read_text(encoding="utf-8"))
             # What is no text has no such method.
             texts = {name: str.strip(data[name], "\0") for name in _TEXTS}
             conda = {name: str(value) for name, value in dict(data.get("conda", {})).items()}

@@ -63,7 +63,11 @@ def _finalized(value: object) -> object:
 
 def _text(name: str) -> str:
     """Return a part of the page that is ours and holds nothing of an image."""
-    return resources.files("sifwright").joinpath(f"report/page/templates/{name}").read_text()
+    return (
+        resources.files("sifwright")
+        .joinpath(f"report/page/templates/{name}")
+        .read_text(encoding="utf-8")
+    )
 
 
 def _tests(facts: Facts) -> Iterator[tuple[str, str, float | None]]:

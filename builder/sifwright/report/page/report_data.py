@@ -110,7 +110,7 @@ def _event(event: Mapping[str, Any]) -> Event:
 def _record(path: Path) -> dict[str, Any]:
     """Return the record, or {}: the page can do without it."""
     try:
-        record = json.loads(path.read_text())
+        record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     if not isinstance(record, dict) or not isinstance(record.get("sources", []), list):

@@ -121,9 +121,9 @@ def become_root() -> None:
     """
     uid, gid, own = os.geteuid(), os.getegid(), Path("/proc/self")
     _checked(_LIBC.unshare(_CLONE_NEWUSER))
-    (own / "setgroups").write_text("deny")
-    (own / "uid_map").write_text(f"0 {uid} 1")
-    (own / "gid_map").write_text(f"0 {gid} 1")
+    (own / "setgroups").write_text("deny", encoding="utf-8")
+    (own / "uid_map").write_text(f"0 {uid} 1", encoding="utf-8")
+    (own / "gid_map").write_text(f"0 {gid} 1", encoding="utf-8")
 
 
 def listener(numbers: list[int]) -> int:

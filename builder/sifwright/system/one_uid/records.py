@@ -33,14 +33,14 @@ class Records:
         """Read what `write` wrote, if anything did."""
         records = cls()
         if path.exists():
-            for line in path.read_text().splitlines():
+            for line in path.read_text(encoding="utf-8").splitlines():
                 device, inode, handle, uid, gid = json.loads(line)
                 records._owners[device, inode] = bytes.fromhex(handle), (uid, gid)
         return records
 
     def write(self, path: Path) -> None:
         """Write what somebody else than root owns, and what is in folders that pass on a group."""
-        with path.open("w") as file:
+        with path.open("w", encoding="utf-8") as file:
             for key, (handle, owner) in self._owners.items():
                 if owner != _ROOT or key in self._inheriting:
                     file.write(json.dumps([*key, handle.hex(), *owner]) + "\n")

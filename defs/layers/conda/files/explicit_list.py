@@ -8,6 +8,9 @@ import json
 import sys
 from pathlib import Path
 
-records = [json.loads(path.read_text()) for path in Path(sys.argv[1]).glob("conda-meta/*.json")]
+records = [
+    json.loads(path.read_text(encoding="utf-8"))
+    for path in Path(sys.argv[1]).glob("conda-meta/*.json")
+]
 lines = [f"{record['url']}#{record['md5']}" for record in records]
 sys.stdout.write("\n".join(["@EXPLICIT", *sorted(lines), ""]))

@@ -71,7 +71,11 @@ async def solved(arguments: Namespace, cache: Path) -> list[RepoDataRecord]:
 
 def explicit(file: Path) -> list[RepoDataRecord]:
     """Return the packages of an explicit list: URL#MD5 lines."""
-    return [record(line) for line in file.read_text().splitlines() if line.startswith("http")]
+    return [
+        record(line)
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if line.startswith("http")
+    ]
 
 
 def record(line: str) -> RepoDataRecord:

@@ -55,7 +55,7 @@ def conda_differences(wanted: set[str]) -> Iterator[str]:
 
 def compare(locked: Path, before: Path) -> None:
     """End the program with the differences, if there are any."""
-    lines = locked.read_text().splitlines()
+    lines = locked.read_text(encoding="utf-8").splitlines()
     conda = {line[len("conda ") :] for line in lines if line.startswith("conda ")}
     requirements = [Requirement(line) for line in lines if not line.startswith("conda ")]
     wanted = {
@@ -63,7 +63,7 @@ def compare(locked: Path, before: Path) -> None:
         for item in requirements
         if item.marker is None or item.marker.evaluate()
     }
-    problems = [*differences(wanted, json.loads(before.read_text()), versions())]
+    problems = [*differences(wanted, json.loads(before.read_text(encoding="utf-8")), versions())]
     if conda:
         problems += conda_differences(conda)
     if problems:

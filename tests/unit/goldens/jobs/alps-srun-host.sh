@@ -11,6 +11,9 @@
 # Site alps: 2 nodes, 4 ranks on each. Written by sifwright; submit it with sbatch.
 set -euo pipefail
 
+# Of another job, if this one was submitted from it: srun would follow them.
+unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DIST_PLANESIZE SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_GRES SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK SLURM_MEM_PER_NODE SLURM_STEP_GRES
+
 # Caches, not in the home directory
 cache="${SCRATCH:?}/.cache"
 mkdir -p "$cache"
@@ -38,9 +41,9 @@ elif [[ -d $venv/conda-meta && -x $venv/bin/python ]]; then
 import glob, json, shlex, sys
 prefix, variables = glob.escape(sys.argv[1]), {}
 for file in sorted(glob.glob(prefix + "/etc/conda/env_vars.d/*.json")):
-    variables.update(json.load(open(file)))
+    variables.update(json.load(open(file, encoding="utf-8")))
 for file in glob.glob(prefix + "/conda-meta/state"):
-    variables.update(json.load(open(file)).get("env_vars", {}))
+    variables.update(json.load(open(file, encoding="utf-8")).get("env_vars", {}))
 for name, value in variables.items():
     if value != "***unset***": # what conda env config vars unset leaves
         print("export %s=%s" % (name, shlex.quote(str(value))))
@@ -65,17 +68,29 @@ fi
 [[ -v SIFWRIGHT_INTERFACE ]] || export SIFWRIGHT_INTERFACE=hsn0
 [[ -v NCCL_SOCKET_IFNAME ]] || export NCCL_SOCKET_IFNAME=hsn
 [[ -v NCCL_NET_GDR_LEVEL ]] || export NCCL_NET_GDR_LEVEL=PHB
-[[ -v NCCL_CROSS_NIC ]] || export NCCL_CROSS_NIC=1
+[[ -v NCCL_CROSS_NIC ]] || export NCCL_CROSS_NIC=0
+[[ -v NCCL_PXN_DISABLE ]] || export NCCL_PXN_DISABLE=1
+[[ -v NCCL_P2P_LEVEL ]] || export NCCL_P2P_LEVEL=NVL
+[[ -v NCCL_NET_GDR_C2C ]] || export NCCL_NET_GDR_C2C=1
+[[ -v NCCL_NET_GDR_READ ]] || export NCCL_NET_GDR_READ=1
+[[ -v NCCL_NCHANNELS_PER_NET_PEER ]] || export NCCL_NCHANNELS_PER_NET_PEER=4
 [[ -v NCCL_PROTO ]] || export NCCL_PROTO='^LL128'
 [[ -v FI_CXI_DEFAULT_CQ_SIZE ]] || export FI_CXI_DEFAULT_CQ_SIZE=131072
 [[ -v FI_CXI_DEFAULT_TX_SIZE ]] || export FI_CXI_DEFAULT_TX_SIZE=16384
 [[ -v FI_CXI_DISABLE_HOST_REGISTER ]] || export FI_CXI_DISABLE_HOST_REGISTER=1
-[[ -v FI_CXI_RX_MATCH_MODE ]] || export FI_CXI_RX_MATCH_MODE=software
+[[ -v FI_CXI_RX_MATCH_MODE ]] || export FI_CXI_RX_MATCH_MODE=hybrid
+[[ -v FI_CXI_RDZV_PROTO ]] || export FI_CXI_RDZV_PROTO=alt_read
+[[ -v FI_CXI_RDZV_EAGER_SIZE ]] || export FI_CXI_RDZV_EAGER_SIZE=0
+[[ -v FI_CXI_RDZV_GET_MIN ]] || export FI_CXI_RDZV_GET_MIN=0
+[[ -v FI_CXI_RDZV_THRESHOLD ]] || export FI_CXI_RDZV_THRESHOLD=0
+[[ -v FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD ]] || export FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD=16777216
+[[ -v FI_MR_CACHE_MAX_SIZE ]] || export FI_MR_CACHE_MAX_SIZE=-1
+[[ -v FI_MR_CACHE_MAX_COUNT ]] || export FI_MR_CACHE_MAX_COUNT=524288
 [[ -v FI_MR_CACHE_MONITOR ]] || export FI_MR_CACHE_MONITOR=userfaultfd
 [[ -v MPICH_GPU_SUPPORT_ENABLED ]] || export MPICH_GPU_SUPPORT_ENABLED=0
 [[ -v CUDA_CACHE_DISABLE ]] || export CUDA_CACHE_DISABLE=1
 
 export SRUN_CPUS_PER_TASK=72 # since Slurm 22.05, srun does not take it from the job
 srun --export=ALL --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpus-per-task=72 --gpus-per-task=1 \
-  --kill-on-bad-exit=1 \
+  --network=disable_rdzv_get --kill-on-bad-exit=1 \
   "$RUNSCRIPTS/conda-python-distributed" train.py --epochs 3 --note 'it'"'"'s'

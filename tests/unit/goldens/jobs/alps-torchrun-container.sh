@@ -11,6 +11,9 @@
 # Site alps: 2 nodes, 4 ranks on each, started by torchrun. Written by sifwright; submit it with sbatch.
 set -euo pipefail
 
+# Of another job, if this one was submitted from it: srun would follow them.
+unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DIST_PLANESIZE SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_GRES SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK SLURM_MEM_PER_NODE SLURM_STEP_GRES
+
 # Caches, not in the home directory
 cache="${SCRATCH:?}/.cache"
 mkdir -p "$cache"
@@ -58,7 +61,7 @@ toml() { # toml TEXT: a string of TOML, in which nothing is replaced
 
 export SRUN_CPUS_PER_TASK=288 # since Slurm 22.05, srun does not take it from the job
 srun --export=ALL --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=288 --gpus-per-task=4 \
-  --kill-on-bad-exit=1 --environment="$edf" \
+  --network=disable_rdzv_get --kill-on-bad-exit=1 --environment="$edf" \
   env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
   /.singularity.d/actions/exec \
   conda-python-distributed --nproc-per-node 4 train.py --epochs 3 --note 'it'"'"'s'

@@ -48,9 +48,9 @@ elif [[ -d $venv/conda-meta && -x $venv/bin/python ]]; then
 import glob, json, shlex, sys
 prefix, variables = glob.escape(sys.argv[1]), {}
 for file in sorted(glob.glob(prefix + "/etc/conda/env_vars.d/*.json")):
-    variables.update(json.load(open(file)))
+    variables.update(json.load(open(file, encoding="utf-8")))
 for file in glob.glob(prefix + "/conda-meta/state"):
-    variables.update(json.load(open(file)).get("env_vars", {}))
+    variables.update(json.load(open(file, encoding="utf-8")).get("env_vars", {}))
 for name, value in variables.items():
     if value != "***unset***": # what conda env config vars unset leaves
         print("export %s=%s" % (name, shlex.quote(str(value))))
@@ -70,6 +70,7 @@ fi
 
 # What an image of this site carries itself
 [[ -v NCCL_NET ]] || export NCCL_NET='AWS Libfabric'
+[[ -v NCCL_PROTO ]] || export NCCL_PROTO='^LL128'
 [[ -v SIFWRIGHT_SITE ]] || export SIFWRIGHT_SITE=derecho
 [[ -v SIFWRIGHT_VENDOR ]] || export SIFWRIGHT_VENDOR=nvidia
 [[ -v SIFWRIGHT_INTERFACE ]] || export SIFWRIGHT_INTERFACE=hsn0
@@ -81,5 +82,5 @@ fi
 [[ -v NCCL_SOCKET_IFNAME ]] || export NCCL_SOCKET_IFNAME=hsn
 [[ -v MPICH_GPU_SUPPORT_ENABLED ]] || export MPICH_GPU_SUPPORT_ENABLED=1
 
-mpiexec -n 8 -ppn 4 --cpu-bind numa \
+mpiexec -n 8 -ppn 4 --no-transfer --cpu-bind numa \
   "$RUNSCRIPTS/conda-python-distributed" train.py --epochs 3 --note 'it'"'"'s'

@@ -33,9 +33,9 @@ elif [[ -d $venv/conda-meta && -x $venv/bin/python ]]; then
 import glob, json, shlex, sys
 prefix, variables = glob.escape(sys.argv[1]), {}
 for file in sorted(glob.glob(prefix + "/etc/conda/env_vars.d/*.json")):
-    variables.update(json.load(open(file)))
+    variables.update(json.load(open(file, encoding="utf-8")))
 for file in glob.glob(prefix + "/conda-meta/state"):
-    variables.update(json.load(open(file)).get("env_vars", {}))
+    variables.update(json.load(open(file, encoding="utf-8")).get("env_vars", {}))
 for name, value in variables.items():
     if value != "***unset***": # what conda env config vars unset leaves
         print("export %s=%s" % (name, shlex.quote(str(value))))
@@ -72,6 +72,7 @@ fi
 [[ -v NCCL_SOCKET_IFNAME ]] || export NCCL_SOCKET_IFNAME=hsi0
 [[ -v PYTORCH_MIOPEN_SUGGEST_NHWC ]] || export PYTORCH_MIOPEN_SUGGEST_NHWC=1
 [[ -v PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM ]] || export PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM=1
+[[ -v TENSILE_SOLUTION_SELECTION_METHOD ]] || export TENSILE_SOLUTION_SELECTION_METHOD=2
 
 flux run --nodes=2 --ntasks=8 --cores-per-task=24 --gpus-per-task=1 -ofastload=on \
   --setattr=rdzv_get_en=0 \

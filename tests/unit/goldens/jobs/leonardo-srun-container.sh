@@ -12,6 +12,9 @@
 # Site leonardo: 2 nodes, 4 ranks on each. Written by sifwright; submit it with sbatch.
 set -euo pipefail
 
+# Of another job, if this one was submitted from it: srun would follow them.
+unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DIST_PLANESIZE SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK
+
 # Caches, not in the home directory
 cache="${SCRATCH:?}/.cache"
 mkdir -p "$cache"
@@ -28,26 +31,58 @@ SIF=${SIF:-} # a module of the image sets it
 
 # Binds: those of the environment, then what is there on this node. In a container, a source that is
 # missing is fatal, a target bound twice a warning, and so is one of these variables without the other.
-binds='' bound=,
-add_bind() {
-  local target=${1#*:}
+# shellcheck shell=bash
+# Lists of binds, as Apptainer reads them (pkg/util/bind).
+BINDS=()
+declare -A BOUND=() # targets that have a bind
+
+add_bind() { # add_bind BIND: to BINDS, if its target has none
+  local target=${1//\\:/$'\n'} # a colon behind a backslash is part of a path
+  target=${target#*:}
   target=${target%%:*}
-  [[ $bound != *,"$target",* ]] || return 0
-  binds+=${binds:+,}$1 bound+=$target,
+  target=${target//$'\n'/:}
+  [[ -z ${BOUND[":$target"]:-} ]] || return 0
+  BINDS+=("$1")
+  BOUND[":$target"]=yes
 }
-given=${APPTAINER_BIND:-},${APPTAINER_BINDPATH:-},${SINGULARITY_BIND:-},${SINGULARITY_BINDPATH:-}
-IFS=, read -ra given <<<"$given"
-for entry in "${given[@]}"; do
-  [[ -z $entry ]] || add_bind "$entry"
+
+# A comma behind a backslash is part of a path. Options belong to the bind before them, if it has a target.
+add_binds() { # add_binds LIST
+  local rest=$1, bind='' word
+  while [[ -n $rest ]]; do
+    word=${rest%%,*} rest=${rest#*,}
+    if [[ $bind == *\\ ]]; then
+      bind+=,$word
+      continue
+    fi
+    [[ $word =~ ^[[:blank:]]*(.*[^[:blank:]]|) ]]
+    word=${BASH_REMATCH[1]}
+    if [[ $bind == *[!\\]:* && $word == @(ro|rw|id=*|image-src=*) ]]; then
+      bind+=,$word
+    elif [[ -n $word ]]; then
+      [[ -z $bind ]] || add_bind "$bind"
+      bind=$word
+    fi
+  done
+  [[ -z $bind ]] || add_bind "$bind"
+}
+
+joined_binds() {
+  local IFS=,
+  printf %s "${BINDS[*]-}"
+}
+for list in "${APPTAINER_BIND:-}" "${APPTAINER_BINDPATH:-}" "${SINGULARITY_BIND:-}" "${SINGULARITY_BINDPATH:-}"; do
+  add_binds "$list"
 done
-for entry in \
+for bind in \
   "/leonardo" \
   "/leonardo_work" \
   "/leonardo_scratch"; do
-  [[ ! -e ${entry%%:*} ]] || add_bind "$entry"
+  [[ $bind == *,* || ! -e ${bind%%:*} ]] || add_bind "$bind" # a comma of a variable would end the bind
 done
 unset APPTAINER_BIND SINGULARITY_BIND
-export APPTAINER_BINDPATH=$binds SINGULARITY_BINDPATH=$binds
+APPTAINER_BINDPATH=$(joined_binds)
+export APPTAINER_BINDPATH SINGULARITY_BINDPATH=$APPTAINER_BINDPATH
 
 export SRUN_CPUS_PER_TASK=8 # since Slurm 22.05, srun does not take it from the job
 srun --export=ALL --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpus-per-task=8 \

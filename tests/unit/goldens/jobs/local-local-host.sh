@@ -23,9 +23,9 @@ elif [[ -d $venv/conda-meta && -x $venv/bin/python ]]; then
 import glob, json, shlex, sys
 prefix, variables = glob.escape(sys.argv[1]), {}
 for file in sorted(glob.glob(prefix + "/etc/conda/env_vars.d/*.json")):
-    variables.update(json.load(open(file)))
+    variables.update(json.load(open(file, encoding="utf-8")))
 for file in glob.glob(prefix + "/conda-meta/state"):
-    variables.update(json.load(open(file)).get("env_vars", {}))
+    variables.update(json.load(open(file, encoding="utf-8")).get("env_vars", {}))
 for name, value in variables.items():
     if value != "***unset***": # what conda env config vars unset leaves
         print("export %s=%s" % (name, shlex.quote(str(value))))

@@ -12,6 +12,9 @@
 # Site lumi: 2 nodes, 8 ranks on each. Written by sifwright; submit it with sbatch.
 set -euo pipefail
 
+# Of another job, if this one was submitted from it: srun would follow them.
+unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DIST_PLANESIZE SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_GRES SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK SLURM_STEP_GRES
+
 # Caches, not in the home directory
 cache="/scratch/${SLURM_JOB_ACCOUNT:?}/${USER:?}/.cache"
 mkdir -p "$cache"
@@ -39,9 +42,9 @@ elif [[ -d $venv/conda-meta && -x $venv/bin/python ]]; then
 import glob, json, shlex, sys
 prefix, variables = glob.escape(sys.argv[1]), {}
 for file in sorted(glob.glob(prefix + "/etc/conda/env_vars.d/*.json")):
-    variables.update(json.load(open(file)))
+    variables.update(json.load(open(file, encoding="utf-8")))
 for file in glob.glob(prefix + "/conda-meta/state"):
-    variables.update(json.load(open(file)).get("env_vars", {}))
+    variables.update(json.load(open(file, encoding="utf-8")).get("env_vars", {}))
 for name, value in variables.items():
     if value != "***unset***": # what conda env config vars unset leaves
         print("export %s=%s" % (name, shlex.quote(str(value))))

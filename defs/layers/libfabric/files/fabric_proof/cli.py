@@ -66,7 +66,7 @@ def _libfabric(words: argparse.Namespace) -> Iterator[Finding]:
 def _probed(words: argparse.Namespace) -> Iterator[Finding]:
     """What a training process meets, in a process of its own, which may die of it."""
     command = [sys.executable, str(Path(__file__).with_name("probe.py")), words.gpu, _setting()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8")
     if done.returncode:
         said = " ".join((done.stdout + done.stderr).split())
         yield broken(
@@ -81,5 +81,5 @@ def _setting() -> str:
     """NCCL_NET_PLUGIN as a rank has it: the environment's, or the site's where it has none."""
     if "NCCL_NET_PLUGIN" in os.environ or not _SITE.exists():
         return os.environ.get("NCCL_NET_PLUGIN", "")
-    pairs = (line.partition("=") for line in _SITE.read_text().splitlines())
+    pairs = (line.partition("=") for line in _SITE.read_text(encoding="utf-8").splitlines())
     return next((value for name, _, value in pairs if name == "NCCL_NET_PLUGIN"), "")

@@ -75,7 +75,9 @@ def _run(command: list[str]) -> list[str]:
     """All that a program prints; that it does not run is told the same way."""
     clean = {name: text for name, text in os.environ.items() if not name.startswith("LD_")}
     try:
-        done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, env=clean, capture_output=True, check=False, encoding="utf-8"
+        )
     except OSError as error:
         return [f"error while running {command[0]}: {error}"]
     return (done.stdout + done.stderr).splitlines()

@@ -20,7 +20,7 @@ class _LinkMap(ctypes.Structure):
 
 def mapped(pattern: str) -> list[str]:
     """The libraries of this process whose file name matches, each once."""
-    lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+    lines = Path("/proc/self/maps").read_text(errors="replace", encoding="utf-8").splitlines()
     files = {line.split(maxsplit=5)[5] for line in lines if "/" in line}
     return sorted(file for file in files if re.fullmatch(pattern, os.path.basename(file)))  # noqa: PTH119
 

@@ -102,7 +102,7 @@ def needed_by_torch(gpu: str) -> str:
     if not path:
         return ""
     command = ["ldd", path]
-    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    lines = subprocess.run(command, capture_output=True, check=False, encoding="utf-8").stdout
     for line in lines.splitlines():
         name, arrow, found = line.strip().partition(" => /")
         if arrow and name == LIBRARIES[gpu]:

@@ -1,0 +1,25 @@
+-- The entries of a list. A comma behind a backslash is part of a bind's path; options belong to the bind before them,
+-- if it has a target. So Apptainer reads them (pkg/util/bind).
+local function entries(text, between)
+   local found = {}
+   for raw in (text .. between):gmatch("([^" .. between .. "]*)" .. between) do
+      local word = raw:match("^%s*(.-)%s*$")
+      local last = between == "," and found[#found] or ""
+      local is_option = word == "ro" or word == "rw" or word:find("^id=") or word:find("^image[-]src=")
+      if last:find("\\$") then
+         found[#found] = last .. "," .. raw
+      elseif is_option and last:find("[^\\]:") then
+         found[#found] = last .. "," .. word
+      elseif word ~= "" then
+         found[#found + 1] = word
+      end
+   end
+   return found
+end
+
+-- What stands once in a list: an entry, or the target of a bind. A colon behind a backslash is part of a path.
+local function target(entry, between)
+   if between ~= "," then return entry end
+   local plain = entry:gsub("\\:", "\n")
+   return ((plain:match("^[^:]*:([^:]*)") or plain):gsub("\n", ":"))
+end

@@ -1,0 +1,48 @@
+"""Errors of the operating system: their cause, and what to do about them."""
+
+import errno
+import os
+from pathlib import Path
+
+_REMEDIES = {
+    errno.EAGAIN: "Raise the limit of processes (ulimit -u), or end other programs of yours",
+    errno.EMFILE: "Raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "End programs: the machine has too many open files",
+    errno.ENOMEM: "Raise the limit of address space (ulimit -v), or take a larger machine",
+    errno.EDQUOT: "Remove files of yours there, ask for a larger quota",
+    errno.EFBIG: "Raise the limit of the size of files (ulimit -f)",
+}
+_OTHER = "Free space, mend the permission"
+
+
+def cause(error: OSError, folder: Path) -> str:
+    """Return the system's text; of a full disk in `folder`, with what has run out."""
+    text = error.strerror or str(error)
+    if error.errno == errno.ENOSPC and (lack := exhausted(folder)):
+        return f"{text} ({lack})"
+    return text
+
+
+def remedy(error: OSError, elsewhere: str) -> str:
+    """Return what to do; `elsewhere` names another place, for files that do not fit here."""
+    return f"{_REMEDIES.get(error.errno or 0, _OTHER)}, or {elsewhere}."
+
+
+def exhausted(folder: Path) -> str:
+    """Return what the folder's file system has no more of; empty if there is some of everything."""
+    if inodes_left(folder) == 0:
+        return "no inodes are left: too many files"
+    return "" if os.statvfs(nearest_existing_parent(folder)).f_bavail else "no bytes are left"
+
+
+def inodes_left(folder: Path) -> int | None:
+    """Return how many files may still be made there; None if the file system does not count.
+
+    Some make inodes as they need them (btrfs).
+    """
+    status = os.statvfs(nearest_existing_parent(folder))
+    return status.f_favail if status.f_files else None
+
+
+def nearest_existing_parent(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
