@@ -109,7 +109,8 @@ def environment() -> Iterator[tuple[str, object]]:
     yield "VIRTUAL_ENV", {"set": "/opt/venv"}
     yield "PATH", {"prepend": "/runscripts:/opt/venv/bin"}
     yield "WITH_CONDA", {"set": "source /opt/venv/bin/activate"}
-    yield "PIP_CONSTRAINT", {"set": "/opt/sifwright/constraints.txt"}
+    for name in ("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT", "UV_CONSTRAINT", "UV_BUILD_CONSTRAINT"):
+        yield name, {"set": "/opt/sifwright/constraints.txt"}
 
 
 def write(path: Path, document: object) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from tests.conftest import run
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.image
 SIMPLE, DISTRIBUTED = "conda-python-simple", "conda-python-distributed"
@@ -123,7 +124,7 @@ ROWS = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Iterator[Path]:
     numpy = tmp_path / "host" / "lib" / "python3.11" / "site-packages" / "numpy.py"
     numpy.parent.mkdir(parents=True)
     numpy.touch()
@@ -132,7 +133,10 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "startup").write_text("cd /; python() { exit 3; }\n")
     (tmp_path / ("x" * 119)).mkdir()
     (tmp_path / "software").mkdir()
-    return tmp_path
+    yield tmp_path
+    for link in Path(f"/tmp/sifwright-short-{os.getuid()}").glob("*"):
+        if link.readlink().is_relative_to(tmp_path):
+            link.unlink()
 
 
 @pytest.mark.all
