@@ -9,5 +9,6 @@ MAX_JOBS=$(build-jobs 4)
 export TORCH_CUDA_ARCH_LIST MAX_JOBS
 pip install setuptools wheel packaging ninja -r source/requirements.txt
 # Both ways to ask for the extensions: older releases know the options only, newer ones the variables, too.
-APEX_CPP_EXT=1 APEX_CUDA_EXT=1 pip install --no-build-isolation \
+# Without isolation, pip refuses the constraint of isolated builds.
+APEX_CPP_EXT=1 APEX_CUDA_EXT=1 env -u PIP_BUILD_CONSTRAINT pip install --no-build-isolation \
   --config-settings "--build-option=--cpp_ext" --config-settings "--build-option=--cuda_ext" ./source

@@ -25,4 +25,5 @@ MAX_JOBS=$(build-jobs 4)
 export MAX_JOBS
 # What it asks for, and what its setup imports: without isolation, so that it sees the image's torch.
 pip install setuptools wheel -r source/requirements/requirements.txt
-pip install --no-build-isolation ./source
+# Without isolation, pip refuses the constraint of isolated builds.
+env -u PIP_BUILD_CONSTRAINT pip install --no-build-isolation ./source

@@ -13,4 +13,5 @@ case $OPT_ARCH in
   *) export BUILD_TARGET=rocm GPU_ARCHS=$OPT_ARCH ;;
 esac
 pip install setuptools wheel packaging psutil ninja einops
-pip install --no-build-isolation ./source
+# Without isolation, pip refuses the constraint of isolated builds.
+env -u PIP_BUILD_CONSTRAINT pip install --no-build-isolation ./source

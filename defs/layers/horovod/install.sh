@@ -110,7 +110,9 @@ fi
 
 # The bundled gloo asks for CMake 2.8, which CMake 4 refuses without the last one.
 export HOROVOD_CXX_STANDARD=$OPT_CXX CMAKE_POLICY_VERSION_MINIMUM=3.5
-MAKEFLAGS=-j$(build-jobs) pip install --verbose --no-build-isolation --no-deps ./source >build.log 2>&1 || {
+# Without isolation, pip refuses the constraint of isolated builds.
+MAKEFLAGS=-j$(build-jobs) env -u PIP_BUILD_CONSTRAINT \
+  pip install --verbose --no-build-isolation --no-deps ./source >build.log 2>&1 || {
   grep -nE 'error:|Error|undefined |cannot |relocation' build.log | head -n 20 >&2
   tail -n 20 build.log >&2
   exit 1

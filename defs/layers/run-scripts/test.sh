@@ -45,4 +45,7 @@ PYTHON
     refuses pip wheel --wheel-dir "$work" "$wanted"
     ! command -v uv >/dev/null || refuses uv pip install --no-cache --target "$work/new" "$wanted"
   done
+  # Without isolation there is nothing to constrain, and pip would refuse to.
+  pip wheel --no-build-isolation --no-deps --wheel-dir "$work" "$work/toy" >"$work/log" 2>&1 || true
+  ! grep -F -- --build-constraint "$work/log" || exit 1
 fi

@@ -31,6 +31,7 @@ esac
 if [[ $(printf '%s\n' "$OPT_VERSION" 0.22 | sort -V | head -n 1) == "$OPT_VERSION" ]]; then
   pip install "setuptools<77"
 fi
-pip wheel --no-build-isolation --no-deps --wheel-dir dist ./source
+# Without isolation, pip refuses the constraint of isolated builds.
+env -u PIP_BUILD_CONSTRAINT pip wheel --no-build-isolation --no-deps --wheel-dir dist ./source
 pip install dist/torchvision-*.whl
 printf 'torchvision==%s\n' "$BUILD_VERSION" >>"$INSTALL_PREFIX/sifwright/constraints.txt"

@@ -34,7 +34,8 @@ def _build_by_hand(engine: str, folder: Path, definition: str, sif: Path) -> Non
 @pytest.mark.all
 @pytest.mark.image
 @pytest.mark.build
-@pytest.mark.parametrize("form", ["folder", "single-file"])
+# A toy is built from its single file in test_cases.
+@pytest.mark.parametrize("form", ["folder", pytest.param("single-file", marks=pytest.mark.slow)])
 def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path, form: str) -> None:
     by_hand, folder = tmp_path / "by-hand.sif", image.parent / "recipe"
     if form == "single-file":

@@ -100,17 +100,27 @@ def test_a_cache_that_others_can_write(build: PlannedBuild, cache: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("product", "version", "hole"),
+    ("product", "version", "mode", "hole"),
     [
-        ("apptainer", "1.5.0", "CVE-2026-48785"),
-        ("apptainer", "1.5.1", ""),
-        ("singularity-ce", "4.4.1", "CVE-2026-47215"),
-        ("singularity-ce", "4.4.2", ""),
+        ("apptainer", "1.5.0", 0o4755, "CVE-2026-48785"),
+        ("apptainer", "1.5.0", 0o755, ""),
+        ("apptainer", "1.5.1", 0o4755, ""),
+        ("singularity-ce", "4.4.1", 0o4755, "CVE-2026-47215"),
+        ("singularity-ce", "4.4.2", 0o4755, ""),
     ],
 )
-def test_a_known_hole_of_the_engine_is_a_note(product: str, version: str, hole: str) -> None:
+def test_a_known_hole_of_a_setuid_engine_is_a_note(
+    tmp_path: Path, product: str, version: str, mode: int, hole: str
+) -> None:
+    starter = tmp_path / product.removesuffix("-ce") / "bin" / "starter-suid"
+    starter.parent.mkdir(parents=True)
+    starter.touch()
+    starter.chmod(mode)
+    program = tmp_path / "engine"
+    program.write_text(f"#!/bin/sh\n[ $2 = LIBEXECDIR ] && echo {tmp_path}\n")
+    program.chmod(0o755)
     engine = Apptainer(
-        program="/nowhere/engine",
+        program=str(program),
         product=product,
         version=Version(version),
         takes_squashfs_arguments=True,

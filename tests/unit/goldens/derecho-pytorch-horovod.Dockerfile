@@ -111,7 +111,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step b3355a8495f1bd9d66774aea1b173dbb356cd9ea1bf02d640700cad8701d3540
+# step 1897ef7abf1a8c38fb9b0c3852bc71707e49df32f1f8966fdb269553be83ceca
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -125,7 +125,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 4a81cce8e9cf04837fafe00c3a4191eab2d4cc0f4c89a310697489eb7d258daa
+# step 814870574e323b37131542d8441793051e0249abe76c2abd27effa3857d6c682
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -138,7 +138,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="4a81cce8e9cf04837fafe00c3a4191eab2d4cc0f4c89a310697489eb7d258daa"
+      org.sifwright.plan="814870574e323b37131542d8441793051e0249abe76c2abd27effa3857d6c682"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

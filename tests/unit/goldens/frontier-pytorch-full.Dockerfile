@@ -111,7 +111,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step ef6e4750ac734afa45444841138d7cd7c96c7987601fda56cbe98d93e778ff1c
+# step aa0f1aac9ae6c3a97b475fbc3ed26ae250993c9de9d8c3293a1c8d4778ab59ae
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -121,21 +121,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step 882cc7c237636d242cc3dc2cb9832f8a5adb5021537dcd315547a7d138452289
+# step a19257c55599b757e805e924333152402a05b9e7d8cebc227abe5a7164b43e7f
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 6b1b764506d89cb094471ce3fc0703053df1a28d8e331edecdcda40e28e55427
+# step 0ab7c0c2311c1a43df59cf048974eddfde08da3ffb2a402f62490f41ff0f5e5c
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step b6da8e36707859de484e7a0ca5b867b1f983fbe3360560188a40c8fe7eccc143
+# step 2763bbc773bfc5820f264c527361b54e8e687d2404a5d59ed6addf6fb87b2779
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -148,7 +148,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="b6da8e36707859de484e7a0ca5b867b1f983fbe3360560188a40c8fe7eccc143"
+      org.sifwright.plan="2763bbc773bfc5820f264c527361b54e8e687d2404a5d59ed6addf6fb87b2779"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -68,7 +68,7 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 981d23e4256972f81f64291ead7eed42e9600b5300b4bdd89fdb07ec11c484b8
+# step 1370378eb0db5ece1f7541c238c0874b812b72715414dfee7138d40bf97f61f9
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -78,7 +78,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 333054b0a1be896aa03f2368ffa25265926698dc1ebdd2113dc0136e16c8a190
+# step 5694c93aa27814d8625e95e8cc0f22c2df384d67e8e2771605dec3369b19846b
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -87,7 +87,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 39ebb4aa8dafa0e38b3f017cdd7f1342d2b4fbfaa5ee8d0966ffc60eb1d65793
+# step b69ab2760d8629ba1a965d54e9a6878a2d8b0cb30efa206ef29bcd3cab5de053
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -105,7 +105,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 42077182f1477466768f25124a05d3ec90ef34c47fbcbc9abcc34097d9951bf3
+# step 4c2f15cdfdac76a914e41eedabda1ce934ef37cd1a56f61c231bf08a12754ded
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -118,7 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="42077182f1477466768f25124a05d3ec90ef34c47fbcbc9abcc34097d9951bf3"
+      org.sifwright.plan="4c2f15cdfdac76a914e41eedabda1ce934ef37cd1a56f61c231bf08a12754ded"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

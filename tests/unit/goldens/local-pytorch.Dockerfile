@@ -64,7 +64,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d737d3c36bcf196bce3fc96a1b7078addc3990f4fc38c505fbae9ab5445c2728
+# step 3d104cb40d02c74cdc0ca87cbdf62bbf977bc38280f14a76be63c7284c5a8bfa
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -77,7 +77,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="d737d3c36bcf196bce3fc96a1b7078addc3990f4fc38c505fbae9ab5445c2728"
+      org.sifwright.plan="3d104cb40d02c74cdc0ca87cbdf62bbf977bc38280f14a76be63c7284c5a8bfa"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -26,7 +26,7 @@ def problems(engine: Apptainer | None) -> Iterator[Problem]:
 
 def _holes(engine: Apptainer) -> Iterator[Problem]:
     for closed, hole in apptainer.HOLES[engine.product]:
-        if engine.version < closed:
+        if engine.version < closed and apptainer.is_setuid(engine):
             yield Problem(
                 where=engine.program,
                 what=f"{engine.product} {engine.version} has {hole}",

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import stat
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from sifwright.system import ids, processes
 # 4.0 is the oldest still described in its documentation. Anything else, such as Singularity 3, is
 # too old.
 MINIMUM = {"apptainer": Version("1.1.0"), "singularity-ce": Version("4.0.0")}
-# By product: the version that closes a hole, and the hole (release notes of apptainer/apptainer
-# v1.5.1 and sylabs/singularity v4.4.2).
-_LIMITED = "'limit container paths' also allows folders whose names begin alike (setuid only)"
+# By product: the version that closes a hole of its setuid program, and the hole (release notes of
+# apptainer/apptainer v1.5.1 and sylabs/singularity v4.4.2).
+_LIMITED = "'limit container paths' also allows folders whose names begin alike"
 HOLES = {
     "apptainer": [(Version("1.5.1"), f"CVE-2026-48785: {_LIMITED}")],
     "singularity-ce": [(Version("4.4.2"), f"CVE-2026-47215: {_LIMITED}")],
@@ -169,6 +170,17 @@ def allows_overlays(engine: Apptainer) -> bool:
     without a message (tried on 1.4.5).
     """
     return _get(engine.program, "enable overlay") != "no"
+
+
+def is_setuid(engine: Apptainer) -> bool:
+    """Tell whether the setuid program is installed, which packages leave out or have apart."""
+    folder = processes.capture([engine.program, "buildcfg", "LIBEXECDIR"]).stdout.strip()
+    name = "apptainer" if engine.product == "apptainer" else "singularity"
+    try:
+        mode = Path(folder, name, "bin", "starter-suid").stat().st_mode
+    except OSError:
+        return False
+    return bool(mode & stat.S_ISUID)
 
 
 def has_control_list(engine: Apptainer) -> bool:

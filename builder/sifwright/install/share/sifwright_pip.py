@@ -1,4 +1,7 @@
-"""Say what to do where pip cannot change the packages; imported when Python starts as pip."""
+"""Say what to do where pip cannot change the packages; imported when Python starts as pip.
+
+Without isolation, pip refuses the constraint of isolated builds, which the image sets.
+"""
 
 import os
 import re
@@ -37,7 +40,10 @@ def main() -> None:
     if words is None:  # before Python 3.10
         with open("/proc/self/cmdline", encoding="utf-8", errors="replace") as file:
             words = file.read().split("\0")[:-1]
-    reason = refusal(words_of_pip(words))
+    words = words_of_pip(words)
+    if "--no-build-isolation" in words:
+        os.environ.pop("PIP_BUILD_CONSTRAINT", None)
+    reason = refusal(words)
     if reason:
         sys.stderr.write("pip: {}\n".format(reason))
         sys.stderr.flush()
