@@ -125,7 +125,7 @@ def test_a_login_that_is_kept(found: Registry, tmp_path: Path, place: str) -> No
     assert "Name an image that is there" not in str(caught.value)
     file = tmp_path / place
     file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"auths": {"elsewhere.example": {"auth": "eDp5"}}}))
+    file.write_text(json.dumps({"auths": {"elsewhere.example": AUTHS}}))
     with pytest.raises(SourceError, match="HTTP 401"):
         look(found)
     file.write_text(json.dumps({"auths": {found.host: AUTHS}}))

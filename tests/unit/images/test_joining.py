@@ -49,6 +49,15 @@ def _peak(layer: Range) -> int:
         tracemalloc.stop()
 
 
+def test_layers_of_two_compressors_are_refused(tmp_path: Path) -> None:
+    file = LayerFile(path="/file", data=b"text", executable=False)
+    layers = [
+        _written(tmp_path / name, squashfs_of(file, compression=name)) for name in ("gzip", "zstd")
+    ]
+    with pytest.raises(BadSquashfs, match="compressed in another way"):
+        join(layers)
+
+
 @pytest.mark.parametrize(("name", "kind"), [(SMALL, DIRECTORY), (LARGE, FILE)])
 def test_names_of_another_kind_than_their_files(tmp_path: Path, name: str, kind: int) -> None:
     (tmp_path / "tree" / SMALL).mkdir(parents=True)
