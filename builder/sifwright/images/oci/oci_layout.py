@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from sifwright.images.contents.image_tree import BadImage, LayerContents, stacked
+from sifwright.images.contents.image_tree import BadImage, LayerContents, ScanBudget, stacked
 from sifwright.images.oci import documents, layer
 from sifwright.images.oci.documents import Blob, Manifest
 from sifwright.images.sources.model import FoundImage, ImageContents, Source, SourceError
@@ -84,9 +84,10 @@ def find(source: Source, processor: str) -> FoundImage:
 
 
 def _layers(folder: Path, manifest: Manifest) -> Iterator[LayerContents]:
+    scan = ScanBudget()
     for blob in manifest.layers:
         with opened(folder, blob_name(blob.digest)) as file:
-            yield layer.checked(file, blob.digest, blob.size)
+            yield layer.checked(file, blob.digest, blob.size, scan)
 
 
 def _document(folder: Path, name: str, digest: str = "") -> tuple[dict[str, Any], str]:

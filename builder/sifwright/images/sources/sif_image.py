@@ -41,8 +41,6 @@ _LABELS = ".singularity.d/labels.json"
 _ENVIRONMENT = ".singularity.d/env/"
 # Apptainer's own, which say nothing of the image.
 _NOT_OF_THE_IMAGE = ("94-appsbase.sh", "95-apps.sh", "99-base.sh", "99-runtimevars.sh")
-# Bytes of the files that are read: some libraries of 2 to 20 MB.
-_MOST_READ = 1 << 30
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -87,7 +85,7 @@ def tree_of(parts: Sequence[Range], *, only_packages: bool = False) -> ImageTree
 
 def _walked(root: TreeNode, *, only_packages: bool) -> LayerContents:
     """Return the links, and what is kept of files."""
-    layer, left = LayerContents(), _MOST_READ
+    layer = LayerContents()
     for path, node in _below(root, only_packages=only_packages):
         wanted = want(path)
         if node.is_directory or (wanted is None and not keeps_link(path)):
@@ -100,9 +98,7 @@ def _walked(root: TreeNode, *, only_packages: bool) -> LayerContents:
                 layer.link(path, inode.target.decode(errors="surrogateescape"))
         elif wanted is not None:
             size = inode.span.size if inode.span and wanted.reads(inode.span.size) else 0
-            left -= size
-            if left < 0:
-                raise BadImage(f"its libraries have more than {_MOST_READ >> 20} MiB")
+            layer.scan.take(size)
             layer.keep(path, _kept(wanted, node, inode.span) if inode.span and size else b"")
     return layer
 
