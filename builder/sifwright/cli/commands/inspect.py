@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> None:
     if arguments.json:
         print_json(facts.labels if arguments.labels else asdict(facts))
         return
-    labels = (f"{name}  {facts.labels[name]}" for name in sorted(facts.labels))
+    labels = (escape_name(f"{name}  {facts.labels[name]}") for name in sorted(facts.labels))
     for line in labels if arguments.labels else lines(facts):
         print_line(line)
 
