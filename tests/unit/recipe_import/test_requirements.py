@@ -57,6 +57,17 @@ def test_of_mistakes_without_end_the_first_are_said(tmp_path: Path) -> None:
     assert said.startswith("r.txt:1: longer than 64 KiB")
 
 
+@pytest.mark.parametrize("name", ["{}", "link"])
+def test_a_file_elsewhere_is_not_quoted(tmp_path: Path, name: str) -> None:
+    """An include may name a file that only the reader may see."""
+    (tmp_path / "own").mkdir()
+    (secret := tmp_path / "shadow").write_text("root:$y$secret:1::\n")
+    (tmp_path / "own" / "link").symlink_to(secret)
+    (said,) = _refusal(tmp_path / "own", f"-r {name.format(secret)}\n")
+    assert "secret" not in said
+    assert ":1: this line cannot be carried into the image" in said
+
+
 def test_what_it_says_without_what_it_does_not_say(tmp_path: Path) -> None:
     text = (
         "\ufeff# first\neinops == 0.8.1   # why\n\nrich[jupyter]>=13 ;python_version>'3.8'\n"

@@ -87,7 +87,7 @@ def parse_requirements(text: str, constraints: str) -> Requirements:
 
 def read_lines(text: str, name: str, path: Path) -> Requirements:
     """Read the lines of a file that has more than these; raises `UsageError`."""
-    reader = _RequirementsReader()
+    reader = _RequirementsReader(open=[path.resolve()])
     reader.lines(text, name, path, reader.requirements.wanted)
     return reader.result(name)
 
@@ -114,7 +114,13 @@ class _RequirementsReader:
         return self.requirements
 
     def add(self, where: str, message: str, fix: str) -> None:
-        """Add a problem, unless there are many."""
+        """Add a problem, unless there are many.
+
+        An included file outside the folder of the first one may be secret, so no message quotes it.
+        """
+        if self.open and not self.open[-1].is_relative_to(self.open[0].parent):
+            message = "this line cannot be carried into the image"
+            fix = f"The file is not in {self.open[0].parent}, so its lines are not shown."
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(Problem(where=where, what=message, fix=fix))
 
