@@ -46,6 +46,11 @@ def test_what_it_means_as_a_base(case: str) -> None:
     assert [*lines(facts)][-1].endswith(said)
 
 
+def test_a_variable_that_only_a_shell_can_read_is_named() -> None:
+    found = [*lines(replace(FACTS, unread_environment=("A",)))]
+    assert "env          A: only a shell can read its value" in found
+
+
 def test_nothing_of_an_image_controls_the_terminal() -> None:
     hostile = replace(FACTS, source="x", os="\x1b[31mred", labels={"a\nb": "c\nimage  fake"})
     found = [*lines(hostile)]

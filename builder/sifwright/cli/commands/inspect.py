@@ -92,6 +92,8 @@ def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
     by = {item.path: f" (by {item.set_by})" if item.set_by else "" for item in facts.plugins}
     yield from (("plugin", f"{path}{how}") for path, how in by.items())
     yield from (("env", _short(f"{name}={facts.environment[name]}")) for name in facts.environment)
+    unread = facts.unread_environment
+    yield from (("env", f"{name}: only a shell can read its value") for name in unread)
     yield from (("label", _short(f"{name}={facts.labels[name]}")) for name in sorted(facts.labels))
 
 

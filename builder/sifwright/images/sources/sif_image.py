@@ -29,6 +29,7 @@ from sifwright.images.sources.model import (
     Source,
     SourceError,
 )
+from sifwright.images.sources.shell_environment import ScriptVariables
 from sifwright.images.squashfs.inodes import SYMLINK, Span
 from sifwright.images.squashfs.reader import Squashfs
 from sifwright.images.squashfs.stack import TreeNode
@@ -56,7 +57,13 @@ def find(source: Source, processor: str) -> FoundImage:
         timer.start(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
         parts = sif_file.partitions(path)
         tree = tree_of([sif_file.place(path, partition) for partition in parts])
-        config = Config(processor=processor, environment=_environment(tree), labels=_labels(tree))
+        variables = _environment(tree)
+        config = Config(
+            processor=processor,
+            environment=variables.values,
+            unread=variables.unread,
+            labels=_labels(tree),
+        )
         digest = f"sha256:{known_fingerprint(path)}"
         return ImageContents(digest=digest, config=config, tree=tree, bytes=path.stat().st_size)
 
@@ -121,7 +128,7 @@ def _below(root: TreeNode, *, only_packages: bool) -> Iterator[tuple[str, TreeNo
                 folders.append((f"{path}/", node))
 
 
-def _environment(tree: ImageTree) -> dict[str, str]:
+def _environment(tree: ImageTree) -> ScriptVariables:
     """Return the variables of Apptainer's scripts, as far as known without running them."""
     names = sorted(path for path in tree.files if path.startswith(_ENVIRONMENT))
     own = [name for name in names if not name.endswith(_NOT_OF_THE_IMAGE)]
