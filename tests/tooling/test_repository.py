@@ -162,3 +162,9 @@ def test_pip_configuration_is_read_for_what_it_is(monkeypatch: pytest.MonkeyPatc
     """The check above would find nothing, silently, if it read no registry."""
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://packages.invalid/simple")
     assert {"packages.invalid", PyPI.netloc} <= hosts(*pip_sources())
+
+
+def test_json_of_files_is_read_in_one_way(contents: dict[str, bytes]) -> None:
+    """`small_file` waits for no pipe, and has limits of size and depth."""
+    found = holding(contents, r"json\.loads?\(.*\.read_(text|bytes)\(")
+    assert [name for name in found if name.startswith("builder/")] == []

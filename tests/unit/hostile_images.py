@@ -82,6 +82,10 @@ def _libraries_that_begin() -> Iterator[bytes]:
     yield _member("etc/os-release", b"GNU C Library " * 70_000)
 
 
+def _library_of_zeros() -> Iterator[bytes]:
+    yield _member("lib/libmpi.so.40", bytes(60 << 20))
+
+
 def _settings_of_blanks() -> Iterator[bytes]:
     yield _member("usr/bin/python3", b"x")
     for number in range(1000):
@@ -132,6 +136,7 @@ LAYERS: dict[str, list[Callable[[], Iterator[bytes]]]] = {
     "a member of 2^62 bytes": [_promises_more],
     "versions without end": [_versions_without_end],
     "a library's name again and again": [_libraries_that_begin],
+    "libraries of zeros in each layer": [_library_of_zeros] * 5,
     "blanks without end": [_settings_of_blanks],
     "links with 1000 parents each": [_links_with_parents],
     "links through links": [_links_in_a_maze],

@@ -1,8 +1,8 @@
 """Load everything below `defs/`, or report all mistakes at once."""
 
+import errno
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +19,15 @@ from sifwright.catalog import (
 )
 from sifwright.catalog.model import Catalog, Image, Layer, LayerFile, Site
 from sifwright.errors import CatalogError, Problem
+from sifwright.system import small_file
 
 # Names become file names, labels and environment variables.
 _NAME = re.compile(r"[a-z][a-z0-9]*([-.][a-z0-9]+)*")
 MAX_FILE_BYTES = 4 << 20
+_SMALL_FIXES = {
+    errno.EFBIG: "Download it in install.sh.",
+    errno.EINVAL: "Put a regular file there.",
+}
 T = TypeVar("T", Site, Image)
 
 
@@ -77,10 +82,9 @@ class _CatalogReader:
             if self.leads_out(path):
                 self.add(path, "it, or a folder it is in, is a link", "Put a regular file there.")
                 return None
-            status = path.stat()
-            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
-                return path.read_bytes()
-            self.add(path, *_not_readable(status))
+            return small_file.read_bytes(path, MAX_FILE_BYTES)
+        except small_file.NotSmallError as error:
+            self.add(path, error.strerror, _SMALL_FIXES[error.errno])
         except OSError as error:
             self.add(path, f"cannot be read: {error.strerror}", "Add the file or mend its mode.")
         return None
@@ -193,9 +197,3 @@ class _CatalogReader:
                 data = self.read(path)
                 executable = bool(path.stat().st_mode & 0o111)
                 yield LayerFile(path=name, data=data or b"", executable=executable)
-
-
-def _not_readable(status: os.stat_result) -> tuple[str, str]:
-    if stat.S_ISREG(status.st_mode):
-        return f"larger than {MAX_FILE_BYTES >> 20} MiB", "Download it in install.sh."
-    return "not a regular file", "Put a regular file there."

@@ -12,7 +12,7 @@ from typing import Any
 
 from sifwright.catalog import schema, yaml_file
 from sifwright.errors import CatalogError, Problem
-from sifwright.system import netrc_file
+from sifwright.system import netrc_file, small_file
 
 VARIABLE = "SIFWRIGHT_MIRRORS"
 NETWORK_FIX = f"Check the network and proxies, or name a mirror in the file of {VARIABLE}."
@@ -108,7 +108,7 @@ def _read(path: Path) -> Mirrors:
 
 def _document(path: Path) -> yaml_file.Document:
     try:
-        document = yaml_file.parse_yaml(path.read_bytes(), str(path))
+        document = yaml_file.parse_yaml(small_file.read_bytes(path), str(path))
     except OSError as error:
         message = f"the mirrors file cannot be read: {error.strerror}"
         raise CatalogError.of(message, where=str(path), fix=f"Mend or unset {VARIABLE}.") from None

@@ -18,6 +18,7 @@ import jsonschema_rs
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.catalog.yaml_file import Document, Path
 from sifwright.errors import Problem, quoted
+from sifwright.system.terminal import escape_name
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -38,11 +39,12 @@ _REGEX_FAULTS = (re.error, OverflowError, RecursionError, Warning)
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the closest known word as a question, then the known words as far as they fit."""
-    known = list(dict.fromkeys(known))
+    known = list(dict.fromkeys(map(escape_name, known)))
     if not known:
         return "There are none."
-    close = difflib.get_close_matches(word[:100], known, n=1)
-    question = f"Did you mean '{close[0]}'? " if close else ""
+    lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word[:100].lower(), lower, n=1)
+    question = f"Did you mean '{lower[close[0]]}'? " if close else ""
     listed = ", ".join(known) if len(known) <= MAX_LISTED else f"{known[0]} … {known[-1]}"
     return f"{question}Known: {listed}."
 

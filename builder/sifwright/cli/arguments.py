@@ -28,8 +28,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def add_output_folder(parser: argparse.ArgumentParser) -> None:
-    text = "folder of images: DIR/SITE/IMAGE (build)"
+def add_output_folder(parser: argparse.ArgumentParser, use: str = "") -> None:
+    text = f"folder of images: {use or 'DIR/SITE/IMAGE'} (build)"
     parser.add_argument("--output", default="build", metavar="DIR", help=text)
 
 
@@ -58,13 +58,13 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     add("--layout", choices=("layered", "flat"), help=text)
 
 
-def add_installation(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say which image a module starts, and where it is."""
+def add_installation(parser: argparse.ArgumentParser, writes: str = "") -> None:
+    """Add the arguments that say which image a module starts, where it is, and what is written."""
     add_site_and_image(parser)
     add_set(parser)
-    add_output_folder(parser)
+    add_output_folder(parser, f"reads DIR/SITE/IMAGE/image.sif{writes}")
     add = parser.add_argument
-    text = "an image that sifwright has not built"
+    text = "a SIF that sifwright has not built, in place of IMAGE, --set and --date"
     add("--from", dest="sif", default="", metavar="SIF", help=text)
     text = "install no image: it is in this folder of the site; default: the site's"
     add("--central", nargs="?", const="", metavar="PATH", help=text)

@@ -85,6 +85,8 @@ def built(arguments: Namespace, plan: Plan) -> ImageFolder:
     output = output_of(arguments, plan)
     if not output.link.exists():
         fix = f"Build it: sifwright build {plan.site.name} {plan.image.name}"
+        if hasattr(arguments, "date"):
+            fix += ". Or give the date of a later build: --date YYYYMMDD"
         raise UsageError.of("there is no image yet", where=str(output.link), fix=fix)
     return output
 

@@ -19,6 +19,7 @@ from sifwright.install.installed_image import InstalledImage
 from sifwright.plan import plan_file
 from sifwright.plan.model import Plan, never_built
 from sifwright.plan.plan_file import PlanFacts, plan_json
+from sifwright.system import small_file
 from sifwright.system.terminal import escape_name
 
 _VENDORS = {"cuda": "nvidia", "rocm": "amd"}
@@ -42,7 +43,7 @@ def from_built(plan: Plan, output: ImageFolder) -> tuple[InstalledImage, dict[st
             fix=f"{again}, or give the --set that it was built with; or name the SIF with --from",
         )
     return _facts(plan, planned, _date(record)), {
-        "record.json": output.record.read_bytes(),
+        "record.json": small_file.read_bytes(output.record),
         f"{output.name}.def": _definition(output.link),
         "licences.txt": _licences(output.link),
     }

@@ -13,6 +13,7 @@ from sifwright.launch import job_rules
 from sifwright.launch.model import JobRequest
 from sifwright.plan import plan_file
 from sifwright.plan.resolve import resolve
+from sifwright.system import small_file
 from sifwright.system.progress import QuietProgress
 
 
@@ -46,7 +47,8 @@ def of_environment(environment: str) -> ImageMpi | None:
     """Return the MPI that a layer has put into an installation; None without one."""
     path = Path(environment, "sifwright/plan.json")
     try:
-        mpi = pmi.mpi_of_facts(plan_file.parse_plan(path.read_bytes()).facts, _shown(path))
+        plan = plan_file.parse_plan(small_file.read_bytes(path))
+        mpi = pmi.mpi_of_facts(plan.facts, _shown(path))
     except (OSError, ValueError):
         return None
     return None if mpi.of_base else mpi

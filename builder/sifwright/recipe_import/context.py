@@ -10,6 +10,7 @@ from pathlib import Path
 from docker.utils.build import Pattern
 
 from sifwright.catalog.script_rules import refuse_text
+from sifwright.system import small_file
 
 # A layer carries small files (catalog.py); what is large is downloaded, with a pin.
 MAX_FILE_BYTES = 4 << 20
@@ -127,7 +128,7 @@ class Context:
             message = f"with '{shown}', more than {MAX_TOTAL_BYTES >> 20} MiB are copied"
             raise ContextError(message, _LARGE)
         try:
-            return path.read_bytes()
+            return small_file.read_bytes(path, MAX_FILE_BYTES)
         except OSError as error:
             message = f"'{shown}' cannot be read: {error.strerror}"
             raise ContextError(message, "Mend its mode.") from None

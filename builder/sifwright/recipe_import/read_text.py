@@ -1,9 +1,9 @@
 """Read a recipe's file, or refuse it: it may be anything."""
 
-import stat
 from pathlib import Path
 
 from sifwright.errors import UsageError
+from sifwright.system import small_file
 
 MAX_BYTES = 1 << 20
 _FIX = "Name a Dockerfile or a definition file."
@@ -27,13 +27,9 @@ def read_recipe_text(path: Path) -> str:
 
 def _bytes(path: Path) -> bytes:
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise UsageError.of("not a regular file", where=str(path), fix=_FIX)
-        if status.st_size > MAX_BYTES:
-            message = f"{status.st_size} bytes, larger than a recipe is ({MAX_BYTES})"
-            raise UsageError.of(message, where=str(path), fix=_FIX)
-        return path.read_bytes()
+        return small_file.read_bytes(path, MAX_BYTES)
+    except small_file.NotSmallError as error:
+        raise UsageError.of(error.strerror, where=str(path), fix=_FIX) from None
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
         raise UsageError.of(message, where=str(path), fix=_FIX) from None

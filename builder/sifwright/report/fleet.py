@@ -1,6 +1,5 @@
 """The state of all images and installations: built, tested, how old, stale, broken."""
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from sifwright.build.request.image_folder import ImageFolder
 from sifwright.build.request.inputs import Inputs
 from sifwright.errors import BuildError, SifwrightError
 from sifwright.plan.model import Plan
+from sifwright.system import small_file
 
 CURRENT, STALE, BROKEN, MISSING, REFUSED = "current", "stale", "broken", "not built", "no plan"
 
@@ -64,7 +64,7 @@ def _record(output: ImageFolder) -> Mapping[str, Any] | None:
     if not output.record.exists():
         return None
     try:
-        record = json.loads(output.record.read_text(encoding="utf-8"))
+        record = small_file.read_json(output.record)
     except (OSError, ValueError):
         record = {}
     return record if isinstance(record, dict) else {}

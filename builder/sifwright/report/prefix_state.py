@@ -12,6 +12,7 @@ from sifwright.plan import plan_file
 from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import PlanFacts
 from sifwright.report.fleet import BROKEN, CURRENT, STALE, ImageState, changes, days_since
+from sifwright.system import small_file
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -46,7 +47,7 @@ def prefix_state(folder: NativeFolder, replan: Replan, now: datetime) -> ImageSt
 def kept_plan(version: InstalledVersion) -> PlanFacts:
     """Return the plan of an installed version; raises `UsageError` if it cannot be read."""
     try:
-        return plan_file.parse_plan(version.plan_file.read_bytes())
+        return plan_file.parse_plan(small_file.read_bytes(version.plan_file))
     except (OSError, ValueError) as error:
         fix = "Install into a new folder: sifwright install."
         raise UsageError.of("no plan can be read", where=str(version.plan_file), fix=fix) from error

@@ -6,18 +6,19 @@ from contextlib import suppress
 from typing import Any
 
 from sifwright.errors import MachineError
-from sifwright.system import cache_folder
+from sifwright.system import cache_folder, small_file
 from sifwright.system.tempdirs import workspace
 
 
 def read(name: str) -> dict[str, Any]:
     """Return the facts of that name; {} if they cannot be read or belong to another user."""
     try:
-        with (cache_folder.root() / name).open("rb") as file:
-            data = json.load(file) if os.fstat(file.fileno()).st_uid == os.geteuid() else {}
-    except (OSError, ValueError, RecursionError, MachineError):
+        text, status = small_file.read_with_status(cache_folder.root() / name)
+        data = small_file.parse_json(text)
+    except (OSError, ValueError, MachineError):
         return {}
-    return data if isinstance(data, dict) else {}
+    is_own = status.st_uid == os.geteuid()
+    return data if is_own and isinstance(data, dict) else {}
 
 
 def write(name: str, data: dict[str, Any]) -> None:

@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from sifwright.system import small_file
+
 BEAT_SECONDS = 5.0
 _CLOCK = "clock"
 
@@ -110,13 +112,15 @@ def read_holder(path: Path) -> HolderFile | None:
     The file is opened, because NFS answers stat(2) from a cache that may be a minute old.
     """
     try:
-        with path.open("rb") as file:
-            touched, content = os.fstat(file.fileno()).st_mtime, file.read()
+        content, status = small_file.read_with_status(path)
+    except small_file.NotSmallError:
+        # Nobody's, so it is stale after a while.
+        content, status = b"", path.lstat()
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ESTALE}:
             return None
         raise
-    return HolderFile(content=content, touched=touched, holder=_parsed(content))
+    return HolderFile(content=content, touched=status.st_mtime, holder=_parsed(content))
 
 
 @contextmanager
@@ -180,9 +184,9 @@ def _started(pid: int) -> int | None:
 
 def _parsed(content: bytes) -> ProcessIdentity | None:
     try:
-        fields = json.loads(content)
+        fields = small_file.parse_json(content)
         numbers = (fields["namespace"], fields["pid"], fields["started"])
         holder = ProcessIdentity(**{**fields, "keys": tuple(fields["keys"])})
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         return None
     return holder if all(isinstance(number, int) for number in numbers) else None

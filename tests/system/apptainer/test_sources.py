@@ -179,7 +179,7 @@ def test_by_hand_with_the_folder_that_sifwright_writes(
     command = (
         done.stdout.splitlines()[0].removeprefix("build with it:  ").replace("apptainer", engine)
     )
-    command = command.replace("IMAGE.sif", "toy.sif").replace("IMAGE.def", "toy.def")
+    command = command.replace("image.sif", "toy.sif").replace("IMAGE.def", "toy.def")
     assert run(["bash", "-c", command], cwd=recipe).returncode == 0
     shown = run([engine, "--quiet", "exec", recipe / "toy.sif", "cat", "/fetched"]).stdout
     assert shown == "one\nof the archive\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import errno
 import hashlib
 import io
@@ -92,7 +93,8 @@ def _break_reading(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
         buffered = io.BufferedReader(Failing(path, "r"))
         return buffered if "b" in mode else io.TextIOWrapper(buffered)
 
-    monkeypatch.setattr(io, "open", opened)
+    for module in (io, builtins):
+        monkeypatch.setattr(module, "open", opened)
 
 
 # ---- the cache --------------------------------------------------------------------------------
@@ -284,6 +286,12 @@ def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, broken: Break) ->
     (tmp_path / first_use.FILE).write_text("{}")
     broken("read", tmp_path / first_use.FILE)
     with pytest.raises(BuildError, match=f"{first_use.FILE}: .* cannot be read: {CAUSE}"):
+        first_use.read_first_use(tmp_path)
+
+
+def test_a_record_of_brackets_is_named(tmp_path: Path) -> None:
+    (tmp_path / first_use.FILE).write_text("[" * 200_000)
+    with pytest.raises(BuildError, match=f"{first_use.FILE}: .* cannot be read"):
         first_use.read_first_use(tmp_path)
 
 

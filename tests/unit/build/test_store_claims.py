@@ -217,6 +217,15 @@ def test_a_claim_may_hold_anything(store: Store, content: bytes) -> None:
     assert leftovers(store.root) == []
 
 
+def test_a_pipe_in_place_of_a_claim_is_nobodys(store: Store) -> None:
+    os.mkfifo(path := claim_file(store, KEY, b"").with_name("pipe"))
+    path.rename(claim := path.with_name(KEY))
+    assert not can_claim(store)
+    os.utime(claim, (OLD, OLD))
+    assert can_claim(store)
+    assert leftovers(store.root) == []
+
+
 def test_another_machine_is_waited_for_until_it_is_silent(store: Store) -> None:
     said: list[str] = []
     path = claim_file(store, KEY, replace(ProcessIdentity.here(), boot="other").encoded())

@@ -30,8 +30,9 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def late_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody exchanges the claim right after we looked at it."""
-    stale = liveness.HolderFile(content=b"the stale one", touched=0, holder=None)
-    monkeypatch.setattr(liveness, "read_holder", lambda _path: stale)
+    looks = [liveness.HolderFile(content=b"the stale one", touched=0, holder=None)]
+    real = liveness.read_holder
+    monkeypatch.setattr(liveness, "read_holder", lambda path: looks.pop() if looks else real(path))
 
 
 @pytest.mark.usefixtures("late_look")
@@ -45,13 +46,14 @@ def test_a_new_claim_is_not_taken_for_the_stale_one(store: Store) -> None:
 @pytest.mark.usefixtures("late_look")
 def test_what_is_put_back_replaces_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     path = claim_file(store, KEY, b"the second")
-    read_bytes = Path.read_bytes
+    rename = Path.rename
 
-    def late(aside: Path) -> bytes:
+    def late(claim: Path, aside: Path) -> Path:
+        rename(claim, aside)
         path.write_bytes(b"the third")
-        return read_bytes(aside)
+        return aside
 
-    monkeypatch.setattr(Path, "read_bytes", late)
+    monkeypatch.setattr(Path, "rename", late)
     claims._take_away(path, b"the stale one")  # noqa: SLF001
     monkeypatch.undo()
     assert path.read_bytes() == b"the third"

@@ -94,7 +94,9 @@ def test_every_variant_has_a_vendor(real: Catalog) -> None:
     ("word", "known", "answer"),
     [
         ("lcoal", ["local", "lumi"], "Did you mean 'local'? Known: local, lumi."),
+        ("LUMI", ["local", "Lumi"], "Did you mean 'Lumi'? Known: local, Lumi."),
         ("x", ["local"], "Known: local."),
+        ("x", ["a\nb"], r"Known: a\nb."),
         ("x", [], "There are none."),
         ("a", [str(n) for n in range(100, 150)], "Known: 100 … 149."),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -96,6 +97,8 @@ def test_no_file(mirrors_file: MirrorsFile) -> None:
     said = _said(path)
     assert "HERE/mirrors.yaml: the mirrors file cannot be read: No such file" in said
     assert "SIFWRIGHT_MIRRORS" in said
+    os.mkfifo(path)
+    assert "cannot be read: not a regular file" in _said(path)
 
 
 def test_the_command_line_says_it_too(mirrors_file: MirrorsFile, project: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sifwright.cli.commands import inspect
 from sifwright.cli.commands.inspect import lines
 from sifwright.cli.main import main
 from tests.system.docker.toys import FACTS
@@ -45,11 +46,25 @@ def test_what_it_means_as_a_base(case: str) -> None:
     assert [*lines(facts)][-1].endswith(said)
 
 
+def test_a_variable_that_only_a_shell_can_read_is_named() -> None:
+    found = [*lines(replace(FACTS, unread_environment=("A",)))]
+    assert "env          A: only a shell can read its value" in found
+
+
 def test_nothing_of_an_image_controls_the_terminal() -> None:
     hostile = replace(FACTS, source="x", os="\x1b[31mred", labels={"a\nb": "c\nimage  fake"})
     found = [*lines(hostile)]
     assert all(line.isprintable() for line in found)
     assert sum(line.startswith("image") for line in found) == 1
+
+
+def test_labels_are_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = replace(FACTS, labels={"a\nb": "c\x1b[31m\nd"})
+    monkeypatch.setattr(inspect, "facts_of", lambda *_, **__: hostile)
+    assert main(["inspect", "docker://a", "--labels"]) == 0
+    assert capsys.readouterr().out == "a\\nb  c\\x1b[31m\\nd\n"
 
 
 def archive(path: Path, *tags: str) -> Path:

@@ -75,7 +75,7 @@ def test_a_context_that_is_not_there(home: Path, monkeypatch: pytest.MonkeyPatch
         ("", "Expecting value"),
         ("{", "Expecting property name"),
         ("[]", "it is a list, and not an object"),
-        ("[" * 100_000, "maximum recursion"),
+        ("[" * 100_000, "nested deeper than 100 levels"),
         ("{}", "it is for no engine: 'Endpoints' has no 'docker'"),
         ('{"Endpoints": {"kubernetes": {}}}', "it is for no engine: 'Endpoints' has no 'docker'"),
         ('{"Endpoints": 3}', "'Endpoints' is a number, and not an object"),
@@ -120,7 +120,7 @@ def test_a_context_for_no_address(home: Path, monkeypatch: pytest.MonkeyPatch) -
     ("text", "said"),
     [
         ("[]", "it is a list, and not an object"),
-        ("[" * 100_000, "maximum recursion"),
+        ("[" * 100_000, "nested deeper than 100 levels"),
         (f'"{CANARY}"', "it is a text, and not an object"),
         ('{"proxies": 3}', "'proxies' is a number, and not an object"),
         ('{"proxies": null}', "'proxies' is null, and not an object"),

@@ -31,6 +31,7 @@ sys.exit(status)
 """
 REFUSED = {
     "a member of 2^62 bytes": "a layer is no tar file, or not all of one: it is cut off",
+    "libraries of zeros in each layer": "its libraries have more than 256 MiB",
     "links with 1000 parents each": "take more than 256 MiB of memory",
     "links through links": "its links lead through more folders than an image can have",
     "whiteouts": "take more than 256 MiB of memory",

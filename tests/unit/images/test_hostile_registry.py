@@ -66,6 +66,7 @@ def look(url: str) -> str:
     with pytest.raises(SifwrightError) as caught:
         facts_of(f"{url}/a/b:1", processor="x86_64", progress=QuietProgress())
     assert all(one.what and one.fix for one in caught.value.problems)
+    assert all(one.what.isprintable() for one in caught.value.problems)
     return str(caught.value)
 
 
@@ -99,8 +100,13 @@ def _slow(handler: BaseHTTPRequestHandler, data: bytes, seconds: float = 90) -> 
         pass
 
 
+def _no_http(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"220 ready\tnow\r\n")
+
+
 _MEGABYTE = b"[" + b" " * (1 << 20)
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{"
+_TAGS_OF_LINES = ((404,), (200, b'{"tags": ["a\\n    b"]}'))
 BREAKING: dict[str, tuple[Answer, str]] = {
     "a manifest that breaks off": (
         lambda handler: cut(handler, b"{" + b" " * 5000, 300),
@@ -136,6 +142,14 @@ BREAKING: dict[str, tuple[Answer, str]] = {
         "it cannot be asked: ",
     ),
     "no HTTP": (lambda handler: _slow(handler, b"220 ready" * 500), "no whole answer within 60 s"),
+    "a line that is no HTTP": (
+        _no_http,
+        r"220 ready\tnow",
+    ),
+    "tags of several lines": (
+        lambda handler: send(handler, *_TAGS_OF_LINES["/tags/" in handler.path]),
+        r"Known: a\n    b.",
+    ),
     "numbers of thousands of digits": (
         lambda handler: send(handler, 200, b'{"schemaVersion": ' + b"9" * 9000 + b"}"),
         "no JSON",

@@ -296,15 +296,21 @@ export LANG="${LANG:-"C.UTF-8"}"
     export PATH=/opt/venv/bin"${PATH:+:$PATH}"
 export WITH='two words'; rm -rf /
 export NAME=$(id -u)
+export QUOTES="${QUOTES:-"x\\$y\\`z\\"q\\\\w"}"
+export LATER=$(id -u)
+LATER=known
 PLAIN=${MISSING-x}$PATH
 export LITERAL='$PATH'
 """
 
 
 def test_a_script_is_read_and_not_run() -> None:
-    assert after([SCRIPT], {"LANG": "C"}) == {
+    found = after([SCRIPT], {"LANG": "C"})
+    assert found.unread == ("WITH", "NAME", "QUOTES")
+    assert found.values == {
         "PATH": "/opt/venv/bin:/opt/conda/bin:/bin",
         "LANG": "C",
         "PLAIN": "x/opt/venv/bin:/opt/conda/bin:/bin",
         "LITERAL": "$PATH",
+        "LATER": "known",
     }

@@ -238,6 +238,7 @@ def test_modulefile_is_printed_or_written(run_cli: Cli, tmp_path: Path, syntax: 
     ("words", "says"),
     [
         (["lumi"], "there is no image yet"),
+        (["lumi", "--central"], "Or give the date of a later build: --date YYYYMMDD"),
         (["lumi", "--central", "--date", "2026-11-22"], "Example: 20261122"),
         (["lumi", "--central", "images", "--date", "20261122"], "Begin it with /, and"),
         (["lumi", "--central", "/a\nb", "--date", "20261122"], "printable"),

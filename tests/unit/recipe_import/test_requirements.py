@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,7 +35,37 @@ def _refusal(folder: Path, text: str | bytes) -> list[str]:
 
 def test_a_file_without_end_is_not_read_whole(tmp_path: Path) -> None:
     (said,) = _refusal(tmp_path, b"#" * (1 << 20) + b"\n")
-    assert said.startswith("r.txt: cannot be read: it has more than 1 MiB")
+    assert said.startswith("r.txt: cannot be read: larger than 1 MiB")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "p")
+    (said,) = _refusal(tmp_path, "-r p\n")
+    assert said.startswith("r.txt:1: p: cannot be read: not a regular file")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("text", ["a {}b", "a {}--hash", "a{}#", "{}#"])
+def test_blanks_take_no_more_than_their_length(tmp_path: Path, text: str) -> None:
+    """Two steps for each pair of blanks would take hours."""
+    assert len(_refusal(tmp_path, text.format(" " * 1_000_000) + "\n-r none\n")) <= 2
+
+
+def test_of_mistakes_without_end_the_first_are_said(tmp_path: Path) -> None:
+    assert len(_refusal(tmp_path, "-e .\n" * 1000)) == 50
+    (said,) = _refusal(tmp_path, f"{'-' * 70_000}\n")
+    assert said.startswith("r.txt:1: longer than 64 KiB")
+
+
+@pytest.mark.parametrize("name", ["{}", "link"])
+def test_a_file_elsewhere_is_not_quoted(tmp_path: Path, name: str) -> None:
+    """An include may name a file that only the reader may see."""
+    (tmp_path / "own").mkdir()
+    (secret := tmp_path / "shadow").write_text("root:$y$secret:1::\n")
+    (tmp_path / "own" / "link").symlink_to(secret)
+    (said,) = _refusal(tmp_path / "own", f"-r {name.format(secret)}\n")
+    assert "secret" not in said
+    assert ":1: this line cannot be carried into the image" in said
 
 
 def test_what_it_says_without_what_it_does_not_say(tmp_path: Path) -> None:

@@ -138,6 +138,7 @@ def _take_away(path: Path, content: bytes) -> None:
     # Somebody else may be doing the same, to the claim or to what we call aside.
     with suppress(FileNotFoundError, FileExistsError):
         path.rename(aside)
-        if aside.read_bytes() != content:
+        found = liveness.read_holder(aside)
+        if found is None or found.content != content:
             os.link(aside, path)
     aside.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from sifwright.build.layers.pack import BYTES_PER_FILE
 from sifwright.build.request.first_use import SourceDigest
-from sifwright.system import files
+from sifwright.system import files, small_file
 
 NAME = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -125,22 +125,21 @@ def _encoded(document: Mapping[str, Any]) -> bytes:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], float]:
-    if _size(path) < 0:
-        raise EntryDamagedError(f"{NAME} is no file")
     try:
-        with path.open("rb") as file:
-            content, used = file.read(), os.fstat(file.fileno()).st_mtime
+        content, status = small_file.read_with_status(path)
+    except small_file.NotSmallError as error:
+        raise EntryDamagedError(f"{NAME} is {error.strerror}") from None
     except OSError as error:
         _blame(NAME, error)
     try:
-        document = json.loads(content)
+        document = small_file.parse_json(content)
         document.pop("sha256")
         good = _encoded(document) == content
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         good = False
     if not good:
         raise EntryDamagedError(f"{NAME} has other bytes than were stored")
-    return document, used
+    return document, status.st_mtime
 
 
 def _is_sound(files: object) -> bool:

@@ -24,7 +24,7 @@ from sifwright.images.oci import layer
 from sifwright.images.oci.streams import PieceStream
 from sifwright.plan.model import Plan
 from sifwright.render import build_files, dockerfile, oci_config, singularity_metadata
-from sifwright.system import cache_folder, files
+from sifwright.system import cache_folder, files, small_file
 from sifwright.system.tempdirs import workspace
 
 # A folder of the user's cache. Apt's sources that a layer leaves for later steps may hold the
@@ -189,7 +189,7 @@ def _file(image: str) -> Path:
 def _read(image: str) -> StepImage | None:
     """Read what is known of an image; None if that is nothing."""
     try:
-        data = json.loads(_file(image).read_text(encoding="utf-8"))
+        data = small_file.read_json(_file(image))
         used = [SourceDigest(**source) for source in data["used"]]
         kept, mirrors = dict(data["kept"]), dict(data["mirrors"])
         return StepImage(image=image, kept=kept, used=used, mirrors=mirrors)

@@ -24,6 +24,7 @@ from sifwright.build.layers.layer_summary import LayerSummary
 from sifwright.build.layers.lower_tree import LowerTree
 from sifwright.build.layers.normalise_upper import tidy
 from sifwright.errors import BuildError, Problem, quoted
+from sifwright.system import small_file
 from sifwright.system.processes import run_or_fail
 
 # A path may have 2048 folders (PATH_MAX of limits.h), each is a call.
@@ -58,7 +59,7 @@ def main(request: Path) -> int:
     sys.setrecursionlimit(_DEPTH)
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        answer = _do(PackRequest(**json.loads(request.read_text(encoding="utf-8"))))
+        answer = _do(PackRequest(**small_file.read_json(request)))
     except BuildError as error:
         answer = {"problems": [asdict(problem) for problem in error.problems]}
     except OSError as error:

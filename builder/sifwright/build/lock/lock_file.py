@@ -15,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 
 from sifwright.build.lock import check_lock
 from sifwright.errors import BuildError
-from sifwright.system import files
+from sifwright.system import files, small_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _NONE = "none"
+# Of a lock, which has some hundred KB.
+_MOST_BYTES = 64 << 20
 _AGAIN = "Write it again with 'sifwright lock'."
 Entry = TypeVar("Entry", "Deb", "Rpm", "Archive", "LockedSource", "Unlocked")
 
@@ -190,7 +192,7 @@ def write(lock: Lock, path: Path) -> None:
 def read(path: Path) -> Lock:
     """Read a lock; raises `BuildError` for a file that is none, or of another format."""
     try:
-        return parse(path.read_text(encoding="utf-8"), str(path))
+        return parse(small_file.read_text(path, _MOST_BYTES), str(path))
     except FileNotFoundError:
         fix = "Write it with 'sifwright lock'."
         raise BuildError.of("there is no lock", where=str(path), fix=fix) from None

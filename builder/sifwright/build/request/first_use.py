@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sifwright.errors import BuildError
+from sifwright.system import small_file
 
 FILE = "pins.json"
 # For a source's name, which has no blank: an archive of Debian or Ubuntu, which moves on.
@@ -40,7 +41,7 @@ def read_first_use(folder: Path) -> dict[str, str]:
     """
     path = folder / FILE
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = small_file.read_json(path)
         return {key: str(value) for key, value in record.items()}
     except FileNotFoundError:
         return {}

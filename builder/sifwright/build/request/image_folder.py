@@ -12,7 +12,7 @@ from typing import Any
 from sifwright.build.request import base_image
 from sifwright.errors import SifwrightError
 from sifwright.images.sif.fingerprint import known_fingerprint
-from sifwright.system import files
+from sifwright.system import files, small_file
 
 _IMAGE = "image.sif"
 
@@ -61,7 +61,7 @@ class ImageFolder:
     def is_current(self, expected: Mapping[str, object]) -> bool:
         """Return whether a whole image is here whose record has these entries."""
         try:
-            record = json.loads(self.record.read_text(encoding="utf-8"))
+            record = small_file.read_json(self.record)
             # Compared first: to look for damage may take long.
             if is_it := all(record[key] == value for key, value in expected.items()):
                 self._refuse_damage(record)
@@ -71,7 +71,7 @@ class ImageFolder:
 
     def whole_record(self) -> dict[str, Any]:
         try:
-            record: dict[str, Any] = json.loads(self.record.read_text(encoding="utf-8"))
+            record: dict[str, Any] = small_file.read_json(self.record)
             self._refuse_damage(record)
         except OSError as error:
             raise ValueError(f"{error.filename} cannot be read: {error.strerror}") from error
@@ -101,14 +101,14 @@ class ImageFolder:
 
     def passed_tests(self) -> dict[str, str]:
         try:
-            return dict(json.loads(self.record.read_text(encoding="utf-8"))["proofs"])
+            return dict(small_file.read_json(self.record)["proofs"])
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
     def is_of_one_build(self, ours: str, image: os.stat_result) -> bool:
         """Return whether all files are of one build; `ours` is the record of this build."""
         try:
-            text = self.record.read_text(encoding="utf-8")
+            text = small_file.read_text(self.record)
             # Where it is another build's record, that build looks whether the image is its own.
             is_right = text != ours or os.path.samestat(self.link.stat(), image)
             return is_right and self._fits(json.loads(text))

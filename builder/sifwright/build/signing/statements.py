@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sifwright.build.signing.trust import Signature, SignatureError
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import DataType
+from sifwright.system import small_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,9 +64,7 @@ def verified(path: Path, trust: Trust, program: str) -> tuple[list[bytes], str]:
     """
     payloads, signers = [], set()
     try:
-        with path.open("rb") as file:
-            lines = file.read(_MOST_BYTES).splitlines()
-        for line in lines:
+        for line in small_file.read_bytes(path, _MOST_BYTES).splitlines():
             payload, signature = _opened(line)
             signers.add(trust.check(_encoding(payload), signature, program))
             payloads.append(payload)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sifwright.errors import MachineError, UsageError
-from sifwright.system import processes
+from sifwright.system import processes, small_file
 
 _VALID = re.compile(r"^\[GNUPG:\] VALIDSIG .* ([0-9A-F]{40})$", re.MULTILINE)
 # What gpgv says of a signature that is not good (doc/DETAILS of GnuPG).
@@ -182,7 +182,7 @@ def _of_certificate(name: str) -> bytes:
 
 def _read(name: str) -> bytes:
     try:
-        return Path(name).read_bytes()
+        return small_file.read_bytes(Path(name))
     except OSError as error:
         fix = "Name a file that is there."
         raise SignatureError.of(f"cannot be read: {error.strerror}", where=name, fix=fix) from error

@@ -1,6 +1,5 @@
 """The command `build`: build an image of a plan, unless it is up to date."""
 
-import json
 import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ from sifwright.launch.submit.graph import Task
 from sifwright.launch.submit.tasks import image_tasks
 from sifwright.plan.lint import run as lint
 from sifwright.plan.model import Plan
+from sifwright.system import small_file
 from sifwright.system.progress import Progress
 
 HELP = "build the SIF, or an image with Docker, and test it"
@@ -203,7 +203,7 @@ def example_command(plan: Plan) -> str:
 
 
 def _image_result(plan: Plan, output: ImageFolder, state: str) -> Iterator[str]:
-    record = json.loads(output.record.read_text(encoding="utf-8"))
+    record = small_file.read_json(output.record)
     size, engine = record["bytes"] / 1e6, record["engine"]
     yield f"{state}: {output.tag} in {engine} ({size:.0f} MB, plan {plan.id[:12]})"
     command = "podman" if engine.startswith("podman") else "docker"

@@ -28,7 +28,7 @@ _PATH = re.compile(r"(/|\$[A-Za-z_]).*")
 
 def add_arguments(command: ArgumentParser) -> None:
     """Add the arguments of an installation, and where eb fetches the image from."""
-    shared.add_installation(command)
+    shared.add_installation(command, ", writes DIR/SITE/IMAGE/easybuild")
     text = "folder on a server that has the image: eb fetches it and compares its sha256"
     command.add_argument("--image-url", default="", metavar="URL", help=text)
 
@@ -86,8 +86,9 @@ def _image(
 
 def _other(arguments: Namespace, site: Site) -> tuple[Path, InstalledImage, dict[str, bytes]]:
     if arguments.image or arguments.settings or arguments.date:
-        fix = "Leave IMAGE, --set and --date out: what it is made of is read from the SIF."
-        raise UsageError.of("an image that is there already", where="--from", fix=fix)
+        message = "IMAGE, --set and --date are for an image that sifwright builds"
+        fix = "Leave IMAGE, --set and --date out: versions and environment are read from the SIF."
+        raise UsageError.of(message, where=f"--from {arguments.sif}", fix=fix)
     sif = Path(arguments.sif)
     return (sif, *collect_facts.from_foreign(site, sif))
 

@@ -28,10 +28,10 @@ def run(arguments: Namespace) -> None:
     binds = settings.definition_binds
     words = [f"{name}={shlex.quote(value)}" for name, value in settings.env.items()]
     words += ["apptainer build --fakeroot", *(f"--bind {shlex.quote(bind)}" for bind in binds)]
-    print_line(f"build with it:  {' '.join(words)} IMAGE.sif IMAGE.def")
+    print_line(f"build with it:  {' '.join(words)} image.sif IMAGE.def")
     # Nothing stays in the image of a bind below another one.
     volumes = (f"{binds[0]}:ro", *binds[1:])
     options = " ".join(f"-v {shlex.quote(volume)}" for volume in volumes)
     print_line(f"           or:  podman build {options} DIR")
     paths = f"SINGULARITY_BINDPATH={shlex.quote(','.join(volumes))}"
-    print_line(f"     by proot:  {paths} singularity build IMAGE.sif IMAGE.def")
+    print_line(f"     by proot:  {paths} singularity build image.sif IMAGE.def")

@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> None:
     if arguments.json:
         print_json(facts.labels if arguments.labels else asdict(facts))
         return
-    labels = (f"{name}  {facts.labels[name]}" for name in sorted(facts.labels))
+    labels = (escape_name(f"{name}  {facts.labels[name]}") for name in sorted(facts.labels))
     for line in labels if arguments.labels else lines(facts):
         print_line(line)
 
@@ -92,6 +92,8 @@ def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
     by = {item.path: f" (by {item.set_by})" if item.set_by else "" for item in facts.plugins}
     yield from (("plugin", f"{path}{how}") for path, how in by.items())
     yield from (("env", _short(f"{name}={facts.environment[name]}")) for name in facts.environment)
+    unread = facts.unread_environment
+    yield from (("env", f"{name}: only a shell can read its value") for name in unread)
     yield from (("label", _short(f"{name}={facts.labels[name]}")) for name in sorted(facts.labels))
 
 

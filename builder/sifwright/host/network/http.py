@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sifwright.catalog.mirrors import NETWORK_FIX, local_path
 from sifwright.errors import MachineError
 from sifwright.host.network.pip_settings import ca_bundle
-from sifwright.system.terminal import note
+from sifwright.system.terminal import escape_name, note
 
 if TYPE_CHECKING:
     from requests import Response
@@ -154,10 +154,14 @@ def unreachable(url: str, headers: Mapping[str, str] | None = None) -> str:
 
 
 def root_cause(error: BaseException) -> str:
-    """Return the text of the innermost error of nested libraries."""
+    """Return the text of the innermost error of nested libraries, on one line.
+
+    The text may be what a server has sent in place of HTTP.
+    """
     while (inner := _inner(error)) is not None:
         error = inner
-    return str(getattr(error, "strerror", "") or "") or str(error) or type(error).__name__
+    text = str(getattr(error, "strerror", "") or "") or str(error).strip()
+    return escape_name(text[:_LONGEST]) or type(error).__name__
 
 
 def _inner(error: BaseException) -> BaseException | None:

@@ -13,7 +13,9 @@ _TEXT_BYTES = 1 << 20
 _DATABASE_BYTES = 64 << 20
 # Open MPI and MPICH print their version by a format, so format and version stand apart.
 MPI_LIBRARY = (rb"Open MPI v|MPICH Version:", rb"\0v?\d{1,9}\.\d{1,9}\.\d{1,9}[a-z0-9]{0,99}\0")
-_LIBC = (rb"GNU C Library [^\n\0]{0,200}? version \d{1,9}\.\d{1,9}",)
+_LIBC = (rb"GNU C Library (?:(?!GNU C )[^\n\0]){0,200}? version \d{1,9}\.\d{1,9}",)
+# A version begins after one of these, and most bytes between the parts of a library are such.
+_NULS = re.compile(rb"\0\0+")
 _PACKAGES = r"(?:.*/)?(?:site|dist)-packages/"
 _LIB = r"(?:usr/)?lib(?:32|64)?/(?:[a-z0-9_]+-linux-gnu\w*/)?"
 
@@ -115,7 +117,7 @@ def _scan(patterns: Sequence[bytes], file: Readable) -> bytes:
     matches = [b""] * len(patterns)
     tail = b""
     while piece := file.read(_PIECE):
-        data = tail + piece
+        data = tail + _NULS.sub(b"\0", piece)
         for index, pattern in enumerate(patterns):
             if not matches[index] and (match := re.search(pattern, data)):
                 matches[index] = match[0].strip(b"\0")

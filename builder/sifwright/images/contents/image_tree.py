@@ -19,6 +19,8 @@ _MOST_LINKS, _DEEPEST = 40, 1024
 _LONGEST_PATH = 4096
 # What Python takes for a name in a dict, and how much is kept of an image: half a million links.
 _ENTRY_BYTES, _MOST_BYTES = 250, 256 << 20
+# Bytes of the files that are read: some libraries of 2 to 20 MB.
+_MOST_READ = 256 << 20
 # Bytes of paths that are looked up while links are followed: some seconds.
 _MOST_LOOKED_UP = 1 << 30
 
@@ -45,6 +47,19 @@ class ReadBudget:
             raise BadImage(f"its names, links and descriptions take more than {most} of memory")
 
 
+@dataclass(slots=True)
+class ScanBudget:
+    """The bytes of files that may still be read in all layers of an image."""
+
+    left: int = _MOST_READ
+
+    def take(self, size: int) -> None:
+        """Count a file that is read; raises `BadImage` when there are too many bytes."""
+        self.left -= size
+        if self.left < 0:
+            raise BadImage(f"its libraries have more than {_MOST_READ >> 20} MiB")
+
+
 def inside(name: str) -> str:
     """Return a path without a slash in front; raise `BadImage` if no image can have that path."""
     if len(name) > _LONGEST_PATH:
@@ -61,10 +76,11 @@ class LayerContents:
 
     `hard`: further names of files. `gone`: whiteouts; `opaque`: folders of which the layers below
     show nothing. `others` and `folders` have the `hash` of every path that is none or is one.
-    Several layers that are kept at the same time share their `room`.
+    Several layers that are kept at the same time share their `room`; all of an image share `scan`.
     """
 
     room: ReadBudget = field(default_factory=ReadBudget)
+    scan: ScanBudget = field(default_factory=ScanBudget)
 
     files: dict[str, bytes] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)

@@ -3,7 +3,13 @@
 import posixpath
 
 from sifwright.images.contents.files_to_read import Readable, keep, keeps_link, want
-from sifwright.images.contents.image_tree import BadImage, LayerContents, ReadBudget, inside
+from sifwright.images.contents.image_tree import (
+    BadImage,
+    LayerContents,
+    ReadBudget,
+    ScanBudget,
+    inside,
+)
 from sifwright.images.oci import tar_files
 from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
 from sifwright.images.oci.tar_files import Body, Member
@@ -14,13 +20,15 @@ _META = ".wh..wh."
 _MOST_PATHS = 5_000_000
 
 
-def read(stream: Readable, room: ReadBudget | None = None) -> LayerContents:
+def read(
+    stream: Readable, scan: ScanBudget | None = None, room: ReadBudget | None = None
+) -> LayerContents:
     """Return the contents of a layer, packed or not, and read the stream to its end.
 
-    `room` is that of several layers which are kept together.
+    `scan` is that of all layers of the image, `room` that of several which are kept together.
     """
     unpacked = UnpackedStream(stream)
-    layer = LayerContents(room=room) if room else LayerContents()
+    layer = LayerContents(room=room or ReadBudget(), scan=scan or ScanBudget())
     try:
         for member, body in tar_files.members(unpacked):
             _add(layer, member, body)
@@ -30,11 +38,13 @@ def read(stream: Readable, room: ReadBudget | None = None) -> LayerContents:
     return layer
 
 
-def checked(stream: Readable, digest: str, size: int = -1) -> LayerContents:
+def checked(
+    stream: Readable, digest: str, size: int = -1, scan: ScanBudget | None = None
+) -> LayerContents:
     """Return the contents of a layer whose packed bytes must have this digest."""
     whole = CheckedStream(stream, digest, size)
     try:
-        layer = read(whole)
+        layer = read(whole, scan)
     except BadImage:
         # A wrong digest is the better reason.
         whole.finish()
@@ -79,4 +89,5 @@ def _keep(layer: LayerContents, member: Member, body: Body, path: str) -> None:
     elif member.kind == "folder":
         layer.keep(path, b"")
     elif member.kind == "file":
+        layer.scan.take(member.size if wanted.reads(member.size) else 0)
         layer.keep(path, keep(wanted, member.size, body))

@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from sifwright.images.contents.image_tree import BadImage, LayerContents, stacked
+from sifwright.images.contents.image_tree import BadImage, LayerContents, ScanBudget, stacked
 from sifwright.images.oci import documents, layer
 from sifwright.images.oci.documents import Blob, Manifest
 from sifwright.images.sources.model import FoundImage, ImageContents, Source, SourceError
 from sifwright.system.progress import Timer
+from sifwright.system.terminal import escape_name
 
 Fetch = Callable[[str], tuple[dict[str, Any], str]]
 
@@ -56,7 +57,7 @@ def _tagged(index: dict[str, Any], tag: str, processor: str) -> Blob:
 
 def no_such(tag: str, names: Sequence[str]) -> BadImage:
     """Return the error for a name that fits none of several images."""
-    known = ", ".join(sorted(filter(None, names))[:20]) or "one without a name"
+    known = ", ".join(map(escape_name, sorted(filter(None, names))[:20])) or "one without a name"
     message = f"has no image '{tag}'" if tag else f"has {len(names)} images"
     return BadImage(message, f"Name one of them behind the file and a colon: {known}.")
 
@@ -84,9 +85,10 @@ def find(source: Source, processor: str) -> FoundImage:
 
 
 def _layers(folder: Path, manifest: Manifest) -> Iterator[LayerContents]:
+    scan = ScanBudget()
     for blob in manifest.layers:
         with opened(folder, blob_name(blob.digest)) as file:
-            yield layer.checked(file, blob.digest, blob.size)
+            yield layer.checked(file, blob.digest, blob.size, scan)
 
 
 def _document(folder: Path, name: str, digest: str = "") -> tuple[dict[str, Any], str]:

@@ -1,7 +1,6 @@
 """The fingerprint of a SIF, one digest of all its bytes, and the record beside it that has that."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 from sifwright.errors import SifwrightError, UsageError
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.copy_data import Range
-from sifwright.system import digest_cache
+from sifwright.system import digest_cache, small_file
 
 RECORD = "record.json"
 # Offset and size in bytes, and sha256.
@@ -95,7 +94,7 @@ def read_record(sif: Path) -> dict[str, Any]:
     path = target.with_name(RECORD)
     fix = f"Copy {RECORD} of the folder that the image comes from to {path}."
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = small_file.read_json(path)
         name, _ = str(record["sif"]), str(record["sif_fingerprint"])
     except OSError as error:
         message = f"no record can be read beside it: {error.strerror}"

@@ -12,7 +12,13 @@ from typing import Any
 
 from sifwright.host.network.registry import parse
 from sifwright.images.contents.files_to_read import Readable
-from sifwright.images.contents.image_tree import BadImage, LayerContents, ReadBudget, stacked
+from sifwright.images.contents.image_tree import (
+    BadImage,
+    LayerContents,
+    ReadBudget,
+    ScanBudget,
+    stacked,
+)
 from sifwright.images.oci import documents, oci_layout, tar_files
 from sifwright.images.oci import layer as layers
 from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
@@ -69,6 +75,7 @@ class _Parts:
     layers: dict[str, _Read] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     room: ReadBudget = field(default_factory=ReadBudget)
+    scan: ScanBudget = field(default_factory=ScanBudget)
 
     def layer(self, name: str) -> _Read:
         """Return the layer of that name; an archive may have one layer and links to it."""
@@ -173,7 +180,7 @@ def _add_file(parts: _Parts, name: str, size: int, body: Body, *, unpack: bool) 
         parts.room.take(parts.documents[name])
     elif _is_layer(head):
         whole = CheckedStream(UnpackedStream(body) if unpack else body, "")
-        layer = layers.read(whole, parts.room)
+        layer = layers.read(whole, parts.scan, parts.room)
         whole.finish()
         parts.layers[name] = _Read(layer=layer, digest=whole.digest, size=size)
 

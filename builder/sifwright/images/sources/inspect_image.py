@@ -15,7 +15,7 @@ from sifwright.system import cache_folder, fact_cache
 from sifwright.system.progress import Progress, Timer
 
 # With another number where the same image would now give other facts.
-_FILE = "images-1.json"
+_FILE = "images-2.json"
 _KEPT = 200
 _FIX = "Copy or build the image again; nothing was kept of this one."
 
@@ -88,6 +88,7 @@ def _told(source: Source, contents: ImageContents) -> ImageFacts:
         os_version=version,
         libc=systems.libc(tree),
         environment=dict(config.environment),
+        unread_environment=config.unread,
         user=config.user,
         labels=dict(config.labels),
         pythons=pythons.pythons(tree, config.environment),
@@ -125,5 +126,5 @@ def _of_cache(values: Mapping[str, Any]) -> ImageFacts:
         for item in values["pythons"]
     )
     plugins = tuple(Plugin(**item) for item in values["plugins"])
-    mpi = tuple(values["mpi"])
-    return ImageFacts(**{**values, "pythons": pythons, "plugins": plugins, "mpi": mpi})
+    texts = {name: tuple(values[name]) for name in ("mpi", "unread_environment")}
+    return ImageFacts(**{**values, **texts, "pythons": pythons, "plugins": plugins})

@@ -44,10 +44,14 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
-    """The configuration of an image; of a SIF, the same from its files."""
+    """The configuration of an image; of a SIF, the same from its files.
+
+    `unread` names variables whose values only a shell can tell.
+    """
 
     processor: str
     environment: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
     user: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     # The sha256 of each layer, unpacked.

@@ -13,7 +13,7 @@ from sifwright.host.network import http, registry
 from sifwright.host.network.http_session import Pace
 from sifwright.host.network.registry import ACCEPT, PARTIAL, Client, Reference
 from sifwright.images.contents.files_to_read import Readable
-from sifwright.images.contents.image_tree import BadImage, LayerContents, stacked
+from sifwright.images.contents.image_tree import BadImage, LayerContents, ScanBudget, stacked
 from sifwright.images.oci import documents, layer
 from sifwright.images.oci.documents import Blob, Manifest
 from sifwright.images.oci.oci_layout import resolved
@@ -110,10 +110,11 @@ class Remote:
         return ImageContents(digest=manifest.digest, config=config, tree=tree, bytes=manifest.bytes)
 
     def _layers(self, manifest: Manifest, timer: Timer) -> Iterator[LayerContents]:
+        scan = ScanBudget()
         for number, blob in enumerate(manifest.layers, 1):
             size = f"{blob.size / 1e6:.1f} MB"
             timer.start(f"layer {number} of {len(manifest.layers)}, {size}")
-            yield layer.checked(Resumed(self.client, blob), blob.digest, blob.size)
+            yield layer.checked(Resumed(self.client, blob), blob.digest, blob.size, scan)
 
 
 class Resumed:

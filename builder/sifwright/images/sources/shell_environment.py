@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from sifwright.images.contents.image_tree import BadImage
 
@@ -15,24 +16,33 @@ _RUNS = re.compile(r"\$\(|`")
 _LONGEST, _MOST = 65536, 2 << 20
 
 
-def after(scripts: Iterable[str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables as they are after some scripts; what these run or test is left out.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScriptVariables:
+    """The `values` that scripts set, and the names of variables whose values are `unread`."""
+
+    values: dict[str, str]
+    unread: tuple[str, ...]
+
+
+def after(scripts: Iterable[str], before: Mapping[str, str]) -> ScriptVariables:
+    """Return the variables as they are after some scripts; what these run or test is unread.
 
     Raises `BadImage` for more than a program can be started with.
     """
-    variables, left = dict(before), _MOST
+    variables, unread, left = dict(before), dict[str, None](), _MOST
     lines = (line for script in scripts for line in script.splitlines())
     for match in filter(None, map(_LINE.fullmatch, lines)):
-        if _RUNS.search(match[2]):
-            continue
         text = _filled(match[2], variables)
         left -= len(text)
         if left < 0:
             raise BadImage("its scripts set more variables than a program can start with")
-        value = _word(text)
-        if value is not None:
+        value = None if _RUNS.search(match[2]) else _word(text)
+        if value is None:
+            unread[match[1]] = None
+        else:
             variables[match[1]] = value
-    return variables
+            unread.pop(match[1], None)
+    return ScriptVariables(values=variables, unread=tuple(unread))
 
 
 def _filled(text: str, known: Mapping[str, str]) -> str:

@@ -29,6 +29,7 @@ from sifwright.images.sources.model import (
     Source,
     SourceError,
 )
+from sifwright.images.sources.shell_environment import ScriptVariables
 from sifwright.images.squashfs.inodes import SYMLINK, Span
 from sifwright.images.squashfs.reader import Squashfs
 from sifwright.images.squashfs.stack import TreeNode
@@ -41,8 +42,6 @@ _LABELS = ".singularity.d/labels.json"
 _ENVIRONMENT = ".singularity.d/env/"
 # Apptainer's own, which say nothing of the image.
 _NOT_OF_THE_IMAGE = ("94-appsbase.sh", "95-apps.sh", "99-base.sh", "99-runtimevars.sh")
-# Bytes of the files that are read: some libraries of 2 to 20 MB.
-_MOST_READ = 1 << 30
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -58,7 +57,13 @@ def find(source: Source, processor: str) -> FoundImage:
         timer.start(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
         parts = sif_file.partitions(path)
         tree = tree_of([sif_file.place(path, partition) for partition in parts])
-        config = Config(processor=processor, environment=_environment(tree), labels=_labels(tree))
+        variables = _environment(tree)
+        config = Config(
+            processor=processor,
+            environment=variables.values,
+            unread=variables.unread,
+            labels=_labels(tree),
+        )
         digest = f"sha256:{known_fingerprint(path)}"
         return ImageContents(digest=digest, config=config, tree=tree, bytes=path.stat().st_size)
 
@@ -87,7 +92,7 @@ def tree_of(parts: Sequence[Range], *, only_packages: bool = False) -> ImageTree
 
 def _walked(root: TreeNode, *, only_packages: bool) -> LayerContents:
     """Return the links, and what is kept of files."""
-    layer, left = LayerContents(), _MOST_READ
+    layer = LayerContents()
     for path, node in _below(root, only_packages=only_packages):
         wanted = want(path)
         if node.is_directory or (wanted is None and not keeps_link(path)):
@@ -100,9 +105,7 @@ def _walked(root: TreeNode, *, only_packages: bool) -> LayerContents:
                 layer.link(path, inode.target.decode(errors="surrogateescape"))
         elif wanted is not None:
             size = inode.span.size if inode.span and wanted.reads(inode.span.size) else 0
-            left -= size
-            if left < 0:
-                raise BadImage(f"its libraries have more than {_MOST_READ >> 20} MiB")
+            layer.scan.take(size)
             layer.keep(path, _kept(wanted, node, inode.span) if inode.span and size else b"")
     return layer
 
@@ -125,7 +128,7 @@ def _below(root: TreeNode, *, only_packages: bool) -> Iterator[tuple[str, TreeNo
                 folders.append((f"{path}/", node))
 
 
-def _environment(tree: ImageTree) -> dict[str, str]:
+def _environment(tree: ImageTree) -> ScriptVariables:
     """Return the variables of Apptainer's scripts, as far as known without running them."""
     names = sorted(path for path in tree.files if path.startswith(_ENVIRONMENT))
     own = [name for name in names if not name.endswith(_NOT_OF_THE_IMAGE)]

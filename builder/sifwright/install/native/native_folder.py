@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sifwright.errors import UsageError
+from sifwright.system import small_file
 
 _RECORD, _VERSIONS, _CURRENT = "sifwright.json", "versions", "current"
 # The first line of a script ends a path at a blank (execve(2)), PATH ends one at a colon.
@@ -99,7 +99,7 @@ class NativeFolder:
     def read(self) -> dict[str, Any]:
         """Return the record; raises `UsageError` if the folder is not one of ours."""
         try:
-            record = json.loads(self.record.read_text(encoding="utf-8"))
+            record = small_file.read_json(self.record)
         except FileNotFoundError:
             record = None
         except (OSError, ValueError) as error:

@@ -8,8 +8,10 @@ import shutil
 import stat
 from pathlib import Path
 
-from sifwright.system import files
+from sifwright.system import files, small_file
 
+# Of a snapshot, which has some 100 bytes for each file of an installation.
+_MOST_BYTES = 256 << 20
 # Inode, size, and two times in nanoseconds. Nobody can set the second, of any change (inode(7)).
 State = dict[str, list[int]]
 
@@ -26,7 +28,7 @@ def resume(folder: Path, path: Path) -> list[str]:
     If a recorded file has changed or is gone, all is removed, and no step counts.
     """
     try:
-        snapshot = json.loads(path.read_text(encoding="utf-8"))
+        snapshot = small_file.read_json(path, _MOST_BYTES)
         recorded, steps = snapshot["files"], list(snapshot["steps"])
     except (OSError, ValueError, LookupError, TypeError):
         recorded, steps = {}, []
@@ -57,7 +59,7 @@ def changed(folder: Path, path: Path) -> list[str]:
 
 def _recorded(path: Path) -> State:
     try:
-        files_of: State = json.loads(path.read_text(encoding="utf-8"))["files"]
+        files_of: State = small_file.read_json(path, _MOST_BYTES)["files"]
     except (OSError, ValueError, LookupError, TypeError):
         return {}
     return files_of

@@ -22,7 +22,7 @@ from sifwright.launch.comm import nccl_log, results, start
 from sifwright.launch.comm import verdict as comm_verdict
 from sifwright.launch.comm.nccl_log import Process
 from sifwright.launch.comm.verdict import Verdict
-from sifwright.system import files, processes
+from sifwright.system import files, processes, small_file
 from sifwright.system.tempdirs import workspace
 
 _JSON, _LOG = "comm.json", "comm.log"
@@ -110,7 +110,7 @@ def check_comm(
         log = (work_dir / _LOG).read_text(errors="replace", encoding="utf-8")
         if not (work_dir / _JSON).exists():
             raise _broken(site, output, status, log)
-        measured = json.loads((work_dir / _JSON).read_text(encoding="utf-8"))
+        measured = small_file.read_json(work_dir / _JSON)
         document, verdict = _judged(site, output, measured, log)
         kept = _publish(output, work_dir, document)
         return BenchmarkResult(document=document, verdict=verdict, status=status, files=kept)

@@ -19,7 +19,7 @@ from sifwright.launch.submit.schedulers import (
     UNFINISHED,
     JobState,
 )
-from sifwright.system import files
+from sifwright.system import files, small_file
 
 SCRIPT, SETTINGS, STATUS = "job.sh", "settings", "status"
 _RECORD = "job.json"
@@ -87,7 +87,7 @@ def read_all(jobs: Path) -> list[SubmittedJob]:
 def _read(jobs: Path) -> Iterator[SubmittedJob]:
     for path in jobs.glob(f"*/{_RECORD}"):
         with suppress(OSError, ValueError, TypeError):
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = small_file.read_json(path)
             lists = {name: tuple(data[name]) for name in ("images", "steps", "keys")}
             yield SubmittedJob(**{**data, **lists, "folder": str(path.parent)})
 
@@ -119,7 +119,7 @@ def _state(job: SubmittedJob, known: str) -> str:
     """
     status = ""
     with suppress(OSError):
-        status = (Path(job.folder) / STATUS).read_text(encoding="utf-8").strip()
+        status = small_file.read_text(Path(job.folder) / STATUS).strip()
     if status == "0":
         return DONE
     if known:

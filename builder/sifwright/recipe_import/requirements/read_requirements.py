@@ -5,7 +5,6 @@ The result is text without anything of this machine: the definition file carries
 
 from __future__ import annotations
 
-import errno
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,15 +14,19 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from sifwright.errors import Problem, UsageError, quoted
+from sifwright.recipe_import.draft import MAX_PROBLEMS
 from sifwright.recipe_import.requirements import refusals
+from sifwright.system import small_file
 
 _REQUIREMENTS, _CONSTRAINTS = ("-r", "--requirement"), ("-c", "--constraint")
 # What pip decides by itself is the image's business; these two say what may be compiled.
 _KEPT = ("--no-binary", "--only-binary")
 _HASH = re.compile(r"(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})")
 _MOST_BYTES = 1 << 20
+# Of a line, which has hundreds of hashes at most.
+_MOST_LETTERS = 1 << 16
 # Where the options of a requirement begin.
-_OPTIONS = re.compile(r"\s+(?=--?[A-Za-z])")
+_OPTIONS = re.compile(r"(?<!\s)\s+(?=--?[A-Za-z])")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,19 +87,14 @@ def parse_requirements(text: str, constraints: str) -> Requirements:
 
 def read_lines(text: str, name: str, path: Path) -> Requirements:
     """Read the lines of a file that has more than these; raises `UsageError`."""
-    reader = _RequirementsReader()
+    reader = _RequirementsReader(open=[path.resolve()])
     reader.lines(text, name, path, reader.requirements.wanted)
     return reader.result(name)
 
 
 def load_text(path: Path, most_bytes: int = _MOST_BYTES) -> str:
     """Read a file; raises `OSError` or `UnicodeDecodeError`."""
-    with path.open("rb") as file:
-        # A device has no end.
-        data = file.read(most_bytes + 1)
-    if len(data) > most_bytes:
-        raise OSError(errno.EFBIG, f"it has more than {most_bytes >> 20} MiB")
-    return data.decode("utf-8-sig")
+    return small_file.read_bytes(path, most_bytes).decode("utf-8-sig")
 
 
 @dataclass(kw_only=True)
@@ -116,7 +114,15 @@ class _RequirementsReader:
         return self.requirements
 
     def add(self, where: str, message: str, fix: str) -> None:
-        self.problems.append(Problem(where=where, what=message, fix=fix))
+        """Add a problem, unless there are many.
+
+        An included file outside the folder of the first one may be secret, so no message quotes it.
+        """
+        if self.open and not self.open[-1].is_relative_to(self.open[0].parent):
+            message = "this line cannot be carried into the image"
+            fix = f"The file is not in {self.open[0].parent}, so its lines are not shown."
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(where=where, what=message, fix=fix))
 
     def file(self, path: Path, where: str, into: list[ParsedRequirement]) -> None:
         """Read a file that is named at `where`."""
@@ -138,7 +144,10 @@ class _RequirementsReader:
 
     def lines(self, text: str, name: str, path: Path | None, into: list[ParsedRequirement]) -> None:
         for line in joined_lines(text, name):
-            if problem := refusals.of_text(line.text):
+            if len(line.text) > _MOST_LETTERS:
+                message = f"longer than {_MOST_LETTERS >> 10} KiB"
+                self.add(line.where, message, "Write each requirement on a line of its own.")
+            elif problem := refusals.of_text(line.text):
                 self.add(line.where, problem.what, problem.fix)
             elif line.text.startswith("-"):
                 self.options(line, path, into)
@@ -219,8 +228,8 @@ class _RequirementsReader:
             yield name, value
 
 
-# As pip 26.3 has them in pip/_internal/req/req_file.py.
-_COMMENT = re.compile(r"(^|\s+)#.*$")
+# As pip 26.3 has them in pip/_internal/req/req_file.py, but sought once in a row of blanks.
+_COMMENT = re.compile(r"(^|(?<!\s)\s+)#.*$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

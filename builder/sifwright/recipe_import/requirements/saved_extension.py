@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.catalog.model import Catalog
 from sifwright.errors import UsageError
-from sifwright.system import files
+from sifwright.system import files, small_file
 
 if TYPE_CHECKING:
     from sifwright.recipe_import.requirements.extended_image import Extension
@@ -51,7 +51,7 @@ class SavedExtension:
         """Read the saved extension, or None; raises `UsageError` for a file of another form."""
         path = folder / FILE
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = small_file.read_json(path)
             # What is no text has no such method.
             texts = {name: str.strip(data[name], "\0") for name in _TEXTS}
             conda = {name: str(value) for name, value in dict(data.get("conda", {})).items()}

@@ -13,10 +13,10 @@ from sifwright.images.contents.layer_stack import topmost
 from sifwright.plan import plan_file
 from sifwright.plan.plan_file import PlanFacts, plan_json
 from sifwright.plan.resolve import resolve
+from sifwright.system import small_file
 from sifwright.system.terminal import escape_name
 
 _SUFFIXES = (".sif", ".json")
-_LARGEST_PLAN = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,11 +68,9 @@ def _starts_like_json(path: Path) -> bool:
 
 
 def _of_plan_file(path: Path) -> Side:
-    with path.open("rb") as file:
-        text = file.read(_LARGEST_PLAN)
     try:
-        plan = plan_file.parse_plan(text)
-    except ValueError as error:
+        plan = plan_file.parse_plan(small_file.read_bytes(path))
+    except (OSError, ValueError) as error:
         fix = "Name plan.json or record.json of an image, or what 'sifwright plan --json' printed."
         raise UsageError.of(str(error), where=escape_name(str(path)), fix=fix) from None
     return Side(name=str(path), kind="plan", plan=plan, inputs=_inputs_in_cache(plan))

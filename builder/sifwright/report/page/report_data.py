@@ -20,6 +20,7 @@ from sifwright.plan import plan_file
 from sifwright.plan.plan_file import PlanFacts
 from sifwright.report.page import sizes
 from sifwright.report.page.sizes import LayerSize
+from sifwright.system import small_file
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,7 +111,7 @@ def _event(event: Mapping[str, Any]) -> Event:
 def _record(path: Path) -> dict[str, Any]:
     """Return the record, or {}: the page can do without it."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = small_file.read_json(path)
     except (OSError, ValueError):
         return {}
     if not isinstance(record, dict) or not isinstance(record.get("sources", []), list):

@@ -4,7 +4,6 @@ The engine is DOCKER_HOST's, or that of a context.
 """
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from requests.utils import check_header_validity
 
 from sifwright.errors import MachineError, quoted
 from sifwright.host.engines.docker.engine_errors import one_line
+from sifwright.system import small_file
 
 OBJECT: tuple[type, ...] = (dict,)
 # What Docker takes for nothing, and the SDK as well where it is allowed here.
@@ -93,7 +93,7 @@ def _of_context() -> str:
     if not (name := os.environ.get(origin, "")):
         origin = str(folder / "config.json")
         with suppress(OSError, ValueError, AttributeError):
-            name = str(json.loads(Path(origin).read_bytes()).get("currentContext") or "")
+            name = str(small_file.read_json(Path(origin)).get("currentContext") or "")
     if name in {"", "default"}:
         return ""
     file = folder / "contexts" / "meta" / hashlib.sha256(name.encode()).hexdigest() / "meta.json"
@@ -106,7 +106,7 @@ def _of_context() -> str:
 def _address(file: Path, context: str) -> str:
     """Return the address in a context's file; empty if it has none, as for Docker."""
     try:
-        data = typed("it", json.loads(file.read_bytes()), OBJECT)
+        data = typed("it", small_file.read_json(file), OBJECT)
         endpoints = typed("'Endpoints'", data.get("Endpoints", {}), OBJECT)
         if "docker" not in endpoints:
             raise ValueError("it is for no engine: 'Endpoints' has no 'docker'")  # noqa: TRY301

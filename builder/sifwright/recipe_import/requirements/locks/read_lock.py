@@ -80,5 +80,5 @@ def _text(path: Path) -> str:
 def _read_pylock(text: str, path: Path) -> Lock:
     try:
         return Lock(path=path, pylock=Pylock.from_dict(tomllib.loads(text)))
-    except (tomllib.TOMLDecodeError, PylockValidationError) as error:
+    except (tomllib.TOMLDecodeError, PylockValidationError, RecursionError) as error:
         raise refused(path, f"not a lock file: {error}", AGAIN) from None

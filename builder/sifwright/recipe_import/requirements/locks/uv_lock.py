@@ -43,7 +43,7 @@ def _project(text: str, path: Path) -> str:
             for item in packages
             if any(item["source"].get(kind) == "." for kind in _KINDS)
         ]
-    except (tomllib.TOMLDecodeError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise refused(path, f"not a lock file of uv: {error}", AGAIN) from None
     if len(names) != 1 or not _NAME.fullmatch(str(names[0])):
         raise refused(path, "it has no project in its own folder (a workspace)", _EXPORT)
