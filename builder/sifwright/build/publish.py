@@ -17,7 +17,7 @@ from sifwright.build.engine import Artifact
 from sifwright.build.request import first_use
 from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.image_folder import ImageFolder
-from sifwright.images.sif.fingerprint import Part
+from sifwright.images.sif.fingerprint import Part, record_text
 from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import plan_document, plan_json
 from sifwright.render import recipe
@@ -124,7 +124,7 @@ def _statements(staging: Path) -> list[str]:
 
 def _write_record(output: ImageFolder, staging: Path, record: Mapping[str, object]) -> str:
     digests = {name: files.sha256(staging / name) for name in output.texts}
-    text = json.dumps({**record, "files": digests}, indent=1) + "\n"
+    text = record_text({**record, "files": digests})
     (staging / output.record.name).write_text(text, encoding="utf-8")
     return text
 

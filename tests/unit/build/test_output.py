@@ -141,6 +141,16 @@ def test_a_file_that_somebody_changed_is_noticed(
     assert "cannot be" in output.damage() or "of another build" in output.damage()
 
 
+def test_each_flipped_bit_of_the_record_is_noticed(output: ImageFolder) -> None:
+    publish(output, "a", output.folder / "1")
+    data = output.record.read_bytes()
+    for place in range(len(data)):
+        output.record.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        assert not output.is_current(wanted("a")), place
+    output.record.write_bytes(data.replace(b"definition", b"explanation"))
+    assert output.damage() == "record.json is not as the build wrote it"
+
+
 def test_an_image_with_another_byte_is_said_to_be_another(output: ImageFolder) -> None:
     assert output.damage() == ""
     publish(output, "a", output.folder / "1")

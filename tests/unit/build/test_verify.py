@@ -10,6 +10,7 @@ import pytest
 
 from sifwright.build.verify import rebuild
 from sifwright.errors import UsageError
+from sifwright.images.sif.fingerprint import record_text
 from sifwright.plan.plan_file import parse_plan, plan_json
 from sifwright.plan.resolve import resolve
 from tests.unit.locks import LOCK
@@ -27,7 +28,7 @@ def image(tmp_path: Path) -> Path:
     """A link to a SIF, and its record."""
     digest = write_sif(tmp_path / "image-123.sif", bytes(range(256)) * 64)
     record = {"sif": "image-123.sif", "sif_fingerprint": digest, "built": "2026-11-24T10:00:00"}
-    (tmp_path / "record.json").write_text(json.dumps(record))
+    (tmp_path / "record.json").write_text(record_text(record))
     (tmp_path / "image.sif").symlink_to("image-123.sif")
     return tmp_path / "image.sif"
 
@@ -46,6 +47,13 @@ def test_one_bit_is_seen(image: Path, run_cli: Cli) -> None:
     (check,) = json.loads(done.out)
     assert (done.code, check["name"], check["passed"]) == (1, "published", False)
     assert check["lines"][0] == "it is not what was published"
+
+
+def test_a_changed_record_is_seen(image: Path, run_cli: Cli) -> None:
+    record = image.with_name("record.json")
+    record.write_text(record.read_text().replace("2026", "2025"))
+    done = run_cli("verify", str(image))
+    assert (done.code, done.out) == (1, "published: NO, record.json is not as it was written\n")
 
 
 @pytest.mark.parametrize(

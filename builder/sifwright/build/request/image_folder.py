@@ -11,7 +11,7 @@ from typing import Any
 
 from sifwright.build.request import base_image
 from sifwright.errors import SifwrightError
-from sifwright.images.sif.fingerprint import known_fingerprint
+from sifwright.images.sif.fingerprint import is_intact, known_fingerprint
 from sifwright.system import files, small_file
 
 _IMAGE = "image.sif"
@@ -81,6 +81,8 @@ class ImageFolder:
 
     def _refuse_damage(self, record: Mapping[str, Any]) -> None:
         """Raise `ValueError` if the image or its texts are not those of the record."""
+        if not is_intact(record):
+            raise ValueError(f"{self.record.name} is not as the build wrote it")
         if not self._fits(record):
             raise ValueError("the files beside it are of another build")
         if self.tag:

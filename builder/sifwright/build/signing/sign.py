@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +47,7 @@ def sign_image(image: Path, name: str) -> str:
         files.publish(copy, target)
         digest_cache.remember(target.stat(), str(facts["sif_fingerprint"]), digest_cache.SIF)
         if record:
-            text = json.dumps({**record, **facts}, indent=1) + "\n"
+            text = fingerprint.record_text({**record, **facts})
             files.write(record_file, text.encode(), mode=0o644)
     return str(facts["signed_by"])
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sifwright.images.sif.fingerprint import sif_fingerprint
+from sifwright.images.sif.fingerprint import RECORD, is_intact, sif_fingerprint
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +19,8 @@ class Check:
 def check_published(sif: Path, record: dict[str, Any]) -> Check:
     """Read every byte of a SIF, and compare it with the record; raise `SifError`."""
     now, before = sif_fingerprint(sif), str(record["sif_fingerprint"])
+    if not is_intact(record):
+        return Check(name="published", passed=False, lines=(f"{RECORD} is not as it was written",))
     if now == before:
         lines = [f"every byte is what was published on {record.get('built', 'an unknown day')}"]
     else:

@@ -1,7 +1,8 @@
 """The fingerprint of a SIF, one digest of all its bytes, and the record beside it that has that."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from sifwright.images.sif.copy_data import Range
 from sifwright.system import digest_cache, small_file
 
 RECORD = "record.json"
+_DIGEST = "record_sha256"
 # Offset and size in bytes, and sha256.
 Part = tuple[int, int, str]
 
@@ -75,6 +77,24 @@ def _between(path: Path, parts: Sequence[Part]) -> Iterator[Range]:
     for offset, size, _ in (*parts, (whole, 0, "")):
         yield Range(path=path, offset=end, size=max(offset - end, 0))
         end = max(end, offset + size)
+
+
+def record_text(record: Mapping[str, Any]) -> str:
+    """Return the text of a record, with the sha256 of its entries as the last one."""
+    return json.dumps({**_entries(record), _DIGEST: _digest(record)}, indent=1) + "\n"
+
+
+def is_intact(record: Mapping[str, Any]) -> bool:
+    """Return whether the entries of a record are those that were written."""
+    return bool(record.get(_DIGEST) == _digest(record))
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(_entries(record)).encode()).hexdigest()
+
+
+def _entries(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: record[name] for name in record if name != _DIGEST}
 
 
 def known_record(image: Path) -> tuple[Path, dict[str, Any]]:
