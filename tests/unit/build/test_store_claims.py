@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -148,8 +151,21 @@ def test_a_claim_is_touched_while_it_is_held(store: Store, monkeypatch: pytest.M
 # ---- gone -----------------------------------------------------------------------------------
 
 
-def test_a_claim_is_asked_for_every_second() -> None:
-    assert claims._LONGEST < 1, "nor later, when it has waited for an hour"  # noqa: SLF001
+def test_a_claim_is_asked_for_every_second(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after an hour."""
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        add(store, KEY)
+
+    clock = SimpleNamespace(monotonic=partial(next, itertools.count(step=3600)), sleep=pause)
+    monkeypatch.setattr(claims, "time", clock)
+    claim_file(store, KEY, ProcessIdentity.here().encoded())
+    with claims.claim(store, KEY, on_wait=lambda _: None) as ours:
+        assert not ours
+    (seconds,) = pauses
+    assert 0 < seconds < 1
 
 
 def test_a_process_that_nobody_has_waited_for_is_gone(store: Store) -> None:
