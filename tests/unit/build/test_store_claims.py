@@ -36,8 +36,6 @@ from tests.waiting import LIMIT_SECONDS, wait_for
 if TYPE_CHECKING:
     from sifwright.build.cache.store import Store
 
-pytestmark = pytest.mark.all
-
 KEY = key_of("a step")
 OLD = 1_000_000.0
 
@@ -73,6 +71,7 @@ def can_claim(store: Store) -> bool:
 # ---- at once --------------------------------------------------------------------------------
 
 
+@pytest.mark.all
 def test_eight_builds_make_a_step_once(store: Store, log: Path) -> None:
     """R3."""
     builds(store, [KEY] * 8, "start", log)
@@ -82,12 +81,14 @@ def test_eight_builds_make_a_step_once(store: Store, log: Path) -> None:
     assert {tuple(one) for one in got} == {("got", got[0][1], "True")}
 
 
+@pytest.mark.all
 def test_different_steps_are_made_at_the_same_time(store: Store, log: Path) -> None:
     """Each makes its step until the other three have begun, too."""
     builds(store, [key_of(number) for number in range(4)], "begin", log)
     assert len(lines(log, "got")) == 4
 
 
+@pytest.mark.all
 def test_it_is_said_once_for_whom_we_wait(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +245,7 @@ def test_another_machine_is_waited_for_until_it_is_silent(store: Store) -> None:
     assert said[1:] == ["ours"]
 
 
+@pytest.mark.all
 def test_a_stale_claim_is_taken_over_by_one(store: Store, log: Path) -> None:
     for number in range(5):
         claim_file(store, KEY, replace(ProcessIdentity.here(), boot="other").encoded(), touched=OLD)
