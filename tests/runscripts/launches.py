@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.conftest import DEFAULT_SIGNALS
-from tests.waiting import LIMIT_SECONDS
+from tests.waiting import LIMIT_SECONDS, START_TIMEOUT
 
 from .conftest import RUNSCRIPTS
 
@@ -92,7 +92,7 @@ class Launch:
             "SLURM_NODEID": "0",
             "SLURM_STEP_NUM_TASKS": str(self.size),
             "SLURM_STEP_TASKS_PER_NODE": str(self.size),
-            "SIFWRIGHT_START_TIMEOUT": str(LIMIT_SECONDS),
+            "SIFWRIGHT_START_TIMEOUT": START_TIMEOUT,
         }
         return step | self.env | self.rank_env.get(rank, {})
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.waiting import START_TIMEOUT
+
 from .test_conda_python_distributed import SCRIPT
 
 if TYPE_CHECKING:
@@ -72,7 +74,9 @@ def test_environment(runner: Runner, name: str) -> None:
     ],
 )
 def test_master_that_nothing_names_is_refused_at_once(runner: Runner, name: str) -> None:
+    """A rank that waits for the others fails the test."""
     env = {"MASTER_PORT": "29999", "SIFWRIGHT_ROLL_CALL": "1"}
+    env["SIFWRIGHT_START_TIMEOUT"] = START_TIMEOUT
     result = runner.having(**recorded(name) | env).run(SCRIPT, "-c", SHOW)
     assert (result.returncode, result.stdout) == (78, "")
     assert "no node list says where rank 0 is: set MASTER_ADDR" in result.stderr

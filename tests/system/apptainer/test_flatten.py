@@ -33,6 +33,7 @@ def _flattened(source: Path, *words: str) -> str:
     target = source.with_name("flat.sif")
     done = sifwright("flatten", source, target, *words)
     assert done.returncode == 0, done.stderr
+    assert "MB, 2 partitions into 1)" in done.stdout
     (part,) = sif_file.partitions(target)
     place = Range(path=target, offset=part.offset, size=part.size)
     tree = source.with_name("flat")

@@ -1,4 +1,4 @@
-"""Logs from public sources, and a site whose launcher and engine are stand-ins."""
+"""A site whose launcher and engine are stand-ins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Mapping, Sequence
 
-LOGS = Path(__file__).parent / "logs"
 SITE = """\
 description: Two nodes with a GPU each
 vendor: nvidia
@@ -49,19 +48,6 @@ cp "$STAND_IN/leaves/"* "$folder" 2>/dev/null
 cat "$STAND_IN/says"
 exit "$(<"$STAND_IN/status")"
 """
-
-
-def log(name: str) -> str:
-    """A log of the corpus, without the line that names its source."""
-    source, _, text = (LOGS / f"{name}.log").read_text().partition("\n")
-    assert source.startswith("# "), f"{name}: the first line names the source"
-    return text
-
-
-def ranks(*places: str) -> list[Process]:
-    """Processes from `host:pid`."""
-    pairs = (place.split(":") for place in places)
-    return [Process(host, int(pid)) for host, pid in pairs]
 
 
 def row(**other: object) -> dict[str, object]:

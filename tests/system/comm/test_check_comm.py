@@ -14,7 +14,8 @@ import pytest
 from sifwright.launch.comm import results
 from sifwright.launch.comm.nccl_log import Process
 from tests.conftest import DEFAULT_SIGNALS
-from tests.system.comm.conftest import Site, log, measured, ranks, row
+from tests.nccl_logs import log, ranks
+from tests.system.comm.conftest import Site, measured, row
 
 EFA = ranks("test-nccl-efa-worker-0:21", "test-nccl-efa-worker-1:21")
 GOOD = log("good-efa-two-nodes")

@@ -5,30 +5,35 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import run
 from tests.system.native.conftest import MODULE, Place
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
 ACTIVATE = 'source "my env/bin/activate"'
 SHOW = 'echo "$LOADEDMODULES"; echo "$PATH"; echo "${PYTHONPATH-unset}"'
 
 
-def _oldest() -> str:
-    """Return the oldest Python 3 of pyenv, or ours: its venv writes another file."""
+def _other(choose: Callable[[Iterable[int]], int]) -> str:
+    """Return the oldest or newest Python 3 of pyenv, or ours: its venv writes another file."""
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     found = {
         int(path.parts[-3].split(".")[1]): path for path in root.glob("versions/3.*/bin/python3")
     }
-    return str(found[min(found)]) if found else sys.executable
+    return str(found[choose(found)]) if found else sys.executable
 
 
 KINDS = {
     "virtualenv": (sys.executable, "-m", "virtualenv", "--no-seed", "--no-download"),
     "uv": (sys.executable, "-m", "uv", "venv", "--offline"),
     "venv": (sys.executable, "-m", "venv", "--without-pip"),
-    "oldest-venv": (_oldest(), "-m", "venv", "--without-pip"),
+    "oldest-venv": (_other(min), "-m", "venv", "--without-pip"),
+    "newest-venv": (_other(max), "-m", "venv", "--without-pip"),
 }
 
 
@@ -44,7 +49,7 @@ def test_it_comes_and_goes(place: Place, kind: str) -> None:
     assert second == f"{place.folder}/prefix/lib/python3.12/site-packages"
 
 
-@pytest.mark.parametrize("start", ["export PS1='$ '", "unset PS1"])
+@pytest.mark.parametrize("start", ["PS1='$ '", "export PS1='$ '", "unset PS1", "PS1="])
 def test_the_prompt(place: Place, start: str) -> None:
     place.venv("my env")
     place.extended()

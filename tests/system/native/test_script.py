@@ -35,7 +35,7 @@ def test_a_second_time_nothing_changes(place: Place) -> None:
     assert sorted(path.name for path in activate.parent.glob(".*")) == []
 
 
-@pytest.mark.parametrize("end", ["", "x"])
+@pytest.mark.parametrize("end", ["", "\n\n", "x"])
 def test_undo_gives_every_byte_back(place: Place, end: str) -> None:
     activate = place.venv("my env")
     activate.write_bytes(activate.read_bytes() + end.encode())

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.system.slurm.layout import BLACK_HOLE
-from tests.waiting import wait_for
+from tests.waiting import START_TIMEOUT, wait_for
 
 if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster
 
 # Launches in which a rank never reaches rank 0 wait this long. Each has an image that is good.
 WAIT = {"SIFWRIGHT_START_TIMEOUT": "60", "SIFWRIGHT_CHECK_IMAGE": "0"}
-# Where one rank has a reason for all: the others may start late.
-LATE = {"SIFWRIGHT_START_TIMEOUT": "600"}
+# Where one rank has a reason for all: the others may start late, and one that waits fails its test.
+LATE = {"SIFWRIGHT_START_TIMEOUT": START_TIMEOUT}
 LATE_TMP = LATE | {"SIFWRIGHT_CHECK_IMAGE": ""}  # what check-image remembers is there
 TWO_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=1")
 FOUR_RANKS = ("--nodelist=nid001,nid002", "--ntasks-per-node=2")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.spread import spread
 from tests.system.slurm.layout import NODES
+from tests.waiting import START_TIMEOUT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +93,7 @@ def test_two_hosts_without_a_scheduler(
     """The master is found, or asked for by name; and with it, the ranks meet."""
     words = [*two_hosts(mpiexec, remote_shell), *container, "conda-python-distributed"]
     words += [str(slurm.programs / "add_up.py"), "3"]
-    done = slurm.run(*words, check=False)
+    done = slurm.run(*words, env={"SIFWRIGHT_START_TIMEOUT": START_TIMEOUT}, check=False)
     assert done.returncode == 0 or "set MASTER_ADDR" in done.stderr, done
     assert sums(done.stdout) == ([] if done.returncode else [12] * 4)
     preset = {"MASTER_ADDR": NODES[0], "MASTER_PORT": "23456"}

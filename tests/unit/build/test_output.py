@@ -160,6 +160,16 @@ def test_an_image_with_another_byte_is_said_to_be_another(output: ImageFolder) -
     assert output.damage() == "the image is not the one that was built"
 
 
+def test_a_signature_is_of_the_image_beside_it(output: ImageFolder) -> None:
+    signed = output.folder / "1" / output.signature.name
+    signed.parent.mkdir()
+    signed.write_text("of a")
+    publish(output, "a", signed.parent)
+    assert output.signature.read_text() == "of a"
+    publish(output, "b", output.folder / "2")
+    assert not output.signature.exists()
+
+
 def test_a_record_of_before_does_not_say_enough(output: ImageFolder) -> None:
     publish(output, "a", output.folder / "1")
     record = json.loads(output.record.read_text())

@@ -150,6 +150,20 @@ def test_what_is_damaged_once_is_made_again(plan: Plan, ground: Ground) -> None:
     assert list(artifact.keys) == list(LAYERS)
 
 
+def test_a_build_says_that_a_cached_step_was_dropped(plan: Plan, ground: Ground) -> None:
+    assembled(made_by(plan, ground))
+    harm(1)
+    said: list[str] = []
+    context: Any = SimpleNamespace(
+        options=SimpleNamespace(cached=True),
+        watcher=SimpleNamespace(progress=SimpleNamespace(note=said.append)),
+    )
+    with apptainer_engine._open_store(context) as store:  # noqa: SLF001
+        assert [store.get(key) for key in store.all_keys()].count(None) == 1
+    (line,) = said
+    assert "was dropped" in line
+
+
 def test_what_is_damaged_each_time_ends_the_build(
     plan: Plan, ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,8 +35,6 @@ from tests.waiting import LIMIT_SECONDS, wait_for
 
 if TYPE_CHECKING:
     from sifwright.build.cache.store import Store
-
-pytestmark = pytest.mark.all
 
 KEY = key_of("a step")
 OLD = 1_000_000.0
@@ -70,6 +71,7 @@ def can_claim(store: Store) -> bool:
 # ---- at once --------------------------------------------------------------------------------
 
 
+@pytest.mark.all
 def test_eight_builds_make_a_step_once(store: Store, log: Path) -> None:
     """R3."""
     builds(store, [KEY] * 8, "start", log)
@@ -79,12 +81,14 @@ def test_eight_builds_make_a_step_once(store: Store, log: Path) -> None:
     assert {tuple(one) for one in got} == {("got", got[0][1], "True")}
 
 
+@pytest.mark.all
 def test_different_steps_are_made_at_the_same_time(store: Store, log: Path) -> None:
     """Each makes its step until the other three have begun, too."""
     builds(store, [key_of(number) for number in range(4)], "begin", log)
     assert len(lines(log, "got")) == 4
 
 
+@pytest.mark.all
 def test_it_is_said_once_for_whom_we_wait(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,8 +152,21 @@ def test_a_claim_is_touched_while_it_is_held(store: Store, monkeypatch: pytest.M
 # ---- gone -----------------------------------------------------------------------------------
 
 
-def test_a_claim_is_asked_for_every_second() -> None:
-    assert claims._LONGEST < 1, "nor later, when it has waited for an hour"  # noqa: SLF001
+def test_a_claim_is_asked_for_every_second(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after an hour."""
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        add(store, KEY)
+
+    clock = SimpleNamespace(monotonic=partial(next, itertools.count(step=3600)), sleep=pause)
+    monkeypatch.setattr(claims, "time", clock)
+    claim_file(store, KEY, ProcessIdentity.here().encoded())
+    with claims.claim(store, KEY, on_wait=lambda _: None) as ours:
+        assert not ours
+    (seconds,) = pauses
+    assert 0 < seconds < 1
 
 
 def test_a_process_that_nobody_has_waited_for_is_gone(store: Store) -> None:
@@ -237,6 +254,7 @@ def test_another_machine_is_waited_for_until_it_is_silent(store: Store) -> None:
     assert said[1:] == ["ours"]
 
 
+@pytest.mark.all
 def test_a_stale_claim_is_taken_over_by_one(store: Store, log: Path) -> None:
     for number in range(5):
         claim_file(store, KEY, replace(ProcessIdentity.here(), boot="other").encoded(), touched=OLD)

@@ -41,8 +41,11 @@ def test_its_output_is_what_is_printed(run_cli: Cli, command: str, text: str) ->
 
 def test_the_table_of_sites_is_whole() -> None:
     sites = load_catalog(CHECKOUT / "defs", CHECKOUT).sites.values()
-    rows = re.findall(r"^\| `([\w-]+)` \| [\w+]+ \| (.*) \|$", SITES, re.MULTILINE)
-    assert rows == [(site.name, site.description) for site in sites]
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\w+]+) \| (.*) \|$", SITES, re.MULTILINE)
+    assert rows == [
+        (site.name, "+".join(dict.fromkeys((site.scheduler, site.launcher))), site.description)
+        for site in sites
+    ]
 
 
 def test_the_list_of_rules_is_that_of_the_linter() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MIRROR = "http://mirror.example/debian"
 APT_GET = """#!/bin/sh
+echo asked >>"{folder}/asked"
 echo "http://security.example/debian|Debian-Security|Debian"
 echo "http://user:word@mirror.example/debian|Debian|Debian"
 cat "{folder}/answer"
@@ -149,7 +150,7 @@ def _apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_apt")
 def test_each_archive_has_its_own_mirror(tmp_path: Path) -> None:
-    """The first of several."""
+    """The first of several; apt is asked once."""
     lines = (
         "http://other.example/debian|Debian|Debian",
         "http://second.example/security/|Debian-Security|Debian",
@@ -159,3 +160,4 @@ def test_each_archive_has_its_own_mirror(tmp_path: Path) -> None:
         answer.writelines(f"{line}\n" for line in lines)
     assert apt_mirror.mirror(apt_mirror.DEBIAN) == MIRROR
     assert apt_mirror.mirror(apt_mirror.SECURITY) == "http://security.example/debian"
+    assert (tmp_path / "asked").read_text() == "asked\n"

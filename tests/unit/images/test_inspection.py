@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,9 @@ def test_every_kind_name_and_byte(tmp_path: Path, compression: str) -> None:
     (tree / "lnk").symlink_to("tar\nget x")
     os.truncate(tree / "large", 3_000_000)
     os.mkfifo(tree / "fifo")
-    words = ["-p", "disk b 640 0 6 259 300", "-p", "gone c 644 0 0 0 0"]
+    os.mknod(tree / "agent", stat.S_IFSOCK)
+    devices = ("disk b 640 0 6 259 300", "line c 640 0 5 4 64", "gone c 644 0 0 0 0")
+    words = [word for device in devices for word in ("-p", device)]
     packed = tmp_path / "packed"
     made = run(["mksquashfs", tree, packed, "-quiet", "-no-progress", "-comp", compression, *words])
     assert made.returncode == 0, made.stderr
@@ -49,8 +52,9 @@ def test_every_kind_name_and_byte(tmp_path: Path, compression: str) -> None:
     found = {node.path: node for node in squashed.nodes()}
     kinds = {path: node.kind for path, node in found.items()}
     others = {b"": "folder", b"lnk": "symlink", b"gone": "whiteout", b"hard": "file"}
-    devices = {b"fifo": "fifo", b"disk": "block device"}
-    assert kinds == {**dict.fromkeys(names, "file"), **others, **devices}
+    special = {b"fifo": "fifo", b"agent": "socket", b"disk": "block device"}
+    special[b"line"] = "character device"
+    assert kinds == {**dict.fromkeys(names, "file"), **others, **special}
     assert (found[b"a b"].mode, found[b"a b"].size, found[b"disk"].gid) == (0o4755, 3, 6)
     assert found[b"a b"].links == found[b"hard"].links != 0
     assert (found[b"lnk"].target, found[b"disk"].device) == (b"tar\nget x", (259, 300))

@@ -32,8 +32,9 @@ NOISE = random.Random(5)  # noqa: S311  # data for tests
 
 
 @pytest.fixture
-def contents(tmp_path: Path) -> Contents[Partition]:
+def contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Contents[Partition]:
     """Two partitions; the first is longer than what is copied at a time."""
+    monkeypatch.setattr(copy_data, "_SPAN", 1 << 20)
     (tmp_path / "store").mkdir()
     sizes = {"base": 1_500_000, "layer": 20_000}
     parts = [_partition(tmp_path / "store" / name, size) for name, size in sizes.items()]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from spython.logger import bot
+from spython.main.parse import parsers
 
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
+from sifwright.recipe_import.dockerfile import spython_labels
 from sifwright.recipe_import.draft import Wanted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from sifwright.recipe_import.write_layers import ImportedImage
@@ -80,6 +85,7 @@ def test_the_stage_and_the_arguments_that_are_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "run", "script"),
     [
+        ("RUN [ -d /x ] || a\n", "run / run-2.sh /bin/sh -c", "[ -d /x ] || a\n"),
         ("RUN <<EOF\na $b\n\tc\nEOF\n", "run / run-2.sh /bin/sh -c", "a $b\n\tc\n"),
         ("RUN <<-EOF\n\ta\n\tEOF\n", "run / run-2.sh /bin/sh -c", "a\n"),
         ("RUN <<EOF\n#!/bin/x\nEOF\n", "run_file / run-2.sh /bin/sh -c", "#!/bin/x\n"),
@@ -95,8 +101,8 @@ def test_the_stage_and_the_arguments_that_are_asked_for(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_here_documents_of_run(tmp_path: Path, text: str, run: str, script: str) -> None:
-    """The text of one alone is the script; others are for the shell, with their tabs."""
+def test_scripts_of_run(tmp_path: Path, text: str, run: str, script: str) -> None:
+    """One here-document alone is the script; others are for the shell, as `[ … ]` is."""
     writing = read(tmp_path, f"FROM tiny:1\n{text}")
     assert code(writing) == [run]
     assert [*scripts(writing).values()] == [script]
@@ -108,6 +114,36 @@ def test_here_documents_of_copy(tmp_path: Path) -> None:
     writing = read(tmp_path, text)
     assert scripts(writing) == {"copy-2/a.txt": "$b\n"}
     assert code(writing) == ["copy_file copy-2/a.txt /x/a.txt", 'chmod 600 -- "$copied"']
+
+
+def test_labels_and_the_last_cmd(tmp_path: Path) -> None:
+    """The first description is the image's."""
+    text = 'CMD ["a"]\nLABEL a="b c" \\\n d=e\nCMD ["echo a b", "c"]\nLABEL x.description="f g"\n'
+    draft = read(tmp_path, f"FROM tiny:1\n{text}LABEL description=h\n").draft
+    assert draft.start is not None
+    assert draft.start.cmd == ("echo a b", "c")
+    assert draft.remarks == [
+        'LABEL a="b c"  d=e',
+        'LABEL x.description="f g"',
+        "LABEL description=h",
+    ]
+    assert draft.description == "f g"
+
+
+@pytest.mark.parametrize("ends", [sys.exit, {}.pop])
+def test_spython_neither_prints_nor_ends_the_program(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], ends: Callable[[str], None]
+) -> None:
+    def label(_parser: object, _line: object) -> None:
+        print("said")  # noqa: T201
+        bot.error("said")
+        ends("any reason")
+
+    monkeypatch.setattr(bot, "errorStream", sys.stderr)  # as it is when spython is loaded
+    monkeypatch.setattr(parsers.DockerParser, "_label", label)
+    with pytest.raises(UsageError, match=r"the recipe: spython cannot parse it: .*'any reason'"):
+        spython_labels.labels(["a=b"])
+    assert capfd.readouterr() == ("", "")
 
 
 def test_mounts_are_there_for_one_run(tmp_path: Path) -> None:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from http.server import BaseHTTPRequestHandler
 
-pytestmark = pytest.mark.all
-
 GOOD = archive(readme="read me\n", data="".join(f"{n * n}\n" for n in range(20_000)))
 POINTS = 5
 
@@ -86,6 +84,7 @@ def _broken(
     broken(handler, length)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("broken", [_truncated, _reset, _short, _flipped, _unended])
 def test_a_broken_download_is_never_taken(
     step: Step, broken: Callable[[BaseHTTPRequestHandler, int], None]
@@ -132,6 +131,7 @@ SERVERS: dict[str, Callable[[BaseHTTPRequestHandler], None]] = {
 }
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("name", SERVERS)
 def test_a_server_that_gives_something_else(step: Step, name: str) -> None:
     with serve(SERVERS[name]) as url:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sifwright.launch.comm.nccl_log import NetworkEvidence, Process, parse_nccl_log
-from tests.system.comm.conftest import LOGS, log, ranks
+from tests.nccl_logs import LOGS, log, ranks
 
 
 def names(said: NetworkEvidence) -> tuple[list[str], list[str]]:

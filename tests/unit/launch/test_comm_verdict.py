@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sifwright.launch.comm.nccl_log import Process, parse_nccl_log
 from sifwright.launch.comm.verdict import Verdict, judge
-from tests.system.comm.conftest import log, ranks
+from tests.nccl_logs import log, ranks
 
 CXI = ("NET/OFI", "cxi")
 EFA = ranks("test-nccl-efa-worker-0:21", "test-nccl-efa-worker-1:21")
