@@ -138,7 +138,7 @@ def _take_away(path: Path, content: bytes) -> None:
     # Somebody else may be doing the same, to the claim or to what we call aside.
     with suppress(FileNotFoundError, FileExistsError):
         path.rename(aside)
-        found = liveness.read_holder(aside)
-        if found is None or found.content != content:
+        holder = liveness.read_holder(aside)
+        if holder is None or holder.content != content:
             os.link(aside, path)
     aside.unlink(missing_ok=True)
