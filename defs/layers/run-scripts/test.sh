@@ -20,7 +20,7 @@ compgen -G "${IMAGE_ROOT:-}/runscripts/*/__pycache__/*.pyc" >/dev/null
 
 # Another torch is there for the taking: pip, its isolated builds and uv leave it, and name the image's.
 torch=$(grep -sx 'torch==.*' "${PIP_CONSTRAINT-}" || true)
-if [[ -n $torch ]]; then
+if [[ -n $torch ]] && python -m pip --version >/dev/null 2>&1; then # an image may have no pip
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   mkdir "$work/toy"

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.build
 SECRET = "planted-4711"  # noqa: S105
 BELOW = "data"
 OF_A_BUILD = {"built", "engine", "seconds", "own_seconds", "timeline", "sif_bytes", "files"}
+OF_A_BUILD |= {"record_sha256"}
 OF_A_BUILD |= {"sif_fingerprint", "sif_parts"}
 
 

@@ -6,7 +6,6 @@ import builtins
 import errno
 import hashlib
 import io
-import json
 import os
 from pathlib import Path
 from threading import Event
@@ -28,6 +27,7 @@ from sifwright.host.network import upstream
 from sifwright.images.contents import listing
 from sifwright.images.sif import sif_file
 from sifwright.images.sif import write_sif as writing
+from sifwright.images.sif.fingerprint import record_text
 from sifwright.images.sif.sif_file import SifError
 from sifwright.images.sif.write_sif import Contents, Partition, PartitionError
 from sifwright.system import digest_cache, files
@@ -274,7 +274,7 @@ def test_an_image_that_cannot_be_read_is_not_current(
         (tmp_path / name).write_text(name)
     known = {name: files.sha256(tmp_path / name) for name in output.texts}
     record = {"sif": sif.name, "sif_fingerprint": found, "files": known}
-    output.record.write_text(json.dumps(record))
+    output.record.write_text(record_text(record))
     assert output.is_current({})
     digest_cache._digest.cache_clear()  # noqa: SLF001
     broken("preadv", sif)

@@ -190,7 +190,7 @@ def test_files_that_are_none(locks: Locks) -> None:
     with pytest.raises(UsageError, match=r"poetry export --format pylock\.toml -o pylock\.toml"):
         locks.read("", "poetry.lock")
     (locks.folder / "uv.lock").mkdir()
-    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+    with pytest.raises(UsageError, match="cannot be read: not a regular file"):
         read_locked(locks.folder / "uv.lock", locks.catalog, "local", "pytorch", [])
 
 
