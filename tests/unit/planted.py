@@ -25,6 +25,7 @@ _STATUS = (
     "Package: gone\nStatus: deinstall ok config-files\nArchitecture: amd64\nVersion: 1\n"
 )
 _SITE = "opt/venv/lib/python3.11/site-packages"
+RECORD = b"planted.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n"
 
 
 def files(system: str, rpm: bytes | None = None) -> dict[str, bytes]:
@@ -35,6 +36,7 @@ def files(system: str, rpm: bytes | None = None) -> dict[str, bytes]:
     return {
         "etc/os-release": SYSTEMS[system].encode(),
         f"{_SITE}/planted_py-1.2.dist-info/METADATA": metadata,
+        f"{_SITE}/planted_py-1.2.dist-info/RECORD": RECORD,
         f"{_SITE}/planted_py-1.2.dist-info/licenses/LICENSE": b"MIT",
         f"{_SITE}/other/_vendor/hidden-1.dist-info/METADATA": b"Name: hidden\nVersion: 1\n",
         **(

@@ -12,7 +12,7 @@ from typing import cast
 
 from sifwright import __version__
 from sifwright.build import recipe_folder
-from sifwright.build.attest import attach
+from sifwright.build.attest import attach, python_files
 from sifwright.build.engine import Artifact
 from sifwright.build.request import first_use
 from sifwright.build.request.build_context import BuildContext
@@ -36,7 +36,11 @@ def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]
     """Publish the image of a build; `passed` are the digests of its tests."""
     context.watcher.timer.start("publish")
     output, staging = context.output, context.staging
+    python = python_files.digests(staging)
+    if line := python_files.difference(output.entries("python_files"), python):
+        context.watcher.progress.note(line)
     record = {**_record(context, artifact, passed), **_signed(context, artifact)}
+    record["python_files"] = python
     with name_folder_in_errors(output.folder, OUTPUT_FIX):
         for name, text in {PLAN: plan_json(context.plan), **artifact.files}.items():
             (staging / name).write_text(text, encoding="utf-8")

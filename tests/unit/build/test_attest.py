@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from in_toto_attestation.v1.resource_descriptor import ResourceDescriptor
 from in_toto_attestation.v1.statement import Statement
 from in_toto_attestation.v1.statement_pb2 import Statement as Message
 
+from sifwright.build.attest import python_files
 from sifwright.build.attest.provenance import provenance
 from sifwright.build.attest.redistribution import restricted
 from sifwright.build.attest.sbom import sbom
@@ -78,6 +80,29 @@ def test_the_sbom_is_valid_and_complete(real: Catalog, tmp_path: Path, system: s
     assert python["licenses"] == [{"license": {"id": "MIT"}}]
     values = [item["value"] for item in python["properties"]]
     assert any(value.endswith("planted_py-1.2.dist-info/licenses/LICENSE") for value in values)
+    record = {
+        "name": "sifwright:record-sha256",
+        "value": hashlib.sha256(planted.RECORD).hexdigest(),
+    }
+    assert record in python["properties"]
+
+
+def test_other_files_at_the_same_version_are_named(real: Catalog, tmp_path: Path) -> None:
+    plan = resolve(real, "frontier", "pytorch", [])
+    assert python_files.digests(tmp_path) == {}
+    (tmp_path / "sbom.cdx.json").write_bytes(
+        sbom(plan, _inventory(tmp_path, "debian"), USED, EPOCH)
+    )
+    now = python_files.digests(tmp_path)
+    place = "/opt/venv/lib/python3.11/site-packages/planted_py-1.2.dist-info"
+    assert now == {place: hashlib.sha256(planted.RECORD).hexdigest()}
+    assert python_files.difference({}, now) == python_files.difference(now, now) == ""
+    line = "other files than in the image before, at the same version: planted_py-1.2"
+    assert python_files.difference({place: "0" * 64, "/gone-1.dist-info": "0"}, now) == line
+    before, many = ({f"/p{n}-1.dist-info": digit for n in range(9)} for digit in "ab")
+    assert python_files.difference(before, many).endswith(
+        ": p0-1, p1-1, p2-1, p3-1, p4-1 and 4 more"
+    )
 
 
 _AGAIN = """

@@ -35,7 +35,7 @@ def prove(machine: Any, tests: str, passed: Mapping[str, str], key: str = "1") -
     context: Any = SimpleNamespace(
         plan=SimpleNamespace(steps=layers),
         options=SimpleNamespace(tests=tests),
-        output=SimpleNamespace(passed_tests=lambda: passed),
+        output=SimpleNamespace(entries=lambda _: passed),
         watcher=OutputParser(timer=Timer(QuietProgress()), fix=""),
     )
     artifact: Any = SimpleNamespace(keys={**dict.fromkeys(TESTS, "1"), "extra": key})

@@ -16,6 +16,8 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 from packaging.utils import canonicalize_name
 
+from sifwright.build.attest.attach import PLACE, RECORD
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -68,7 +70,9 @@ def _system(contents: Inventory) -> Iterator[Component]:
 def _packages(contents: Inventory) -> Iterator[Component]:
     for package in contents.packages:
         purl = _purl(package, contents.system)
-        places = [("sifwright:place", package.folder)] if package.folder else []
+        places = [(PLACE, package.folder)] if package.folder else []
+        if record := contents.records.get(package.folder):
+            places.append((RECORD, record))
         texts = [("sifwright:licence-text", text) for text in package.texts]
         yield Component(
             type=ComponentType.LIBRARY,

@@ -101,9 +101,10 @@ class ImageFolder:
             return str(error)
         return ""
 
-    def passed_tests(self) -> dict[str, str]:
+    def entries(self, name: str) -> dict[str, str]:
+        """Return a mapping in the record; an empty one where that cannot be read."""
         try:
-            return dict(small_file.read_json(self.record)["proofs"])
+            return dict(small_file.read_json(self.record)[name])
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 

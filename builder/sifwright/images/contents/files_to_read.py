@@ -1,5 +1,6 @@
 """The files of an image that are read for its facts, and the part of each that is kept."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,14 +29,18 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReadRule:
-    """`text`: at most so many bytes are kept, of longer files none; `scanned`: only matches."""
+    """`text`: at most so many bytes are kept, of longer files none; `scanned`: only matches.
+
+    `digested`: only the sha256 is kept, as text.
+    """
 
     text: int = 0
     scanned: Sequence[bytes] = ()
+    digested: bool = False
 
     def reads(self, size: int) -> bool:
         """Tell whether a file of this size has to be read."""
-        return bool(self.scanned) or 0 < size <= self.text
+        return bool(self.scanned) or self.digested or 0 < size <= self.text
 
 
 # Only that there is such a file or folder is of interest, and its name.
@@ -63,6 +68,8 @@ _RULES = {
     rf"{_PACKAGES}[^/]+\.(?:dist-info/(?:METADATA|WHEEL)|egg-info(?:/PKG-INFO)?)": ReadRule(
         text=_TEXT_BYTES
     ),
+    # It has the sha256 of every file that pip installed.
+    rf"{_PACKAGES}[^/]+\.dist-info/RECORD": ReadRule(digested=True),
     rf"{_PACKAGES}[^/]+\.dist-info/(?:licenses/.+|(?:LICEN[CS]E|COPYING|NOTICE)[^/]*)": _NAMED,
     r"(?:usr/)?lib/ld-musl-[^/]+\.so\.1": _NAMED,
     r"usr/local/cuda-\d+\.\d+|opt/rocm-\d+\.\d[.\d]*": _NAMED,
@@ -106,10 +113,19 @@ def may_list_packages(folder: str) -> bool:
 
 
 def keep(wanted: ReadRule, size: int, file: Readable) -> bytes:
-    """Return the part of a file that is kept; a scan reads the file in pieces."""
+    """Return the part of a file that is kept; a long file is read in pieces."""
     if wanted.scanned:
         return _scan(wanted.scanned, file)
+    if wanted.digested:
+        return _digest(file)
     return file.read(size) if wanted.reads(size) else b""
+
+
+def _digest(file: Readable) -> bytes:
+    digest = hashlib.sha256()
+    while piece := file.read(_PIECE):
+        digest.update(piece)
+    return digest.hexdigest().encode()
 
 
 def _scan(patterns: Sequence[bytes], file: Readable) -> bytes:

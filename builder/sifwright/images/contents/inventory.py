@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sifwright.images.contents import packages, systems
@@ -17,19 +17,22 @@ _SOURCES = (
     *("etc/dnf/vars/", "etc/yum/vars/"),
 )
 _PLAN = "opt/sifwright/plan.json"
+_RECORD = ".dist-info/RECORD"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Inventory:
     """`system` are the values of os-release, `sources` the files that name archives of packages.
 
-    `plan` is the document in an image of ours.
+    `plan` is the document in an image of ours. `records` has the sha256 of the RECORD of Python
+    packages, by `Package.folder`: other files of the same version have another one.
     """
 
     system: Mapping[str, str]
     packages: tuple[Package, ...]
     sources: Mapping[str, str]
     plan: Mapping[str, Any]
+    records: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, kind: Kind) -> list[Package]:
         return [package for package in self.packages if package.kind == kind]
@@ -37,12 +40,14 @@ class Inventory:
 
 def inventory(tree: ImageTree) -> Inventory:
     """Return what is installed in an image of which these files were read."""
-    texts = {_bytes(path): data for path, data in tree.files.items()}
+    records = [path for path in tree.files if path.endswith(_RECORD)]
+    texts = {_bytes(path): data for path, data in tree.files.items() if not path.endswith(_RECORD)}
     return Inventory(
         system=systems.release(tree),
         packages=tuple(packages.find(texts, dict(_shared_documents(tree)))),
         sources={path: tree.text(path) or "" for path in tree.files if path.startswith(_SOURCES)},
         plan=_plan(tree),
+        records={f"/{path.removesuffix('/RECORD')}": tree.text(path) or "" for path in records},
     )
 
 
