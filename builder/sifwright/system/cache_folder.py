@@ -1,5 +1,6 @@
 """The cache's folders, and whether they can be used."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from sifwright.system import liveness, os_errors
 _FORMAT = "steps-1"
 _DOWNLOADS = "downloads-1"
 ENTRIES, CLAIMS, LEASES = "entries", "claims", "leases"
+# Compute nodes of some sites have the homes of users for reading only.
+_READ_ONLY = {errno.EROFS, errno.EACCES}
 
 
 def root() -> Path:
@@ -40,6 +43,22 @@ def make(folder: Path) -> None:
             path.mkdir(mode=0o700, exist_ok=True)
             _refuse_others(path)
         liveness.clock(folder)  # writes: a cache that cannot be written is refused here
+
+
+def make_unless_read_only(folder: Path) -> bool:
+    """Make the cache's folders; return False for folders that are there and can only be read.
+
+    Raises `MachineError` if they cannot be used.
+    """
+    try:
+        make(folder)
+    except MachineError as error:
+        number = error.__cause__.errno if isinstance(error.__cause__, OSError) else None
+        if number not in _READ_ONLY or not os.access(folder / ENTRIES, os.R_OK | os.X_OK):
+            raise
+        look(folder)
+        return False
+    return True
 
 
 def look(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["OVERLAYS_OFF", "old_unshare"]
+__all__ = ["OVERLAYS_OFF", "READ_ONLY", "old_unshare"]
 
 # util-linux 2.37 has no --map-auto; this is what its getopt says.
 _OLD = """#!/bin/sh
@@ -19,6 +19,15 @@ for word in "$@"; do
 done
 exec /usr/bin/unshare "$@"
 """
+# Runs the command after the folder that follows, which is mounted for reading only.
+READ_ONLY = [
+    *("unshare", "--mount", "bash", "-euc"),
+    """
+mount --bind "$0" "$0"
+mount -o remount,bind,ro "$0"
+exec "$@"
+""",
+]
 # Runs the command that follows where apptainer.conf has `enable overlay = no`. Only its own mount
 # namespace sees that.
 OVERLAYS_OFF = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,11 @@ from sifwright.system import files
 from tests.conftest import run, sifwright
 from tests.servers import serve_folder
 from tests.spread import spread
+from tests.system.apptainer.machines import READ_ONLY
 from tests.system.apptainer.toys import STRICT
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from tests.system.apptainer.toys import Toy
@@ -53,6 +56,28 @@ def states(toy: Toy, *arguments: str) -> dict[str, str]:
     return {
         e["step"]: e["state"] for e in events if e["event"] == "finished" and e["step"] in wanted
     }
+
+
+@pytest.mark.all
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a folder for reading only")
+def test_a_cache_that_can_only_be_read(toy: Toy, cache: Path) -> None:
+    """As a home is on compute nodes of some sites."""
+    assert set(states(toy).values()) == {"done"}
+    toy.sif.unlink()
+
+    def build() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "sifwright", *toy.command("--json")]
+        return run([*READ_ONLY, cache, *command])
+
+    built = build()
+    assert built.returncode == 0, built.stderr
+    assert toy.execute("apptainer", "cat", "/data/a") == "3\n"
+    assert "the step cache can only be read" in built.stdout
+    toy.layer("three", "echo 6 >>/data/z\n")
+    refused = build()
+    assert refused.returncode == 5, refused.stderr
+    assert "the step cache cannot be used: Read-only file system" in refused.stderr
+    assert toy.execute("apptainer", "cat", "/data/a") == "3\n"
 
 
 def test_only_what_follows_an_edit_runs(toy: Toy) -> None:

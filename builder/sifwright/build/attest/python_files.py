@@ -26,7 +26,7 @@ def digests(folder: Path) -> dict[str, str]:
         return {}
     packages = (
         {item["name"]: item["value"] for item in component.get("properties", ())}
-        for component in bill["components"]
+        for component in bill.get("components", ())
     )
     return {item[PLACE]: item[RECORD] for item in packages if RECORD in item}
 

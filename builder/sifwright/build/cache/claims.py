@@ -30,6 +30,9 @@ class Entries(Protocol):
     @property
     def root(self) -> Path: ...
 
+    @property
+    def is_read_only(self) -> bool: ...
+
     def peek(self, key: str) -> CacheEntry | None: ...
 
 

@@ -21,9 +21,12 @@ def lease(store: Entries, keys: Iterable[str]) -> Iterator[str]:
 
     Yields the lease's token. A prune that is about to remove one of them has done so, or has seen
     us, when the body starts: it claims an entry before it looks at leases, we look at claims after
-    we wrote ours.
+    we wrote ours. In a cache that can only be read, no lease is written.
     """
     own = ProcessIdentity.here(keys=tuple(keys))
+    if store.is_read_only:
+        yield own.token
+        return
     temporary, path = (store.root / LEASES / name for name in (f".{own.token}", own.token))
     with ExitStack() as stack:
         with cache_folder.translate_errors(store.root):

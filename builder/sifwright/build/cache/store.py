@@ -37,19 +37,22 @@ class Store:
 
     Any number of processes on any number of machines may share it. `note` reports dropped
     entries, called by their `noun`. Every method raises `MachineError` where the folder
-    cannot be used.
+    cannot be used. Builds use an `is_read_only` one without a lease.
     """
 
     root: Path
     note: Callable[[str], None] = silent
     noun: str = "step"
+    is_read_only: bool = False
 
     @classmethod
     def open(cls, note: Callable[[str], None] = silent) -> Self:
-        """Open the user's cache, and make its folders."""
+        """Open the user's cache, and make its folders unless it can only be read."""
         root = cache_folder.root()
-        cache_folder.make(root)
-        return cls(root=root, note=note)
+        if cache_folder.make_unless_read_only(root):
+            return cls(root=root, note=note)
+        note(f"the step cache can only be read, so no new step can run: {root}")
+        return cls(root=root, note=note, is_read_only=True)
 
     @classmethod
     def look(cls) -> Self:
@@ -81,6 +84,8 @@ class Store:
 
     def touch(self, entry: CacheEntry) -> None:
         """Note that it is used, which decides what is pruned first; `get` does so by itself."""
+        if self.is_read_only:
+            return
         with cache_folder.translate_errors(self.root), suppress(FileNotFoundError):
             os.utime(entry.file(manifest.NAME))
 

@@ -94,7 +94,8 @@ def _open_store(context: BuildContext) -> Iterator[Store]:
     """Yield the user's cache; without it, one that is removed afterwards."""
     if context.options.cached:
         store = Store.open(note=context.watcher.progress.note)
-        pruning.remove_stale(store.root)
+        if not store.is_read_only:
+            pruning.remove_stale(store.root)
         yield store
         return
     with workspace(host_checks.temporary_root()) as root:
