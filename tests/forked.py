@@ -79,6 +79,7 @@ def _run_child(
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
+    tempfile.tempdir = None  # that of the TMPDIR of the server
     sys.argv = words
     sys.modules.update(dict.fromkeys(missing))  # type: ignore[arg-type]
     try:

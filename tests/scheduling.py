@@ -8,15 +8,16 @@ from xdist.scheduler import LoadScopeScheduling
 # takes longest: at the end, the other processes would wait for it.
 _FIRST = (
     "tests/system/slurm/",
+    "tests/system/apptainer/test_mpi_images.py",
     "tests/unit/",
     "tests/runscripts/",
     "tests/tooling/",
-    "tests/system/apptainer/test_mpi_images.py",
-    "tests/system/apptainer/test_by_hand.py",
     "tests/system/apptainer/",
     "tests/system/native/",
     "tests/system/packages/",
 )
+# The cluster is one, and these images are built once.
+_OF_CLUSTER = ("tests/system/slurm/", "tests/system/apptainer/test_mpi_images.py")
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
@@ -27,9 +28,9 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def group(name: str) -> str:
-    """What runs in one process: the tests of a file, and all that need the one cluster."""
+    """What runs in one process: the tests of a file, and all that share cluster and images."""
     file = name.partition("::")[0]
-    return "tests/system/slurm/" if file.startswith("tests/system/slurm/") else file
+    return _OF_CLUSTER[0] if file.startswith(_OF_CLUSTER) else file
 
 
 def turn(name: str) -> int:

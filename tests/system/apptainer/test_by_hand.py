@@ -31,11 +31,10 @@ def _build_by_hand(engine: str, folder: Path, definition: str, sif: Path) -> Non
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
-@pytest.mark.all
+@pytest.mark.slow  # a toy is built by hand in test_cases
 @pytest.mark.image
 @pytest.mark.build
-# A toy is built from its single file in test_cases.
-@pytest.mark.parametrize("form", ["folder", pytest.param("single-file", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("form", ["folder", "single-file"])
 def test_the_same_packages_and_files(engine: str, image: Path, tmp_path: Path, form: str) -> None:
     by_hand, folder = tmp_path / "by-hand.sif", image.parent / "recipe"
     if form == "single-file":

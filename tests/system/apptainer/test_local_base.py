@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.build.cache.store import Store
+from sifwright.images.sif.fingerprint import record_text
 from tests.conftest import sifwright
 from tests.system.apptainer.trials import states
 
@@ -122,7 +123,7 @@ def test_an_image_on_a_layered_base_is_not_up_to_date(tiny: Toy, tmp_path: Path)
     document = json.loads(record.read_text())
     layered.replace(tmp_path / "flat.sif")
     digest = hashlib.sha256((tmp_path / "flat.sif").read_bytes()).hexdigest()
-    record.write_text(json.dumps({**document, "base_sha256": digest}))
+    record.write_text(record_text({**document, "base_sha256": digest}))
     done = tiny.build()
     assert (done.returncode, done.stdout) == (5, "")
     assert f"{tmp_path / 'flat.sif'}: layer 'base-local' starts from it" in done.stderr

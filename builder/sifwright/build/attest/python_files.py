@@ -34,9 +34,9 @@ def digests(folder: Path) -> dict[str, str]:
 def difference(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     """Return a line with the packages that have other files at the same version, or nothing."""
     changed = [
-        posixpath.basename(place).removesuffix(".dist-info")
-        for place, digest in now.items()
-        if before.get(place, digest) != digest
+        posixpath.basename(folder).removesuffix(".dist-info")
+        for folder, digest in now.items()
+        if before.get(folder, digest) != digest
     ]
     if not changed:
         return ""
