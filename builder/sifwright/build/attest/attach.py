@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 SBOM, PROVENANCE = "sbom.cdx.json", "provenance.json"
 FILES = (SBOM, PROVENANCE)
-# Properties of a Python package in the SBOM: the folder of its metadata, and the sha256 of the
-# RECORD there, which pip writes with the sha256 of each file.
-PLACE, RECORD = "sifwright:place", "sifwright:record-sha256"
 # CycloneDX as JSON (pkg/sif/sbom.go of github.com/apptainer/sif).
 _CYCLONEDX_JSON = (1).to_bytes(4, "little")
 

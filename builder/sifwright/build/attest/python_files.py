@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 from typing import TYPE_CHECKING
 
-from sifwright.build.attest.attach import PLACE, RECORD, SBOM
+from sifwright.build.attest.attach import SBOM
+from sifwright.build.attest.properties import PLACE, RECORD
+from sifwright.system import small_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,7 @@ def digests(folder: Path) -> dict[str, str]:
     They are those of the SBOM in `folder`; without an SBOM there are none.
     """
     try:
-        bill = json.loads((folder / SBOM).read_bytes())
+        bill = small_file.read_json(folder / SBOM)
     except FileNotFoundError:
         return {}
     packages = (

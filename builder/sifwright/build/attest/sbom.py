@@ -16,7 +16,7 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 from packaging.utils import canonicalize_name
 
-from sifwright.build.attest.attach import PLACE, RECORD
+from sifwright.build.attest.properties import PLACE, RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
