@@ -1,4 +1,4 @@
-"""Which of many like cases a test runs by default; `make test-all` runs all of them."""
+"""Which tier runs which of many like cases."""
 
 from __future__ import annotations
 
@@ -14,11 +14,19 @@ if TYPE_CHECKING:
 __all__ = ["spread"]
 
 
-def spread(values: Iterable[Any], default: Collection[Any]) -> list[ParameterSet]:
-    """Give all values but the default ones to tier all."""
+def spread(
+    values: Iterable[Any], default: Collection[Any], slow: Collection[Any] = ()
+) -> list[ParameterSet]:
+    """Give the values of `slow` to that tier, and all others but the default ones to tier all."""
     values = list(values)
-    missing = [value for value in default if value not in values]
+    missing = [value for value in (*default, *slow) if value not in values]
     assert not missing, f"no test has the values {missing}"
-    return [
-        pytest.param(value, marks=() if value in default else pytest.mark.all) for value in values
-    ]
+    return [pytest.param(value, marks=_marks(value, default, slow)) for value in values]
+
+
+def _marks(
+    value: object, default: Collection[Any], slow: Collection[Any]
+) -> tuple[pytest.MarkDecorator, ...]:
+    if value in default:
+        return ()
+    return (pytest.mark.slow if value in slow else pytest.mark.all,)

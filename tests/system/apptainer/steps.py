@@ -101,7 +101,7 @@ Tree = dict[str, list[Any]]
 TIME, CONTENT = 4, 5
 
 
-def make_root(folder: Path) -> Path:
+def make_root(folder: Path, *programs: str) -> Path:
     """A system of a few programs of this machine, with Python."""
     for name in (
         "usr/bin",
@@ -122,7 +122,7 @@ def make_root(folder: Path) -> Path:
         (folder / name).symlink_to(target)
     (folder / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/bash\n")
     (folder / "etc" / "group").write_text("root:x:0:\n")
-    for name in PROGRAMS:
+    for name in (*PROGRAMS, *programs):
         found = shutil.which(name, path=user_namespace.environment()["PATH"])
         assert found, name
         copy_program(Path(found).resolve(), folder / "usr" / "bin" / name, folder)

@@ -123,7 +123,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_eight_ranks_compile_at_once(inside: list[str], image: Path, tmp_path: Path) -> None:
     (tmp_path / "compile.py").write_text(COMPILE)
     plan = json.loads((image.parent / "plan.json").read_text())["id"]

@@ -36,7 +36,6 @@ slow = pytest.mark.slow
 # How often while it works and while it publishes, the layout, and the first layer that runs again.
 KILLS = [
     (1, "layered", "work"),
-    pytest.param((4, "layered", "work"), marks=pytest.mark.all),
     pytest.param((2, "flat", "base-local"), marks=pytest.mark.all),
     pytest.param((100, "layered", "work"), marks=slow),
     pytest.param((25, "flat", "base-local"), marks=slow),

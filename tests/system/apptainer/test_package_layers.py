@@ -12,7 +12,7 @@ from tests.stacks import opened
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.image, pytest.mark.build, pytest.mark.all]
+pytestmark = [pytest.mark.image, pytest.mark.build, pytest.mark.slow]
 
 LAYERS = ("build-tools", "accelerate", "transformers", "deepspeed")
 TRAIN = r"""
@@ -51,7 +51,7 @@ tell("deepspeed", next(engine.module.parameters()))
 """
 
 
-@pytest.mark.builds("accelerate", "transformers", "deepspeed", by="make test-all")
+@pytest.mark.builds("accelerate", "transformers", "deepspeed", by="make test-slow")
 def test_two_ranks_train(engine: str, image: Path, tmp_path: Path) -> None:
     sif = opened(engine, stacks.built(image, "test-packages", LAYERS), tmp_path)
     (sif.work / "train.py").write_text(TRAIN)

@@ -1,4 +1,4 @@
-"""A fresh image has no open update, through the mirror that the mirrors file names."""
+"""An image has no open update, and takes packages from the mirrors of the mirrors file."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from sifwright.host.network import apt_mirror
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
 from tests.conftest import ROOT, run, sifwright
 from tests.servers import send, serve
+from tests.system.apptainer.toys import make_toy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.build, pytest.mark.all]
 
+# The address in the image's own apt sources, which only a mirrors file leads to.
+IMAGE_MIRROR = "http://packages.example/debian"
 SUITES = ("bookworm", "bookworm-updates", "bookworm-security")
 # The lists of the archives as they are now, in a folder of the test's own.
 OPEN = """set -e
@@ -71,7 +74,8 @@ def base(
         (folder / "mirrors.yaml").write_text(json.dumps(rules))
         env = {**os.environ, "SIFWRIGHT_MIRRORS": str(folder / "mirrors.yaml")}
         command = ["--project", folder, "build", "local", "base", "--output", folder / "build"]
-        built = sifwright(*command, "--no-cache", env=env)
+        setting = f"base-debian.image-mirror={IMAGE_MIRROR}"
+        built = sifwright(*command, "--no-cache", "--set", setting, env=env)
         assert built.returncode == 0, f"{engine}: {built.stdout}{built.stderr}"
         yield folder / "build" / "local" / "base"
 
@@ -85,6 +89,21 @@ def test_no_update_is_open(base: Path, engine: str, tmp_path: Path) -> None:
     flags = ["--containall", "--no-home", "--bind", f"{tmp_path}:/check"]
     found = run([engine, "--quiet", "exec", *flags, base / "image.sif", "sh", "-c", OPEN])
     assert (found.returncode, found.stdout) == (0, ""), found.stderr
+
+
+def test_packages_come_from_the_mirror_and_sources_stay(
+    base: Path, engine: str, tmp_path: Path
+) -> None:
+    rules = {IMAGE_MIRROR: _place(DEBIAN), f"{IMAGE_MIRROR}-security": _place(SECURITY)}
+    (tmp_path / "mirrors.yaml").write_text(json.dumps({"apt": rules}))
+    toy = make_toy(tmp_path / "project", base / "image.sif")
+    toy.layer("packages", "apt-install patch\n", test="patch --version\n")
+    toy.image("packages")
+    built = toy.build(env={**os.environ, "SIFWRIGHT_MIRRORS": str(tmp_path / "mirrors.yaml")})
+    assert built.returncode == 0, built.stdout + built.stderr
+    sources = toy.execute(engine, "cat", "/etc/apt/sources.list")
+    assert sources.splitlines()[0] == f"deb {IMAGE_MIRROR} bookworm main"
+    assert toy.execute(engine, "find", "/var/lib/apt/lists", "-type", "f") == ""
 
 
 def test_the_mirror_of_the_mirrors_file_was_asked(base: Path, asked: dict[str, bytes]) -> None:

@@ -90,7 +90,7 @@ def test_an_archive(docker_toy: DockerToy, own: str, tmp_path: Path) -> None:
 
 @pytest.mark.all
 @pytest.mark.parametrize("name", spread(["docker", "podman"], ["docker"]))
-@pytest.mark.parametrize("kind", spread(["oci", "oci-archive"], ["oci"]))
+@pytest.mark.parametrize("kind", spread(["oci", "oci-archive"], ["oci"], ["oci-archive"]))
 def test_a_layout(
     docker_toy: DockerToy,
     engines: Callable[[str], str],

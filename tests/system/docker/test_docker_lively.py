@@ -152,7 +152,7 @@ def podman_toy(
     return docker_toy
 
 
-@pytest.mark.parametrize("history", spread(HISTORIES.values(), [[]]), ids=HISTORIES)
+@pytest.mark.parametrize("history", spread(HISTORIES.values(), [[]], [[MADE] * 4]), ids=HISTORIES)
 def test_podman_builds_on_an_image_without_its_history(
     history: list[dict[str, object]],
     podman_toy: DockerToy,

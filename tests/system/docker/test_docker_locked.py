@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
     from tests.system.docker.built_toys import DockerToy
 
-pytestmark = [pytest.mark.build, pytest.mark.all]
+pytestmark = pytest.mark.build
 NOWHERE = "http://127.0.0.1:9"
 
 
+@pytest.mark.all
 def test_the_base_image_is_in_the_bundle(
     docker_toy: DockerToy, tiny_image: str, tmp_path: Path
 ) -> None:
@@ -45,6 +46,7 @@ def test_the_base_image_is_in_the_bundle(
     assert docker_toy.containers() == []
 
 
+@pytest.mark.slow
 def test_a_system_is_made_of_locked_packages(
     loopback_registry: str,
     engines: Callable[[str], str],

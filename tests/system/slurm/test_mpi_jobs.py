@@ -15,6 +15,7 @@ import pytest
 
 from tests import stacks
 from tests.conftest import ROOT, sifwright
+from tests.spread import spread
 
 if TYPE_CHECKING:
     import subprocess
@@ -157,7 +158,7 @@ def trains(jobs: Jobs, sif: Path, launcher: str) -> None:
     assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
 
 
-@pytest.mark.parametrize("launcher", ["srun", "mpiexec"])
+@pytest.mark.parametrize("launcher", spread(["srun", "mpiexec"], [], ["mpiexec"]))
 def test_horovod_trains_over_mpich(jobs: Jobs, sifs: dict[str, Path], launcher: str) -> None:
     trains(jobs, sifs["mpich"], launcher)
 
