@@ -110,11 +110,11 @@ test: ## Run the checks and the tests of tiers unit and smoke (PYTEST="-k name":
 	@tools/prepare-tests $(MAKE) --no-print-directory lint
 	@$(PYTEST_COMMAND) -m "unit or smoke" <<<"$$PYTEST"
 
-test-all: ## Run the checks and all tests but the slow ones
-	@tools/prepare-tests $(MAKE) --no-print-directory lint
-	@$(PYTEST_COMMAND) -m "(unit or smoke or all) and not slow" <<<"$$PYTEST"
+test-all: ## Run the tests of tier all, which 'make test' leaves out
+	@tools/prepare-tests
+	@$(PYTEST_COMMAND) -m "all and not slow" <<<"$$PYTEST"
 
-test-slow: ## Run the tests that take longer: whole stacks built from source
+test-slow: ## Run the tests of tier slow: whole stacks built from source, long series
 	@tools/prepare-tests
 	@$(PYTEST_COMMAND) -m slow <<<"$$PYTEST"
 
