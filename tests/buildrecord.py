@@ -1,28 +1,48 @@
 """What the tests build of the real layers: noted as it happens, claimed by marks.
 
-`@pytest.mark.builds("horovod", by="make test")` says that there is an image with that layer once
-the test has passed, built and tested by the program. Each such test is held to it here, and
-tests/unit/plan/test_built.py compares the marks with `built` in the headers of the layers.
+`@pytest.mark.builds("horovod", by="make test", depth="ran on CPUs")` says that there is an image
+with that layer once the test has passed, built and tested by the program, for the GPUs of `vendor`
+(default: none). The headers of the layers say on which base and as which variant. Each such test is
+held to both here, and tests/unit/plan/test_built.py compares the marks with the headers.
 """
 
 from __future__ import annotations
 
 import json
+import platform
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
 
 from tests.tiers import TARGETS, tier
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Iterator
 
     import pytest
 
-__all__ = ["LAYERS", "check", "note"]
+__all__ = ["BUILDS", "Built", "check", "note"]
 
-# The layers of the images that commands of this process have reported, by their records.
-LAYERS: set[str] = set()
+ROOT = Path(__file__).parents[1]
+
+
+class Built(NamedTuple):
+    """A layer, the GPUs and processor of its site, the first layer below it, and its variant."""
+
+    layer: str
+    vendor: str
+    processor: str
+    base: str
+    variant: str
+
+
+# What the commands of this process have built, by the records of images and installations.
+BUILDS: set[Built] = set()
+# Layers of tests that stand for others: the finished image of site local, to build on.
+_STAND_INS = {"base-of-local": "base-debian"}
 _NATIVE = re.compile(r"^[a-z ]+: (\S+/current) \(plan ", re.MULTILINE)
 _IMAGE = re.compile(r"^[a-z ]+: (\S+\.sif) \([0-9]+ MB, plan ", re.MULTILINE)
 
@@ -33,22 +53,38 @@ def note(done: subprocess.CompletedProcess[str], folder: Path) -> None:
         return
     for found in _IMAGE.finditer(done.stdout):
         record = (folder / found[1]).parent / "record.json"
-        document = json.loads(record.read_text())
-        LAYERS.update(step["layer"] for step in document["plan"]["steps"])
+        BUILDS.update(_builds(json.loads(record.read_text())["plan"]))
     for found in _NATIVE.finditer(done.stdout):
-        plan = json.loads(Path(found[1], "sifwright/plan.json").read_text())
-        LAYERS.update(step["layer"] for step in plan["steps"])
+        BUILDS.update(_builds(json.loads(Path(found[1], "sifwright/plan.json").read_text())))
+
+
+def _builds(plan: dict[str, Any]) -> Iterator[Built]:
+    base = plan["steps"][0]["layer"]
+    site = (plan["vendor"], plan["processor"], _STAND_INS.get(base, base))
+    for step in plan["steps"]:
+        variant = step["options"].get("variant", {"value": ""})["value"]
+        yield Built(step["layer"], *site, variant)
 
 
 def check(item: pytest.Item) -> None:
     """Compare what the marks of a test claim with what was noted.
 
-    Marks of one case do not count: a claim is about the case that is run most often.
+    Marks of one case give no tier: a claim is about the case that is run most often.
     """
     case = {mark.name for mark in item.callspec.marks} if hasattr(item, "callspec") else set()
     marks = {mark.name for mark in item.iter_markers()} - case
     target = TARGETS[tier(item.nodeid, marks)]
     for mark in item.iter_markers("builds"):
-        assert mark.kwargs == {"by": target}, f"mark builds: by={target!r} is what runs this test"
-        missing = set(mark.args) - LAYERS
-        assert not missing, f"no image was built with {sorted(missing)}: see tests/buildrecord.py"
+        assert mark.kwargs["by"] == target, f"mark builds: by={target!r} is what runs this test"
+        claimed = {one for name in mark.args for one in _claims(name, **mark.kwargs)}
+        missing = claimed - BUILDS
+        assert not missing, f"nothing was built of {sorted(missing)}: see tests/buildrecord.py"
+
+
+def _claims(name: str, *, by: str, depth: str, vendor: str = "cpu") -> Iterator[Built]:
+    """Yield what the header of a layer says of such a test, for processors of this kind."""
+    header = yaml.safe_load((ROOT / "defs/layers" / name / "layer.yaml").read_text())
+    for build in header["built"]:
+        if (build["by"], build["depth"], build["vendor"]) == (by, depth, vendor):
+            one = Built(name, vendor, build["processor"], build["base"], build.get("variant", ""))
+            yield from [one] * (one.processor == platform.machine())

@@ -161,10 +161,28 @@ class Resources:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LayerBuild:
+    """A build of a layer by a test: `by` names the make target, `depth` how far it was tried.
+
+    `vendor`, `processor` and `base` are those of the site and the first layer, `variant` the value
+    of the layer's option of that name. `date` is YYYY-MM-DD.
+    """
+
+    by: str
+    vendor: str
+    processor: str
+    base: str
+    depth: str
+    date: str
+    what: str
+    variant: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Layer:
     """A reusable piece of an image: a header (layer.yaml), a script, a test, files and sources.
 
-    `built` says which tests build it for real, and with what: empty if none does. `suits` names
+    `built` are its builds by tests of sifwright: empty if no test builds it. `suits` names
     facts of a site and the values that the layer is for. `patches` is the option whose value names
     the folder below patches/ that a step carries. `site_environment`: its steps carry one more
     file, made from the site. `native`: it can be installed below a folder of a host.
@@ -174,7 +192,7 @@ class Layer:
     name: str
     summary: str
     install: str
-    built: Mapping[str, str] | None = None
+    built: tuple[LayerBuild, ...] | None = None
     test: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
     suits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -50,7 +50,7 @@ def layer(
     return model.Layer(
         name=name,
         summary=data["summary"],
-        built={} if isinstance(data.get("built"), str) else data.get("built"),
+        built=_built(data.get("built")),
         install=scripts[0],
         test=scripts[1],
         files=files,
@@ -96,6 +96,13 @@ def versions(data: dict[str, Any]) -> Mapping[str, Mapping[str, Mapping[str, tup
 
 def _suits(data: dict[str, Any], key: str = "for") -> dict[str, tuple[str, ...]]:
     return {name: tuple(values) for name, values in data.get(key, {}).items()}
+
+
+def _built(value: str | list[dict[str, str]] | None) -> tuple[model.LayerBuild, ...] | None:
+    """Read the builds by tests; `never` has none, and other projects need not say it."""
+    if value is None:
+        return None
+    return tuple(model.LayerBuild(**item) for item in value if isinstance(item, dict))
 
 
 def _option(name: str, data: dict[str, Any]) -> model.Option:

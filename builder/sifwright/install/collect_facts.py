@@ -17,8 +17,9 @@ from sifwright.install import inspect_foreign_image, installed_image
 from sifwright.install.easybuild_folder import as_json
 from sifwright.install.installed_image import InstalledImage
 from sifwright.plan import plan_file
-from sifwright.plan.model import Plan, never_built
+from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import PlanFacts, plan_json
+from sifwright.plan.tested_builds import untested
 from sifwright.system import small_file
 from sifwright.system.terminal import escape_name
 
@@ -83,7 +84,7 @@ def _facts(plan: Plan, planned: PlanFacts, date: str) -> InstalledImage:
             fix="Name an image with torch: sifwright list images. This one needs no module:"
             " singularity exec IMAGE.sif COMMAND",
         )
-    return replace(installed_image.of_plan(planned, date), never_built=tuple(never_built(plan)))
+    return replace(installed_image.of_plan(planned, date), untested=untested(plan))
 
 
 def _definition(sif: Path) -> bytes:

@@ -1,10 +1,11 @@
 """Facts of an image for its installation: versions, layers, and missing parts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sifwright.catalog.pmi import ImageMpi, mpi_of_facts
 from sifwright.plan.plan_file import PlanFacts
+from sifwright.plan.tested_builds import Untested
 
 NAME = "PyTorch"
 _CPU = "cpu"
@@ -14,9 +15,9 @@ _CPU = "cpu"
 class InstalledImage:
     """`stack` is what torch computes with: cpu, cuda-12.8 or rocm-7.0.2. `date` is YYYYMMDD.
 
-    `image` is the name among ours, if it is ours, and `plan` the id of its plan; `never_built` are
-    its layers that no test of ours builds. `plugin` is the release of NCCL's network plugin. `mpi`
-    is known of ours only.
+    `image` is the name among ours, if it is ours, and `plan` the id of its plan; `untested` are
+    its layers that no test of ours builds like this. `plugin` is the release of NCCL's network
+    plugin. `mpi` is known of ours only.
     `with_conda` activates the Python environment of an image that does not say so itself, and
     `needs_site` means that it lacks the site's environment.
     """
@@ -28,7 +29,7 @@ class InstalledImage:
     image: str = ""
     plan: str = ""
     layers: tuple[str, ...] = ()
-    never_built: tuple[str, ...] = ()
+    untested: Untested = field(default_factory=Untested)
     plugin: str = ""
     mpi: ImageMpi | None = None
     with_conda: str = ""

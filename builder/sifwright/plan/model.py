@@ -91,15 +91,3 @@ class Plan:
     @property
     def has_run_scripts(self) -> bool:
         return any("run-scripts" in step.layer.provides for step in self.steps)
-
-
-def building_target(layer: Layer) -> str:
-    """Return the make target that builds the layer, never, or - where its header does not say."""
-    if layer.built is None:
-        return "-"
-    return next((how.removeprefix("make ") for how in sorted(layer.built)), "never")
-
-
-def never_built(plan: Plan) -> Iterator[str]:
-    """Yield the layers of a plan that no test builds."""
-    return (step.layer.name for step in plan.steps if step.layer.built == {})

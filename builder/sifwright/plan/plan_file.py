@@ -98,6 +98,8 @@ def plan_document(plan: Plan) -> dict[str, object]:
     """Return the plan as plain data, for `plan --json`, plan.json and the image."""
     return {
         "site": plan.site.name,
+        "vendor": plan.site.fact("vendor"),
+        "processor": plan.site.fact("processor"),
         "image": plan.image.name,
         "id": plan.id,
         "facts": dict(plan.facts),

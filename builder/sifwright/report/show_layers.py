@@ -17,6 +17,7 @@ from sifwright.catalog.model import (
 )
 from sifwright.errors import PlanError
 from sifwright.plan.resolve import resolve
+from sifwright.plan.tested_builds import describe
 
 
 def image_lines(catalog: Catalog, image: Image) -> Iterator[str]:
@@ -74,7 +75,7 @@ def layer_lines(layer: Layer) -> Iterator[str]:
     """Yield the needs, facts and options of a layer."""
     yield f"{layer.name}: {layer.summary}"
     facts = {
-        "built by": "; ".join(f"{how}: {message}" for how, message in (layer.built or {}).items())
+        "built by": f"\n{'':20}".join(map(describe, layer.built or ()))
         or ("no test" if layer.built is not None else ""),
         "for sites with": _suits(layer.suits),
         "requires": ", ".join(_need(need) for need in layer.requires),

@@ -64,7 +64,7 @@ def bench(image: Path, tmp_path: Path) -> Iterator[Bench]:
 
 
 @pytest.mark.build
-@pytest.mark.builds("python-packages", by="make test-all")
+@pytest.mark.builds("python-packages", by="make test-all", depth="ran on CPUs")
 def test_packages_on_top(bench: Bench, engine: str) -> None:
     for version in ("1.0", "2.0"):
         bench.index.add("toy", version, ("part<9",))

@@ -18,14 +18,20 @@ from tests.system.fabric.images import STACKS, Stack, build, make_project, missi
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.build,
-    pytest.mark.builds("libfabric", "aws-ofi-nccl", by="make test-slow"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.build]
 TOOLKITS = {
-    "cuda": pytest.mark.builds("cuda-debian", by="make test-slow"),
-    "rocm": pytest.mark.builds("rocm-debian", by="make test-slow"),
+    "cuda": (
+        pytest.mark.builds("cuda-debian", by="make test-slow", depth="compiled", vendor="nvidia"),
+        pytest.mark.builds(
+            "libfabric", "aws-ofi-nccl", by="make test-slow", depth="imported", vendor="nvidia"
+        ),
+    ),
+    "rocm": (
+        pytest.mark.builds("rocm-debian", by="make test-slow", depth="compiled", vendor="amd"),
+        pytest.mark.builds(
+            "libfabric", "aws-ofi-nccl", by="make test-slow", depth="imported", vendor="amd"
+        ),
+    ),
 }
 
 PREFIX = "/opt/aws-ofi-nccl/lib"

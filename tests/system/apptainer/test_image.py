@@ -42,7 +42,13 @@ def inside(engine: str, image: Path, tmp_path: Path) -> list[str]:
 
 @pytest.mark.smoke
 @pytest.mark.builds(
-    "base-debian", "python-venv", "pytorch-wheel", "torch-extras", "run-scripts", by="make test"
+    "base-debian",
+    "python-venv",
+    "pytorch-wheel",
+    "torch-extras",
+    "run-scripts",
+    by="make test",
+    depth="ran on CPUs",
 )
 def test_the_readme_command_prints_the_version(image: Path, engine: str) -> None:
     script = "import torch; print(torch.__version__)"

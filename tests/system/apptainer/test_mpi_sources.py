@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 SLOW = (pytest.mark.slow, pytest.mark.image, pytest.mark.build)
 BUILDS = {
-    "mpich": pytest.mark.builds("mpich", by="make test-slow"),
-    "openmpi": pytest.mark.builds("openmpi", by="make test-slow"),
+    "mpich": pytest.mark.builds("mpich", by="make test-slow", depth="ran on CPUs"),
+    "openmpi": pytest.mark.builds("openmpi", by="make test-slow", depth="ran on CPUs"),
 }
 LAUNCHERS = {"mpich": IN_MPICH, "openmpi": IN_OPEN_MPI}
 VENDORS = {"mpich": "MPICH", "openmpi": "Open MPI"}

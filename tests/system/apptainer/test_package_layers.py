@@ -51,7 +51,9 @@ tell("deepspeed", next(engine.module.parameters()))
 """
 
 
-@pytest.mark.builds("accelerate", "transformers", "deepspeed", by="make test-slow")
+@pytest.mark.builds(
+    "accelerate", "transformers", "deepspeed", by="make test-slow", depth="ran on CPUs"
+)
 def test_two_ranks_train(engine: str, image: Path, tmp_path: Path) -> None:
     sif = opened(engine, stacks.built(image, "test-packages", LAYERS), tmp_path)
     (sif.work / "train.py").write_text(TRAIN)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.plan.model import building_target, never_built
 from sifwright.plan.resolve import resolve
+from sifwright.plan.tested_builds import describe, soonest_target, untested
 from tests.unit.conftest import CHECKOUT, Cli
 
 if TYPE_CHECKING:
@@ -21,21 +21,29 @@ if TYPE_CHECKING:
 TESTS = CHECKOUT / "tests"
 
 
-def marks(file: Path) -> Iterator[tuple[str, str]]:
-    """Yield layer and make target of every mark `builds` of a file."""
+Claim = tuple[str, str, str, str]
+
+
+def marks(file: Path) -> Iterator[Claim]:
+    """Yield layer, make target, vendor and depth of every mark `builds` of a file."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.builds":
-            (by,) = (ast.literal_eval(one.value) for one in node.keywords)
-            yield from ((str(ast.literal_eval(one)), by) for one in node.args)
+            said = {one.arg: ast.literal_eval(one.value) for one in node.keywords}
+            rest = (said["by"], said.get("vendor", "cpu"), said["depth"])
+            yield from ((str(ast.literal_eval(one)), *rest) for one in node.args)
 
 
 @pytest.fixture(scope="module")
-def built() -> set[tuple[str, str]]:
-    return {pair for file in TESTS.rglob("*.py") for pair in marks(file)}
+def built() -> set[Claim]:
+    return {claim for file in TESTS.rglob("*.py") for claim in marks(file)}
 
 
-def test_layers_say_what_the_tests_build(real: Catalog, built: set[tuple[str, str]]) -> None:
-    said = {(name, how) for name, layer in real.layers.items() for how in layer.built or {}}
+def test_layers_say_what_the_tests_build(real: Catalog, built: set[Claim]) -> None:
+    said = {
+        (name, one.by, one.vendor, one.depth)
+        for name, layer in real.layers.items()
+        for one in layer.built or ()
+    }
     assert said == built, "the marks `builds` of the tests, and `built` in defs/layers/*/layer.yaml"
 
 
@@ -46,10 +54,11 @@ def test_every_layer_says_it(real: Catalog) -> None:
 def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
     listed = run_cli("--project", CHECKOUT, "list", "layers").out.splitlines()
     words = {line.split()[0]: line.split()[1] for line in listed[1:]}
-    assert words == {name: building_target(layer) for name, layer in real.layers.items()}
+    assert words == {name: soonest_target(layer) for name, layer in real.layers.items()}
     assert {"test", "test-all", "test-slow", "never"} == set(words.values())
     shown = run_cli("--project", CHECKOUT, "show", "layer", "mpich").out
-    assert f"make test-slow: {(real.layers['mpich'].built or {})['make test-slow']}" in shown
+    (build,) = real.layers["mpich"].built or ()
+    assert describe(build) in shown
     assert (
         "built by          no test\n" in run_cli("--project", CHECKOUT, "show", "layer", "apex").out
     )
@@ -58,19 +67,20 @@ def test_list_and_show_say_it(run_cli: Cli, real: Catalog) -> None:
 def test_a_plan_and_its_module_name_layers_that_no_test_builds(
     run_cli: Cli, real: Catalog, tmp_path: Path
 ) -> None:
-    never = list(never_built(resolve(real, "lumi", "pytorch", ())))
+    missing = untested(resolve(real, "lumi", "pytorch", ()))
+    never, elsewhere = ", ".join(missing.never), ", ".join(missing.elsewhere)
     assert never, "take another image for this test"
+    assert "pytorch-wheel" in elsewhere, "no test installs a wheel for ROCm"
     planned = run_cli("--project", CHECKOUT, "plan", "lumi", "pytorch").out
-    assert f"never built   by a test of sifwright: {', '.join(never)}" in planned
+    assert f"never built   by a test of sifwright: {never}" in planned
+    assert f"as another variant only: {elsewhere}" in planned
     words = ["easyconfig", "lumi", "--date", "20261122"]
     assert run_cli("--project", CHECKOUT, *words, "--output", tmp_path).code == 0
     (config,) = tmp_path.rglob("*.eb")
     said = " ".join(config.read_text().split())
-    assert f"No test of sifwright builds these of them: {', '.join(never)}." in said
-    assert (
-        "by a test of sifwright"
-        not in run_cli("--project", CHECKOUT, "plan", "local", "pytorch").out
-    )
+    assert f"No test of sifwright builds these of them: {never}." in said
+    assert f"as another variant only: {elsewhere}." in said
+    assert "by a test" not in run_cli("--project", CHECKOUT, "plan", "local", "pytorch").out
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reference/layers.md"])
@@ -78,7 +88,7 @@ def test_pages_name_the_layers_that_no_test_builds(real: Catalog, page: str) -> 
     text = " ".join((CHECKOUT / page).read_text().split())
     sentence = re.search(r"No test builds ((?:`[a-z0-9-]+`(?:, | and )?)+)", text)
     assert sentence, page
-    never = {name for name, layer in real.layers.items() if layer.built == {}}
+    never = {name for name, layer in real.layers.items() if layer.built == ()}
     assert set(re.findall("`([a-z0-9-]+)`", sentence[1])) == never
 
 

@@ -2,9 +2,10 @@
 
 from argparse import ArgumentParser, Namespace
 
+from sifwright.catalog.model import Layer
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import load
-from sifwright.plan.model import building_target
+from sifwright.plan.tested_builds import soonest_target, vendors
 from sifwright.report import show_site
 from sifwright.system.terminal import print_json, print_line, print_table
 
@@ -33,7 +34,13 @@ def run(arguments: Namespace) -> None:
         print_table(show_site.site_table(catalog.sites.values()))
         return
     for kind in kinds:
-        print_line("layers, and which tests build them" if kind == "layers" else kind)
+        print_line(
+            "layers, which tests build them, and for whose GPUs" if kind == "layers" else kind
+        )
         for name, text in texts[kind].items():
-            state = f"{building_target(catalog.layers[name]):<9}  " if kind == "layers" else ""
+            state = _state(catalog.layers[name]) if kind == "layers" else ""
             print_line(f"  {name:<18}  {state}{text}")
+
+
+def _state(layer: Layer) -> str:
+    return f"{soonest_target(layer):<9}  {vendors(layer):<10}  "

@@ -15,8 +15,9 @@ from sifwright.build.checks.disk_space import DiskNeeds
 from sifwright.build.forecast import StepForecast
 from sifwright.cli import arguments as shared
 from sifwright.cli.context import output_of, resolve_plan
-from sifwright.plan.model import Plan, never_built
+from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import plan_document
+from sifwright.plan.tested_builds import untested
 from sifwright.system.terminal import print_json, print_line, print_table
 
 HELP = "show what a build would run, what is cached, and why"
@@ -116,5 +117,9 @@ def _lines(plan: Plan, *, explain: bool) -> Iterator[str]:
             yield f"{'':14}{setting:<44}  {value.origin}"
     for item in plan.left_out:
         yield f"{'left out':<12}  {item.layer:<16}  {item.reason}"
-    if never := list(never_built(plan)):
-        yield f"{'never built':<12}  by a test of sifwright: {', '.join(never)}"
+    missing = untested(plan)
+    if missing.never:
+        yield f"{'never built':<12}  by a test of sifwright: {', '.join(missing.never)}"
+    if missing.elsewhere:
+        where = "built by a test for other GPUs, on another base or as another variant only"
+        yield f"{'elsewhere':<12}  {where}: {', '.join(missing.elsewhere)}"

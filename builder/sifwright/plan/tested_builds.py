@@ -1,0 +1,63 @@
+"""Say which builds of a plan's layers the tests of sifwright have made, and to which depth."""
+
+from dataclasses import dataclass
+
+from sifwright.catalog.model import Layer, LayerBuild
+from sifwright.plan.model import Plan, Step
+
+_DEPTHS = ("compiled", "imported", "ran on CPUs", "ran on GPUs")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Untested:
+    """Layers of a plan: those that no test builds, and those that tests build otherwise only."""
+
+    never: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+
+
+def soonest_target(layer: Layer) -> str:
+    """Return the make target that builds the layer, never, or - where its header does not say."""
+    if layer.built is None:
+        return "-"
+    return min((build.by.removeprefix("make ") for build in layer.built), default="never")
+
+
+def vendors(layer: Layer) -> str:
+    """Return for whose GPUs tests build the layer; cpu is for none."""
+    return " ".join(sorted({build.vendor for build in layer.built or ()}))
+
+
+def describe(build: LayerBuild) -> str:
+    """Return a build in one line."""
+    kind = " ".join(filter(None, (build.vendor, build.variant, build.processor)))
+    return f"{build.by}: {kind} on {build.base}, {build.depth} ({build.date}): {build.what}"
+
+
+def deepest_build(plan: Plan, step: Step) -> LayerBuild | None:
+    """Return the build of the step's layer for such a site, base and variant; None without one."""
+    variant = step.options.get("variant")
+    wanted = (
+        *map(plan.site.fact, ("vendor", "processor")),
+        plan.steps[0].layer.name,
+        variant.text if variant else "",
+    )
+    found = (
+        build
+        for build in step.layer.built or ()
+        if (build.vendor, build.processor, build.base, build.variant) == wanted
+    )
+    return max(found, key=lambda build: _DEPTHS.index(build.depth), default=None)
+
+
+def untested(plan: Plan) -> Untested:
+    """Return the layers of a plan that no test has built like this."""
+    names = [
+        (step.layer.name, bool(step.layer.built))
+        for step in plan.steps
+        if step.layer.built is not None and not deepest_build(plan, step)
+    ]
+    return Untested(
+        never=tuple(name for name, is_built in names if not is_built),
+        elsewhere=tuple(name for name, is_built in names if is_built),
+    )
