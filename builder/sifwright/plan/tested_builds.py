@@ -42,12 +42,12 @@ def deepest_build(plan: Plan, step: Step) -> LayerBuild | None:
         plan.steps[0].layer.name,
         variant.text if variant else "",
     )
-    found = (
+    alike = (
         build
         for build in step.layer.built or ()
         if (build.vendor, build.processor, build.base, build.variant) == wanted
     )
-    return max(found, key=lambda build: _DEPTHS.index(build.depth), default=None)
+    return max(alike, key=lambda build: _DEPTHS.index(build.depth), default=None)
 
 
 def untested(plan: Plan) -> Untested:
