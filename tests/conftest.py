@@ -159,6 +159,6 @@ def engine() -> str:
 @pytest.fixture(scope="session")
 def image(engine: str) -> Path:
     """The real image of site local, built if it is not there or not of this checkout."""
-    built = sifwright("build", "local", "pytorch", timeout=1800)
+    built = sifwright("build", "local", "pytorch", timeout=3600)
     assert built.returncode == 0, f"{engine}: {built.stdout}{built.stderr}"
     return ROOT / "build" / "local" / "pytorch" / "image.sif"

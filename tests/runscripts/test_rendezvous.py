@@ -7,8 +7,7 @@ import resource
 import signal
 import socket
 from contextlib import ExitStack, contextmanager, suppress
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from launch import rendezvous, rendezvous_server
@@ -146,16 +145,6 @@ def connected(port: int) -> socket.socket:
     return met[0]
 
 
-@pytest.mark.all
-def test_rank_that_never_comes_is_named() -> None:
-    ended = Launch(78, size=4, env={"SIFWRIGHT_START_TIMEOUT": "8"}).start(0, 1, 3).end()
-    reason = reasons(ended)
-    assert "rank 2 of 4 did not join rank 0" in reason
-    assert "within 8 s" in reason
-    assert {rank.status for rank in ended} == {69}
-
-
-@pytest.mark.all
 def test_rank_0_that_never_comes_is_named() -> None:
     ended = Launch(79, size=3, env={"SIFWRIGHT_START_TIMEOUT": "1"}).start(1, 2).end()
     for rank in ended:
@@ -253,15 +242,6 @@ def test_name_that_cannot_be_resolved() -> None:
         assert "cannot be resolved" in rank.stderr
 
 
-def test_the_others_get_a_quarter_of_the_time_after_a_problem() -> None:
-    identity: Any = SimpleNamespace(seconds=3600)
-    nothing: Any = None
-    server = rendezvous_server.Server(identity, nothing)
-    assert server.left() > 900
-    server.problems.append("any")
-    assert server.left() <= 900
-
-
 def test_rank_0_on_another_host_than_the_list_says() -> None:
     """Nobody has set MASTER_ADDR, so the reason does not say so."""
     nodes = {"SLURM_STEP_TASKS_PER_NODE": "1(x2)", "SLURM_STEP_NODELIST": "192.0.2.1"}
@@ -305,20 +285,6 @@ def test_rank_0_that_stands_still_for_a_while() -> None:
         check_met(launch)
 
 
-@pytest.mark.all
-def test_client_that_trickles_does_not_prolong_the_rendezvous() -> None:
-    launch = Launch(95, env={"SIFWRIGHT_START_TIMEOUT": "3"}).start(0)
-
-    def trickled() -> bool:
-        with suppress(OSError):
-            slow.sendall(b"x")
-        return launch.processes[0].poll() is not None
-
-    with connected(ports_of(95)[0]) as slow:
-        assert wait_for(trickled)
-    assert "rank 1 of 2 did not join rank 0" in reasons(launch.end())
-
-
 def test_local_rank_left_over_from_the_batch_script() -> None:
     """All ranks would compute on the first GPU."""
     gpus = {"SIFWRIGHT_VENDOR": "nvidia", "CUDA_VISIBLE_DEVICES": "0,1", "LOCAL_RANK": "0"}
@@ -326,7 +292,6 @@ def test_local_rank_left_over_from_the_batch_script() -> None:
     assert "both have LOCAL_RANK='0', but several GPUs: unset LOCAL_RANK" in reason
 
 
-@pytest.mark.all
 def test_more_ranks_than_open_files() -> None:
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))

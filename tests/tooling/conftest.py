@@ -12,9 +12,9 @@ from typing import Protocol
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-# What an outer `make test` hands down would steer the inner make.
+# What an outer `make test` hands down would steer the inner make, or pytest.
 FROM_OUTER_MAKE = (
-    *("MAKEFLAGS", "MFLAGS", "MAKELEVEL"),
+    *("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PYTEST_XDIST_WORKER"),
     *("SITE", "IMAGE", "NODES", "SET", "SCRIPT", "JOB", "PYTEST", "V"),
 )
 

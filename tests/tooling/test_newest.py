@@ -10,8 +10,9 @@ from tests.conftest import run
 from .conftest import FROM_OUTER_MAKE
 
 # Where packages of others do the work: yaml, jsonschema, jinja2, rich, cyclonedx, cryptography.
+FOLDERS = ("catalog", "cli", "host", "images", "recipe_import", "render", "report")
 WITH_PACKAGES = (
-    *("tests/unit/catalog", "tests/unit/cli", "tests/unit/render"),
+    *(f"tests/unit/{folder}" for folder in FOLDERS),
     *("tests/unit/build/test_attest.py", "tests/unit/build/test_signing.py"),
 )
 

@@ -109,7 +109,6 @@ def count_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 # ---- other processes ------------------------------------------------------------------------
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.unit.stores"])
 
 
 @contextmanager

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Podman raises limits by default, which needs a capability (CAP_SYS_RESOURCE) that root may lack.
 LIMITS = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
 COPIES = "tmp"
+END_WITH_US = ("setpriv", "--pdeathsig", "TERM", "--")  # tests that are killed leave none
 REGISTRY = """version: 0.1
 storage:
   filesystem:
@@ -37,7 +38,11 @@ def _running(
     """Run a server until the end of the block; it is asked to end, by its id."""
     with log.open("wb") as file:
         process = subprocess.Popen(
-            command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=os.environ | env
+            [*END_WITH_US, *command],
+            stdout=file,
+            stderr=file,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | env,
         )
     try:
         up = wait_for(lambda: process.poll() is not None or ready())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+import sifwright.build.attest.sbom  # noqa: F401  # another user may not be able to load it
 from sifwright.build.steps.assemble import assemble
 from sifwright.catalog.model import LayerFile
 from sifwright.images.sif import sif_file
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 _METADATA = {"labels": {"org.label-schema.schema-version": "1.0"}, "environment": ""}
 _NOBODY = 65534
+# Its forks are of a process with one thread; another user may not be able to read the checkout.
+_CONTEXT = multiprocessing.get_context("forkserver")
 
 
 @pytest.fixture
@@ -114,8 +117,7 @@ def test_images_of_sites(folder: Path, layout: Layout) -> None:
     store = new_store(folder / "store")
     for path in (folder / "store", folder / "store/entries"):
         path.chmod(0o755)
-    fork, digests = multiprocessing.get_context("fork"), set()
-    queue = fork.SimpleQueue()
+    digests, queue = set(), _CONTEXT.SimpleQueue()
     for site, name in SAMPLE:
         plan = cast("Plan", PLANS[site, name])
         results = _results(store, plan)
@@ -128,7 +130,7 @@ def test_images_of_sites(folder: Path, layout: Layout) -> None:
         os.umask(0o022)
         (folder / "there").mkdir(mode=0o777)
         (folder / "there").chmod(0o777)
-        child = fork.Process(target=_somewhere_else, args=(build, folder / "there", queue))
+        child = _CONTEXT.Process(target=_somewhere_else, args=(build, folder / "there", queue))
         child.start()
         child.join()
         assert child.exitcode == 0

@@ -67,6 +67,7 @@ mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"
 """
 
 
+@pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a folder for reading only")
 def test_a_cache_that_cannot_be_written(store: Store) -> None:
     folder = store.root.parent

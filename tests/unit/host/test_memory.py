@@ -130,6 +130,7 @@ def test_no_cache_is_made_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving a file away needs root")
 def test_what_somebody_else_wrote_is_not_believed(cache: Path) -> None:
     fact_cache.write("some.json", {"a": "b"})

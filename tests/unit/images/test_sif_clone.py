@@ -57,6 +57,7 @@ def _used(place: Path) -> int:
     return (status.f_blocks - status.f_bfree) * status.f_frsize
 
 
+@pytest.mark.all
 def test_a_real_file_system_shares(xfs: Path, tmp_path: Path) -> None:
     contents = make(xfs / "store", size=20 << 20)
     before = _used(xfs)

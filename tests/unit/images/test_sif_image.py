@@ -231,6 +231,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(
         write_sif.write(sif, contents)
 
 
+@pytest.mark.all
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 def test_a_file_system_without_room_is_named(contents: Contents[Partition], tmp_path: Path) -> None:
     small = tmp_path / "small"

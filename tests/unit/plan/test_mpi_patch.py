@@ -129,6 +129,7 @@ def _apply(folder: Path, text: bytes) -> int:
         return subprocess.run(command, stdin=patch, cwd=folder, check=False).returncode
 
 
+@pytest.mark.all
 def test_it_applies_to_the_versions_it_is_for(
     real: Catalog, sources: dict[str, bytes], tmp_path: Path
 ) -> None:
