@@ -95,16 +95,20 @@ def sifwright(*arguments: object, **options: object) -> subprocess.CompletedProc
     return done
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     online = item.nodeid.startswith("tests/system/") and not item.nodeid.startswith(OFFLINE)
     if online and "CI" not in os.environ and not has_network():
         pytest.skip("no network: pip's index does not answer")
+    with left_out.without_programs():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Fail a test that passed without the builds that it claims."""
-    result = yield
+    with left_out.without_programs():
+        result = yield
     buildrecord.check(item)
     return result
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pytest
+__all__ = ["left_out", "without_programs"]
 
-__all__ = ["left_out"]
+# Of Debian's package squashfs-tools: the program runs it, and so do many tests.
+PROGRAMS = {"mksquashfs"}
+
+
+@contextmanager
+def without_programs() -> Iterator[None]:
+    """Skip a test that ran a program which the machine lacks."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        name = error.filename
+        if name not in PROGRAMS or shutil.which(name):
+            raise
+        pytest.skip(f"{name} is not installed")
 
 
 def left_out(reports: Iterable[pytest.TestReport]) -> Iterator[str]:

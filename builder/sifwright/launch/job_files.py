@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from sifwright.errors import Problem, UsageError, quoted
@@ -21,6 +22,7 @@ def require(request: JobRequest, delivery: str) -> None:
     image = (_sif,) if delivery != "oci" else ()
     checks = (_environment, _stage, *image, _job_output, _module_paths)
     try:
+        _look_at(request)
         problems = [problem for check in checks for problem in check(request)]
     except OSError as error:  # a folder that may not be searched, a name that is too long
         message = f"cannot be looked at: {error.strerror}"
@@ -28,6 +30,14 @@ def require(request: JobRequest, delivery: str) -> None:
         raise UsageError.of(message, where=quoted(error.filename), fix=fix) from None
     if problems:
         raise UsageError(*problems)
+
+
+def _look_at(request: JobRequest) -> None:
+    """Raise `OSError` for a path that may exist: since Python 3.14, pathlib calls it missing."""
+    output = str(Path(request.job_output).parent)
+    for path in (request.environment, request.sif, output, *request.module_paths):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            Path(path).stat()
 
 
 def _environment(request: JobRequest) -> Iterator[Problem]:

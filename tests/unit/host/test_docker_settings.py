@@ -120,7 +120,7 @@ def test_a_context_for_no_address(home: Path, monkeypatch: pytest.MonkeyPatch) -
     ("text", "said"),
     [
         ("[]", "it is a list, and not an object"),
-        ("[" * 100_000, "maximum recursion"),
+        ("[" * 100_000, "nested too deeply"),
         (f'"{CANARY}"', "it is a text, and not an object"),
         ('{"proxies": 3}', "'proxies' is a number, and not an object"),
         ('{"proxies": null}', "'proxies' is null, and not an object"),

@@ -129,8 +129,10 @@ def check() -> None:
         with _said("a login in it is not NAME:PASSWORD in base64"):
             auth.load_config(config_dict=data)
     except (errors.DockerException, AttributeError, TypeError, ValueError, RecursionError) as error:
+        is_deep = isinstance(error, RecursionError)
+        reason = "nested too deeply" if is_deep else one_line(error)
         raise MachineError.of(
-            f"Docker's settings cannot be used: {one_line(error)}",
+            f"Docker's settings cannot be used: {reason}",
             where=str(config.find_config_file()),
             fix="Mend the file, or name another folder for it with DOCKER_CONFIG.",
         ) from None
