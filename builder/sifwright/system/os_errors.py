@@ -18,7 +18,7 @@ _OTHER = "Free space, mend the permission"
 def cause(error: OSError, folder: Path) -> str:
     """Return the system's text; of a full disk in `folder`, with what has run out."""
     text = error.strerror or str(error)
-    if error.errno == errno.ENOSPC and (lack := exhausted(folder)):
+    if error.errno == errno.ENOSPC and (lack := exhausted(folder, was_full=True)):
         return f"{text} ({lack})"
     return text
 
@@ -28,11 +28,20 @@ def remedy(error: OSError, elsewhere: str) -> str:
     return f"{_REMEDIES.get(error.errno or 0, _OTHER)}, or {elsewhere}."
 
 
-def exhausted(folder: Path) -> str:
-    """Return what the folder's file system has no more of; empty if there is some of everything."""
-    if inodes_left(folder) == 0:
+def exhausted(folder: Path, *, was_full: bool = False) -> str:
+    """Return what the folder's file system has no more of; empty if there is some of everything.
+
+    A file system that `was_full` may have some of it again, as files were removed since.
+    """
+    status = os.statvfs(nearest_existing_parent(folder))
+    if status.f_files and status.f_favail == 0:
         return "no inodes are left: too many files"
-    return "" if os.statvfs(nearest_existing_parent(folder)).f_bavail else "no bytes are left"
+    if status.f_bavail == 0:
+        return "no bytes are left"
+    are_inodes_scarcer = status.f_favail * status.f_blocks < status.f_bavail * status.f_files
+    if was_full and are_inodes_scarcer:
+        return f"{status.f_favail} of {status.f_files} inodes are free: too many files"
+    return ""
 
 
 def inodes_left(folder: Path) -> int | None:

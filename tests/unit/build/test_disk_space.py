@@ -57,7 +57,7 @@ def test_another_folder_than_tmpdir_is_named(
     assert not list(host_checks.temporary_notes())
     monkeypatch.setenv("TMPDIR", "/proc")
     (note,) = host_checks.temporary_notes()
-    said = f"TMPDIR='/proc': is missing or read-only, so {folders['tmp']} is used"
+    said = f"TMPDIR='/proc': is missing, full or read-only, so {folders['tmp']} is used"
     assert (note.severity, str(note).splitlines()[0]) == ("note", said)
     monkeypatch.setenv("APPTAINER_TMPDIR", str(folders["out"]))
     assert not list(host_checks.temporary_notes())

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sifwright.build.output_parser import OutputParser
+from sifwright.build.steps import build_folder
 from sifwright.build.steps.run_in_apptainer import Sandbox
-from sifwright.errors import MachineError
-from sifwright.system import tempdirs
+from sifwright.errors import BuildError, MachineError
+from sifwright.system import os_errors, tempdirs
+from sifwright.system.progress import QuietProgress, Timer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,3 +53,20 @@ def test_results_are_not_unpacked_to_what_is_left_of_a_tree(
     sandbox.remove_tree()
     with pytest.raises(MachineError, match=r"tree.*cannot be removed"):
         sandbox.unpack([], 0)
+
+
+def test_what_ran_out_is_looked_at_before_anything_is_removed(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Some inodes are free again afterwards."""
+    lacking = ["no inodes are left"]
+    monkeypatch.setattr(build_folder, "clear_step_tmp", lambda _: lacking.append(""))
+    monkeypatch.setattr(os_errors, "exhausted", lambda _, was_full: was_full and lacking[-1])
+    watcher = OutputParser(timer=Timer(QuietProgress()), fix="")
+    context: Any = SimpleNamespace(
+        work_dir=tmp_path, log=tmp_path / "log", environment=dict, watcher=watcher
+    )
+    engine: Any = SimpleNamespace(product="apptainer")
+    failing = Sandbox(context=context, engine=engine, downloads=None, background=sandbox.background)
+    with pytest.raises(BuildError, match=r"apptainer failed \(no inodes are left below"):
+        failing._run(["bash", "-c", "echo No space left on device; exit 1"], tmp_path)  # noqa: SLF001

@@ -287,6 +287,18 @@ def test_pbs_names_the_host_of_rank_0(
     assert bench.run(text, launcher="mpiexec", **preset).env["SIFWRIGHT_MASTER_HOST"] == expected
 
 
+def test_pbs_binds_no_list_of_nodes(bench: Bench, real: Catalog) -> None:
+    """A module binds it, and other nodes of the job may lack the file."""
+    site = replace(real.sites["derecho"], cache="", modules=Modules())
+    nodes = bench.nasty / "nodes"
+    nodes.write_text("deg1\n")
+    binds = f"{nodes}:{nodes},/var:/var"
+    preset = {"APPTAINER_BINDPATH": binds, "PBS_NODEFILE": str(nodes)}
+    ran = bench.run(bench.render(site, account="project"), launcher="mpiexec", **preset)
+    assert ran.env["APPTAINER_BINDPATH"].split(",")[0] == "/var:/var"
+    assert str(nodes) not in ran.env["APPTAINER_BINDPATH"]
+
+
 # As PALS without --no-transfer: it starts a copy of the program.
 PALS = r"""#!/bin/bash
 copies=yes

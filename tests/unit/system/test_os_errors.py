@@ -19,13 +19,15 @@ DISK, QUOTA = "No space left on device", "Disk quota exceeded"
         (errno.ENOSPC, (0, 9), f"{DISK} (no inodes are left: too many files)"),
         (errno.ENOSPC, (9, 0), f"{DISK} (no bytes are left)"),
         (errno.ENOSPC, (9, 9), DISK),
+        (errno.ENOSPC, (5, 9), f"{DISK} (5 of 10 inodes are free: too many files)"),
+        (errno.ENOSPC, (9, 5), DISK),
         (errno.EDQUOT, (0, 0), QUOTA),
     ],
 )
 def test_no_inodes_no_bytes_and_a_quota_are_told_apart(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int, left: tuple[int, int], text: str
 ) -> None:
-    system = SimpleNamespace(f_files=10, f_favail=left[0], f_bavail=left[1])
+    system = SimpleNamespace(f_files=10, f_favail=left[0], f_blocks=10, f_bavail=left[1])
     monkeypatch.setattr(os, "statvfs", lambda _: system)
     error = OSError(number, os.strerror(number))
     assert os_errors.cause(error, tmp_path / "not" / "there") == text

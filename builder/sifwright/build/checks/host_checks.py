@@ -56,7 +56,7 @@ def temporary_notes() -> Iterator[Problem]:
     if not wanted or os.environ.get("APPTAINER_TMPDIR"):
         return
     if temporary_root() != Path(wanted).absolute():
-        message = f"is missing or read-only, so {temporary_root()} is used"
+        message = f"is missing, full or read-only, so {temporary_root()} is used"
         fix = "Set TMPDIR to another folder."
         yield Problem(where=f"TMPDIR='{wanted}'", what=message, fix=fix, severity="note")
 

@@ -203,10 +203,11 @@ class Sandbox:
             self.context.watcher,
         )
         status = processes.stream(words, log=self.context.log, on_line=watcher, env=environment)
+        # Before anything is removed. Without inodes, dpkg says that a file exists already (tried).
+        was_full = any("no space left on device" in line.lower() for line in watcher.tail)
+        lacking = os_errors.exhausted(work_dir, was_full=was_full)
         build_folder.clear_step_tmp(work_dir)
         if status != 0:
-            # dpkg calls a file system without inodes a file that exists already (tried).
-            lacking = os_errors.exhausted(work_dir)
             reason = f" ({lacking} below {work_dir.parent})" if lacking else ""
             raise BuildError(watcher.problem(f"{self.engine.product} failed{reason}"))
         watcher.say_refused()

@@ -207,7 +207,10 @@ def _host_libfabric(plan: Plan) -> Iterator[Violation]:
         message = (
             f"libfabric {own} (symbols {wanted}), and {of_host} (symbols {there}) with --host-mpi"
         )
-        fix = "Use a libfabric.version that is not newer, or a newer one of the host: mpi.host."
+        fix = (
+            "Use a libfabric.version that is not newer, or a newer one of the host: mpi.host."
+            " 'fi_info --version' on a node tells the host's."
+        )
         yield Violation(at=_given(plan, "libfabric", "version"), what=message, fix=fix)
 
 

@@ -82,6 +82,10 @@ joined_binds() {
 for list in "${APPTAINER_BIND:-}" "${APPTAINER_BINDPATH:-}" "${SINGULARITY_BIND:-}" "${SINGULARITY_BINDPATH:-}"; do
   add_binds "$list"
 done
+# A module binds the list of nodes, which other nodes of the job may lack.
+for number in "${!BINDS[@]}"; do
+  [[ ${BINDS[number]} != "${PBS_NODEFILE:-}:"* ]] || unset "BINDS[number]"
+done
 for bind in \
   "/run" \
   "/opt/cray" \
