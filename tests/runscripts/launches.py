@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from tests.conftest import DEFAULT_SIGNALS
 from tests.waiting import LIMIT_SECONDS, START_TIMEOUT
 
 from .conftest import RUNSCRIPTS
+from .own_ports import job_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,8 +53,6 @@ else:
 """
 
 
-# A launch's ports follow from the number of its job: another run on this machine has others.
-FIRST_JOB = 1000 * os.getpid()
 NOTICE = "conda-python-distributed: waiting for rank"
 
 
@@ -85,7 +83,7 @@ class Launch:
             "WITH_CONDA": f"source {Path(sys.prefix)}/bin/activate",
             "LAUNCH": f"{self.job}.{self.step}",
             "SIFWRIGHT_SITE_ENVIRONMENT": "",
-            "SLURM_JOB_ID": str(FIRST_JOB + self.job),
+            "SLURM_JOB_ID": str(job_number(self.job)),
             "SLURM_STEP_ID": str(self.step),
             "SLURM_PROCID": str(rank),
             "SLURM_LOCALID": str(rank),

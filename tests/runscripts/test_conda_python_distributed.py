@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .conftest import RUNSCRIPTS
+from .own_ports import job_number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,13 +184,14 @@ def test_allocation_without_srun_is_one_process_and_says_so(
 def test_all_ranks_get_one_port_and_no_two_steps_the_same(runner: Runner) -> None:
     def port(**env: str) -> str:
         step = {k: v for k, v in SRUN.items() if k != "SLURM_STEP_RESV_PORTS"}
+        step["SLURM_JOB_ID"] = str(job_number(2, int(step["SLURM_STEP_ID"])))
         return variables(runner, **step | env)["MASTER_PORT"]
 
     assert port() == port(SLURM_PROCID="0", SLURM_LOCALID="0", SLURM_NODEID="0")
     ports = {
         port(),
         port(SLURM_STEP_ID="3"),
-        port(SLURM_JOB_ID="4712"),
+        port(SLURM_JOB_ID=str(job_number(3))),
         port(SLURM_RESTART_COUNT="1"),
     }
     assert len(ports) == 4

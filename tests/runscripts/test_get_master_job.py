@@ -11,6 +11,7 @@ import pytest
 from launch import port_file, reservation
 from launch.ports import hashed_ports
 
+from .own_ports import job_number
 from .test_get_master import get, refused
 from .test_rendezvous import listening
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 
     from .conftest import Runner
 
-JOB = {"SLURM_JOB_ID": "424242", "SLURM_STEP_ID": "1"}
-LAUNCH = "424242 1 0"
+NUMBER = job_number(1, step=1)
+JOB = {"SLURM_JOB_ID": str(NUMBER), "SLURM_STEP_ID": "1"}
+LAUNCH = f"{NUMBER} 1 0"
 DOORS = hashed_ports(LAUNCH)
 HOSTNAME = os.uname().nodename
 
