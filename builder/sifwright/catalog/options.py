@@ -3,7 +3,7 @@
 import re
 
 from sifwright.catalog.model import Layer, Option, OptionValue, Value
-from sifwright.catalog.schema import did_you_mean
+from sifwright.catalog.schema import did_you_mean, matches_whole
 from sifwright.catalog.script_rules import refuse_text
 from sifwright.errors import Problem, quoted
 
@@ -61,7 +61,7 @@ def _wrong_type(option: Option, value: OptionValue) -> Problem:
 def _refuse_text(option: Option, value: str) -> Problem | None:
     if problem := refuse_text(value):
         return problem
-    if option.pattern and not re.fullmatch(option.pattern, value):
+    if option.pattern and not matches_whole(option.pattern, value):
         message = f"{quoted(value)} does not match {option.pattern}"
         return Problem(what=message, fix=option.description)
     return None

@@ -34,7 +34,7 @@ _TYPE_NAMES = {
     "integer": "an integer",
     "null": "nothing",
 }
-_REGEX_FAULTS = (re.error, OverflowError, RecursionError, Warning)
+_REGEX_FAULTS = (re.error, OverflowError, RecursionError, ValueError, Warning)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -55,6 +55,8 @@ def check_document(document: Document, kind: str, file: str) -> Iterator[Problem
         return
     errors = islice(_validator(kind).iter_errors(document.data), MAX_FINDINGS)
     findings = [finding for error in errors for finding in _explain(error, document)]
+    # Python's patterns end before a line break, too.
+    findings = findings or [(1, "a line break or another character is where none belongs", "")]
     for line, message, fix in sorted(dict.fromkeys(findings))[:MAX_FINDINGS]:
         yield Problem(where=f"{file}:{line}", what=message, fix=fix)
 
@@ -109,7 +111,20 @@ def _is_regex(pattern: object) -> bool:
 def _compiles(pattern: object) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return bool(re.compile(pattern)) if isinstance(pattern, str) else True
+        if isinstance(pattern, str):
+            re.compile(pattern)
+            _whole(pattern)
+    return True
+
+
+def matches_whole(pattern: str, text: str) -> bool:
+    """Tell whether a pattern fits all of a text; `re` takes hours for one such as `(a+)+`."""
+    return _whole(pattern).is_valid(text)
+
+
+@cache
+def _whole(pattern: str) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator({"pattern": f"^(?:{pattern})$"})
 
 
 def _line(document: Document, path: Path) -> int:

@@ -3,12 +3,12 @@
 Pure: which image it is, and the definitions as they are with what was found in it.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sifwright.catalog import image_name
 from sifwright.catalog.model import BaseInspection, Catalog, Image, Layer, Site, TableCell
+from sifwright.catalog.schema import matches_whole
 from sifwright.plan.model import Plan
 
 Rows = dict[str, dict[str, Mapping[str, tuple[str, ...]]]]
@@ -41,7 +41,7 @@ def base_request(
         return None
     option = layer.options[layer.inspects.option]
     name, origin = next(_named(catalog, site, image, settings, layer), ("", ""))
-    if not name or (option.pattern and not re.fullmatch(option.pattern, name)):
+    if not name or (option.pattern and not matches_whole(option.pattern, name)):
         return None
     return BaseRequest(layer=layer, inspects=layer.inspects, name=name, origin=origin)
 

@@ -68,6 +68,8 @@ MISTAKES = {
     "git:\n  https://a.example: https://u:p[q@b.example\n": (
         "mirrors.yaml:2: where https://a.example leads is no address\n    Write %5B for ["
     ),
+    'git:\n  https://a.example: "https://b.example/c\\n"\n': "mirrors.yaml:2: git.https://a.exampl",
+    "apt:\n  debian: https://b.example/{{y}}\n": "holds {{ }}, which Apptainer replaces",
     "git: [a]\n": "mirrors.yaml:1: git: a mapping is needed",
     "git: {a: &b c}\n": "anchors and aliases are not used here",
     "git:\n  https://a.example: 3\n": "3 is read as the number 3",
