@@ -11,7 +11,7 @@ for file in include/cuda_runtime.h include/cuda.h include/nccl.h lib64/libcudart
 done
 [[ -z $(find "$prefix" -xtype l) ]] || die "links that lead nowhere: $(find "$prefix" -xtype l)"
 
-nvcc --version | grep -q 'release 12\.4,' || die "nvcc is not that of CUDA 12.4: $(nvcc --version)"
+[[ $(nvcc --version) == *'release 12.4,'* ]] || die "nvcc is not that of CUDA 12.4: $(nvcc --version)"
 
 # C++ headers of the system beside CUDA's, compiled, linked and run: no GPU is needed for a version.
 folder=$(mktemp -d)

@@ -58,7 +58,7 @@ case $OPT_VENDOR in
       exit 1
     }
     # Login nodes have no driver: the linker and the loader take the toolkit's stub for libcuda.so.1.
-    if [[ -n $IMAGE_ROOT ]] && ! /sbin/ldconfig -p | grep -qF libcuda.so.1; then
+    if [[ -n $IMAGE_ROOT && $(/sbin/ldconfig -p) != *libcuda.so.1* ]]; then
       stub=
       for file in "$cuda"/{lib64,targets/*/lib}/stubs/libcuda.so; do
         [[ ! -e $file ]] || stub=$file

@@ -13,7 +13,7 @@ report=$(horovodrun --check-build)
 expect() { # SECTION NAME true|false
   local box=" "
   [[ $3 != true ]] || box=X
-  sed -n "/^Available $1:/,/^\$/p" <<<"$report" | grep -qxE "    \[$box\] $2 *" ||
+  grep -qxE "    \[$box\] $2 *" <<<"$(sed -n "/^Available $1:/,/^\$/p" <<<"$report")" ||
     fail "of $1, $2 should be [$box]; horovodrun --check-build says:" "$report"
 }
 has_mpi=false has_nccl=false
@@ -59,6 +59,6 @@ esac
 
 if [[ $OPT_MPI != none ]]; then
   library=$(python -c 'import importlib.util as u; print(u.find_spec("horovod.torch.mpi_lib_v2").origin)')
-  ! readelf --dynamic --wide "$library" | grep -q '(RPATH)' ||
+  [[ $(readelf --dynamic --wide "$library") != *'(RPATH)'* ]] ||
     fail "$library has an RPATH, which comes before LD_LIBRARY_PATH: the host's MPI would not be found"
 fi

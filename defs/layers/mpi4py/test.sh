@@ -14,13 +14,13 @@ found=$(LD_LIBRARY_PATH='' ldd "$module" | sed -n 's/.*libmpi\.so\.[0-9]* => \([
 # A host's own MPI may have its libraries anywhere.
 [[ $prefix != "${INSTALL_PREFIX:-/opt}"/* || $found == "$prefix"/lib/* ]] || fail "$module finds its MPI at '$found', not in $prefix"
 # An RPATH, unlike a RUNPATH, comes before LD_LIBRARY_PATH, by which sites put their library first.
-! readelf --dynamic --wide "$module" | grep -q '(RPATH)' || fail "$module has an RPATH: the host's MPI would not be found"
+[[ $(readelf --dynamic --wide "$module") != *'(RPATH)'* ]] || fail "$module has an RPATH: the host's MPI would not be found"
 
 if ! command -v mpiexec >/dev/null; then
   echo "no mpiexec here: ranks were not started"
   exit
 fi
-if mpiexec --version 2>&1 | grep -q 'Open MPI'; then
+if [[ $(mpiexec --version 2>&1) == *'Open MPI'* ]]; then
   # Whoever runs the tests may be root in the container, and the machine may have a single core.
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   launch=(mpiexec --oversubscribe -n 2)

@@ -52,5 +52,5 @@ output=$(env "${slurm[@]}" mpirun --oversubscribe -n 2 "$work/mpicc" 2>&1) || fa
 [[ $output == "sum 3 of 2 ranks" ]] || fail "two ranks say '$output' instead of 'sum 3 of 2 ranks'"
 
 if [[ ${OPT_FABRIC-} == infiniband ]]; then
-  ompi_info | grep -q 'MCA pml: ucx' || fail "the nodes have InfiniBand, but this Open MPI was built without UCX"
+  [[ $(ompi_info) == *'MCA pml: ucx'* ]] || fail "the nodes have InfiniBand, but this Open MPI was built without UCX"
 fi

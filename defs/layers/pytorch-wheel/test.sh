@@ -53,7 +53,7 @@ fi
 installed=$(python -c 'import importlib.metadata as m; print(m.version("torch"))')
 grep -qxF "torch==$installed" "$PIP_CONSTRAINT"
 
-if [[ $OPT_VARIANT != cpu ]] && ! /sbin/ldconfig -p | grep -qF libibverbs.so.1; then
+if [[ $OPT_VARIANT != cpu && $(/sbin/ldconfig -p) != *libibverbs.so.1* ]]; then
   echo "no libibverbs.so.1: NCCL would not use InfiniBand, and train over TCP" >&2
   exit 1
 fi

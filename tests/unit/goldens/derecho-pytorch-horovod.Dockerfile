@@ -111,7 +111,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step 1897ef7abf1a8c38fb9b0c3852bc71707e49df32f1f8966fdb269553be83ceca
+# step cb7f29172a2bce3431ee452d4cf02152a8f5ed949e6599aec69c09ccf9f8fb61
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -125,7 +125,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 814870574e323b37131542d8441793051e0249abe76c2abd27effa3857d6c682
+# step fc2289444b8736b0ecb0268baab299818f0a8e85895e45fbe87c1739ed4b6876
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -138,7 +138,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="814870574e323b37131542d8441793051e0249abe76c2abd27effa3857d6c682"
+      org.sifwright.plan="fc2289444b8736b0ecb0268baab299818f0a8e85895e45fbe87c1739ed4b6876"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
