@@ -1,5 +1,6 @@
 """The data of an audit: addresses on the network, or a folder or bundle that holds everything."""
 
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -131,7 +132,7 @@ def _unpack(path: Path, folder: Path) -> None:
                 if name.startswith(f"{_FOLDER}/") and not member.isdir():
                     if not member.isreg() or ".." in Path(name).parts:
                         raise UsageError.of(f"holds {name[:80]!r}", where=str(path), fix=_FIX)
-                    archive.extract(member, folder, filter="data")
+                    _write(archive, member, folder / name)
     except (tarfile.TarError, EOFError):
         raise UsageError.of(
             "is no bundle, which is a tar file", where=str(path), fix=_FIX
@@ -140,3 +141,12 @@ def _unpack(path: Path, folder: Path) -> None:
         raise UsageError.of(error.strerror or str(error), where=str(path), fix=_FIX) from None
     if not (folder / _FOLDER).is_dir():
         raise UsageError.of("has no data for an audit", where=str(path), fix=_FIX)
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    """Write a regular file; `extract` takes a filter only as of Python 3.11.4."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = archive.extractfile(member)
+    if content:
+        with content, path.open("wb") as file:
+            shutil.copyfileobj(content, file)
