@@ -15,7 +15,7 @@ def has_network() -> bool:
     """Tell whether pip's index answers, with whatever status."""
     index = pip_settings.settings().get("index-url", PyPI.simple_url)
     try:
-        requests.head(index, timeout=60)
+        requests.head(index, timeout=60, verify=pip_settings.ca_bundle() or True)
     except requests.RequestException:
         return False
     return True
