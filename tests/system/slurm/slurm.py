@@ -76,6 +76,8 @@ class Cluster:
             "HOME": str(self.files.shared),
             "LC_ALL": "C.UTF-8",
             "SLURM_CONF": str(self.files.slurm_conf),
+            # Two mpirun that make /tmp/ompi.HOST.UID at the same moment end with "File exists".
+            "OMPI_MCA_orte_tmpdir_base": str(self.files.shared),
         }
         self.supervisor = self._start_supervisor()
 

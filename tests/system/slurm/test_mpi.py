@@ -59,9 +59,10 @@ def test_two_launches_at_once_do_not_mix(
 ) -> None:
     words = [*mpiexec, "-n", 4, *container, "conda-python-distributed"]
     words += [slurm.programs / "add_up.py"]
+    own = {"OMPI_MCA_orte_tmpdir_base": str(slurm.programs)}
     with (
         slurm.start(*words, 1, host="nid003") as first,
-        slurm.start(*words, 100, host="nid003") as second,
+        slurm.start(*words, 100, host="nid003", env=own) as second,
     ):
         outcomes = first.finish(), second.finish()
     assert [sums(done.stdout) for done in outcomes] == [[4] * 4, [400] * 4], outcomes
