@@ -2,8 +2,9 @@
 
 `@pytest.mark.builds("horovod", by="make test", depth="ran on CPUs")` says that there is an image
 with that layer once the test has passed, built and tested by the program, for the GPUs of `vendor`
-(default: none). The headers of the layers say on which base and as which variant. Each such test is
-held to both here, and tests/unit/plan/test_built.py compares the marks with the headers.
+(default: none) and as `variant` (default: each in the header). The headers of the layers say on
+which base. Each such test is held to both here, and tests/unit/plan/test_built.py compares the
+marks with the headers.
 """
 
 from __future__ import annotations
@@ -81,10 +82,13 @@ def check(item: pytest.Item) -> None:
         assert not missing, f"nothing was built of {sorted(missing)}: see tests/buildrecord.py"
 
 
-def _claims(name: str, *, by: str, depth: str, vendor: str = "cpu") -> Iterator[Built]:
+def _claims(
+    name: str, *, by: str, depth: str, vendor: str = "cpu", variant: str = ""
+) -> Iterator[Built]:
     """Yield what the header of a layer says of such a test, for processors of this kind."""
     header = yaml.safe_load((ROOT / "defs/layers" / name / "layer.yaml").read_text())
     for build in header["built"]:
         if (build["by"], build["depth"], build["vendor"]) == (by, depth, vendor):
             one = Built(name, vendor, build["processor"], build["base"], build.get("variant", ""))
-            yield from [one] * (one.processor == platform.machine())
+            if one.processor == platform.machine() and variant in ("", one.variant):
+                yield one

@@ -138,7 +138,8 @@ class Resolver:
         self, lookup: TableCell, options: Mapping[str, Value], layer: Layer, wanted: str
     ) -> Problem:
         message = f"{wanted!r} is not in the table '{lookup.table}' of versions.yaml"
-        fix = did_you_mean(wanted, self.catalog.versions[lookup.table])
+        others = [f"Or change {giver}." for giver in self.describe_giver(lookup.row)]
+        fix = " ".join([did_you_mean(wanted, self.catalog.versions[lookup.table]), *others])
         if layer.inspects and layer.inspects.table == lookup.table:
             message = "what is in that image is not known before it is inspected"
             fix = "'sifwright plan SITE IMAGE' inspects it."

@@ -1,4 +1,4 @@
-"""accelerate, transformers and DeepSpeed, built on the image of site local; two ranks train."""
+"""The packages of image pytorch-full, built on the image of site local; two ranks train."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.image, pytest.mark.build, pytest.mark.slow]
 
-LAYERS = ("build-tools", "accelerate", "transformers", "deepspeed")
+LAYERS = ("build-tools", "accelerate", "transformers", "deepspeed", "torchdata")
 TRAIN = r"""
 import os
 os.environ["HOME"] = "/tmp"  # DeepSpeed writes there, and the container has no home
@@ -52,7 +52,12 @@ tell("deepspeed", next(engine.module.parameters()))
 
 
 @pytest.mark.builds(
-    "accelerate", "transformers", "deepspeed", by="make test-slow", depth="ran on CPUs"
+    "accelerate",
+    "transformers",
+    "deepspeed",
+    "torchdata",
+    by="make test-slow",
+    depth="ran on CPUs",
 )
 def test_two_ranks_train(engine: str, image: Path, tmp_path: Path) -> None:
     sif = opened(engine, stacks.built(image, "test-packages", LAYERS), tmp_path)

@@ -12,6 +12,7 @@ from tests.conftest import ROOT, run, sifwright
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Iterable
     from pathlib import Path
 
 __all__ = ["STACKS", "Stack", "make_project", "missing_sources"]
@@ -58,10 +59,10 @@ STACKS = {
 }
 
 
-def missing_sources() -> str:
+def missing_sources(names: Iterable[str] = SOURCES) -> str:
     """The first source that SIFWRIGHT_MIRRORS does not lead elsewhere; empty if it has all."""
     given = mirrors.load()
-    for name in SOURCES:
+    for name in names:
         address = f"https://github.com/{name}.git"
         if given.redirect(address, "git") == address:
             return address

@@ -21,7 +21,7 @@ from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition
 from tests.servers import send, serve
 from tests.unit.mirror_files import ALL, MirrorsFile, empty
-from tests.unit.wheels import add_wheel
+from tests.unit.wheels import add_wheel, make_wheel
 
 if TYPE_CHECKING:
     from http.server import BaseHTTPRequestHandler
@@ -244,6 +244,33 @@ def test_the_plain_release_may_be_the_build(
     step = replace(plan.steps[-1], layer=replace(plan.steps[-1].layer, downloads=(download,)))
     problems = list(network_checks.problems([step], WheelTarget("3.11", processor), {}))
     assert (not problems) is expected
+
+
+@pytest.mark.parametrize(
+    ("needed", "processor", "other"),
+    [
+        ("cuda-toolkit[nvcc]==12.6.3; platform_system == 'Linux'", "x86_64", ""),
+        ("cuda-toolkit[nvcc]==13.0.2; platform_system == 'Linux'", "x86_64", "cu130"),
+        ("nvidia-cuda-runtime-cu12==12.8.90; platform_machine == 'x86_64'", "x86_64", "cu128"),
+        ("nvidia-cuda-runtime-cu12==12.8.90; platform_machine == 'x86_64'", "aarch64", ""),
+    ],
+    ids=["the-same", "toolkit", "runtime", "other-processor"],
+)
+def test_a_plain_release_for_another_cuda_is_refused(
+    mirrors_file: MirrorsFile, plan: Plan, needed: str, processor: str, other: str
+) -> None:
+    wheels = mirrors_file.folder / "wheels"
+    wheels.mkdir()
+    (wheels / "toy-1.0-py3-none-any.whl").write_bytes(make_wheel("toy", requires=(needed,)))
+    mirrors_file.write("pip: {index-url: 'file:///nowhere', find-links: ./wheels}\n")
+    download = Download(what="toy", pip="toy==1.0+cu126")
+    step = replace(plan.steps[-1], layer=replace(plan.steps[-1].layer, downloads=(download,)))
+    said = list(network_checks.problems([step], WheelTarget("3.11", processor), {}))
+    assert len(said) == bool(other)
+    for problem in said:
+        assert problem.what.startswith("pip finds no wheel of toy==1.0+cu126 for Python 3.11")
+        assert f"toy===1.0 is the build for {other}" in problem.what
+        assert f"{step.layer.name}.variant={other}" in problem.fix
 
 
 @pytest.mark.all

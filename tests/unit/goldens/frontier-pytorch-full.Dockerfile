@@ -1,5 +1,5 @@
 # Written by sifwright from defs/. The next render replaces this folder.
-# Image pytorch-full for site frontier: PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers
+# Image pytorch-full for site frontier: PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate, transformers, torchdata; apex for AMD
 # Build it by hand, in this folder:  docker build -t pytorch-full .  (or podman build, or buildah build)
 FROM docker.io/rocm/dev-ubuntu-24.04:7.1.1-complete
 USER 0:0
@@ -101,8 +101,24 @@ RUN ["env", \
      "OPT_INDEX=https://download.pytorch.org/whl", \
      "bash", "/.sifwright/run", "torch-extras"]
 
+# torchdata: torchdata, with data loaders that resume in the middle of an epoch
+# step 117778d949cddc443e5541b4f818030d4d9d8ffd7e24503b2c2e89c9aa8a35e7
+COPY layers/torchdata/ /.sifwright/layers/torchdata/
+RUN ["env", \
+     "OPT_VERSION=0.11.0", \
+     "bash", "/.sifwright/run", "torchdata"]
+
+# apex-rocm: AMD's apex for ROCm, with its fused optimizers and layer norms
+# step df78134632257be2d725995763cba48aad30778222a4f85813bc7492438d098e
+COPY layers/apex-rocm/ /.sifwright/layers/apex-rocm/
+RUN ["env", \
+     "OPT_VERSION=1.10.0", \
+     "OPT_ARCH=gfx90a", \
+     "SOURCE_APEX=git https://github.com/ROCm/apex.git release/1.10.0 e97c6656fb57d03e5fa48ad417853aa497f123ce false", \
+     "bash", "/.sifwright/run", "apex-rocm"]
+
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 2175769f032a3100d9f36f2277ab3e447176053c7643e53b6c2839b238144000
+# step 08bf88ff03471c24c401f55921ad929bea59db4e499b882d13822b37650b3699
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -111,7 +127,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step aa0f1aac9ae6c3a97b475fbc3ed26ae250993c9de9d8c3293a1c8d4778ab59ae
+# step 90858c3f82f72c2e368eb7bf81cc3486e637af7a536961d0d1d8b72ecb82e825
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -121,21 +137,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step a19257c55599b757e805e924333152402a05b9e7d8cebc227abe5a7164b43e7f
+# step b26f789237cbf0cc979a47607bac4fbb7558fd1bd921b136c560b35853121d0b
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 0ab7c0c2311c1a43df59cf048974eddfde08da3ffb2a402f62490f41ff0f5e5c
+# step f7deb3385d5bf7aa95298dc7fce1a9af17a747a66070252c3512e8d57d12ac32
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 2763bbc773bfc5820f264c527361b54e8e687d2404a5d59ed6addf6fb87b2779
+# step 3787753ba7c369e4f85f3a08937af0e3ffa30274a6f37dca20bbb0f3381c5598
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -145,10 +161,10 @@ ENV PATH="/runscripts${PATH:+:$PATH}"
 COPY kept/ /opt/sifwright/
 RUN ["rm", "-rf", "/.sifwright"]
 LABEL org.opencontainers.image.title="pytorch-full" \
-      org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate and transformers" \
+      org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate, transformers, torchdata; apex for AMD" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="2763bbc773bfc5820f264c527361b54e8e687d2404a5d59ed6addf6fb87b2779"
+      org.sifwright.plan="3787753ba7c369e4f85f3a08937af0e3ffa30274a6f37dca20bbb0f3381c5598"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

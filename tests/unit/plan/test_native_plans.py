@@ -10,7 +10,7 @@ from sifwright.plan.select_layers import IMAGES_ONLY
 # Of the documents that this project began with: Cirrus, Frontier, Derecho and any Slurm cluster.
 PLANS = {
     ("cirrus-epcc", "pytorch-horovod"): "python-venv pytorch-wheel torch-extras mpi4py horovod",
-    ("frontier", "pytorch-full"): "conda pytorch-wheel torch-extras mpi4py"
+    ("frontier", "pytorch-full"): "conda pytorch-wheel torch-extras torchdata mpi4py"
     " deepspeed accelerate transformers",
     ("derecho", "pytorch-source"): "conda pytorch-source torchvision-source mpi4py torch-extras",
     ("slurm-generic", "pytorch-horovod"): "python-venv pytorch-wheel torch-extras mpi4py horovod",

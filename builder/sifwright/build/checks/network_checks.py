@@ -1,12 +1,17 @@
 """Checks of all downloads of a plan, before the first minute of a build."""
 
+import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 from sifwright.build.request.base_image import BaseImage
 from sifwright.catalog import mirrors
@@ -22,6 +27,8 @@ _AT_ONCE = 8
 # The first words of git's own protocol; without the version, a big repository answers megabytes.
 _GIT_SERVICE = "info/refs?service=git-upload-pack"
 _GIT_HEADERS = {"Git-Protocol": "version=2"}
+# The packages of CUDA among torch's requirements.
+_CUDA = re.compile(r"cuda-toolkit|nvidia-cuda-runtime(-cu\d+)?")
 # What an index or a folder answers that lacks the wheel.
 _NO_FILE = r": no such file$|\[Errno 2\]"
 _PIP = (
@@ -141,16 +148,20 @@ def _pip_problems(
         if not (answer := _ask_pip([requirement], source, wheels)):
             return
     # The layer takes the plain release if it is that build (download-build of PyTorch's packages).
-    plain, _, build = requirement.partition("+")
+    plain, _, build = requirement.replace("==", "===").partition("+")
     is_plain = build.startswith("cu") or (build == "cpu" and wheels.processor == "aarch64")
+    fix = _PIP
     if is_plain and not _ask_pip([plain], "", wheels):
-        return
+        if (other := _cuda_variant(plain, wheels)) in ("", build):
+            return
+        answer = f"{plain} is the build for {other}"
+        fix = f"--set {layer}.variant={other} takes the build that is there. {_PIP}"
     asked = "this machine's pip settings" + (f" and {http.redact_url(index)}" if index else "")
     yield Problem(
         where=f"layer '{layer}'",
         what=f"pip finds no wheel of {requirement} for Python {wheels.python}"
         f" (asked: {asked})\n    | {answer}{_unanswered(requirement, index)}",
-        fix=_PIP,
+        fix=fix,
     )
 
 
@@ -171,17 +182,33 @@ def _unanswered(requirement: str, index: str) -> str:
     )
 
 
+def _cuda_variant(requirement: str, wheels: WheelTarget) -> str:
+    """Return the CUDA that a wheel asks for, as in cu130; empty if it asks for none."""
+    report = _run_pip(["--report=-", requirement], "", wheels).stdout
+    (wheel,) = json.loads(report or '{"install": [{}]}')["install"]
+    machine = {"platform_machine": wheels.processor, "platform_system": "Linux"}
+    for needed in map(Requirement, wheel.get("metadata", {}).get("requires_dist", ())):
+        if _CUDA.fullmatch(needed.name) and (not needed.marker or needed.marker.evaluate(machine)):
+            major, minor = Version(next(iter(needed.specifier)).version).release[:2]
+            return f"cu{major}{minor}"
+    return ""
+
+
 def _ask_pip(requirements: list[str], index: str, wheels: WheelTarget) -> str:
     """Ask pip itself, for the image's Python, without downloading; return its error, if any."""
+    answer = _run_pip(requirements, index, wheels)
+    if answer.returncode == 0 or "No module named pip" in answer.stderr:
+        return ""
+    return answer.stderr.strip().rpartition("\n")[2] or f"exit status {answer.returncode}"
+
+
+def _run_pip(words: list[str], index: str, wheels: WheelTarget) -> subprocess.CompletedProcess[str]:
     is_own = wheels.processor == os.uname().machine
     platforms = [] if is_own else wheel_tags.platforms(wheels.processor)
     command = [
         *(sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed"),
         *("--retries=1", "--target", "unused", "--no-deps", "--quiet", "--no-input"),
-        *("--only-binary=:all:", "--python-version", wheels.python or "3", *requirements),
+        *("--only-binary=:all:", "--python-version", wheels.python or "3", *words),
         *(f"--platform={platform}" for platform in platforms),
     ]
-    answer = processes.capture(command, env=pip_settings.of_build(index), timeout=120)
-    if answer.returncode == 0 or "No module named pip" in answer.stderr:
-        return ""
-    return answer.stderr.strip().rpartition("\n")[2] or f"exit status {answer.returncode}"
+    return processes.capture(command, env=pip_settings.of_build(index), timeout=120)

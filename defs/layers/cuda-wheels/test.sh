@@ -1,0 +1,62 @@
+#!/bin/bash
+# The toolkit is whole and torch's own: programs, extensions of torch and AOTInductor's code compile with it.
+set -euo pipefail
+
+die() { echo "$1" >&2; exit 1; }
+
+readonly prefix=/usr/local/cuda
+[[ $(nvcc --version) == *"release $OPT_CUDA,"* ]] || die "nvcc is not that of CUDA $OPT_CUDA: $(nvcc --version)"
+[[ -z $(find "$prefix/" -xtype l) ]] || die "links that lead nowhere: $(find "$prefix/" -xtype l)"
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# The run time and NCCL are torch's; the driver's library is linked, and there on nodes with GPUs only.
+cat >"$folder/versions.cu" <<'CODE'
+#include <cstdlib>
+#include <iostream>
+#include <nccl.h>
+__global__ void nothing() {}
+int main() {
+  int cuda = 0, nccl = 0;
+  if (cudaRuntimeGetVersion(&cuda) != cudaSuccess || ncclGetVersion(&nccl) != ncclSuccess) return 1;
+  std::cout << cuda << " " << nccl << std::endl;
+}
+CODE
+nvcc -cudart shared -I"$prefix/include" -L"$prefix/lib64" -o "$folder/versions" "$folder/versions.cu" -lnccl
+printf '%s\n' '#include <cuda.h>' 'int main() { return cuInit(0); }' >"$folder/driver.cu"
+nvcc -o "$folder/driver" "$folder/driver.cu" -lcuda
+
+versions=$("$folder/versions") TORCH_EXTENSIONS_DIR=$folder/extensions TORCHINDUCTOR_CACHE_DIR=$folder/inductor \
+  python - "$folder" <<'PYTHON'
+import os
+import sys
+
+import torch
+from torch._inductor.cpp_builder import CppBuilder, CppTorchDeviceOptions
+from torch.utils import cpp_extension
+
+nccl = torch.cuda.nccl.version()
+major, minor = map(int, torch.version.cuda.split("."))
+wanted = f"{1000 * major + 10 * minor} {10000 * nccl[0] + 100 * nccl[1] + nccl[2]}"
+if os.environ["versions"] != wanted:
+    sys.exit(f"CUDA and NCCL are '{os.environ['versions']}', those of torch '{wanted}'")
+if cpp_extension.CUDA_HOME != "/usr/local/cuda":
+    sys.exit(f"torch finds a toolkit at {cpp_extension.CUDA_HOME}")
+
+# A kernel in an extension of torch, for the newest GPU that torch itself has code for.
+arch = torch._C._cuda_getArchFlags().split()[-1].removeprefix("sm_")
+os.environ["TORCH_CUDA_ARCH_LIST"] = f"{arch[:-1]}.{arch[-1]}"
+kernel = """
+__global__ void twice(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= 2; }
+void run(torch::Tensor x) { twice<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), x.numel()); }
+"""
+cpp_extension.load_inline("twice", "void run(torch::Tensor x);", kernel, functions=["run"])
+
+# The code that AOTInductor writes for a GPU has these headers, whatever the model.
+source = os.path.join(sys.argv[1], "model.cpp")
+with open(source, "w", encoding="utf-8") as file:
+    file.write("#include <torch/csrc/inductor/aoti_include/cuda.h>\n")
+options = CppTorchDeviceOptions(device_type="cuda", aot_mode=True, compile_only=True)
+CppBuilder("model", source, options, sys.argv[1]).build()
+PYTHON
