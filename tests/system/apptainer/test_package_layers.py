@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.image, pytest.mark.build, pytest.mark.slow]
 
-LAYERS = ("build-tools", "accelerate", "transformers", "deepspeed", "torchdata")
+LAYERS = ("build-tools", "accelerate", "transformers", "deepspeed")
 TRAIN = r"""
 import os
 os.environ["HOME"] = "/tmp"  # DeepSpeed writes there, and the container has no home
@@ -52,12 +52,7 @@ tell("deepspeed", next(engine.module.parameters()))
 
 
 @pytest.mark.builds(
-    "accelerate",
-    "transformers",
-    "deepspeed",
-    "torchdata",
-    by="make test-slow",
-    depth="ran on CPUs",
+    "accelerate", "transformers", "deepspeed", by="make test-slow", depth="ran on CPUs"
 )
 def test_two_ranks_train(engine: str, image: Path, tmp_path: Path) -> None:
     sif = opened(engine, stacks.built(image, "test-packages", LAYERS), tmp_path)
@@ -66,3 +61,14 @@ def test_two_ranks_train(engine: str, image: Path, tmp_path: Path) -> None:
     lines = [line for line in output.splitlines() if line.endswith(("True", "False"))]
     packages = ("accelerate", "deepspeed")
     assert sorted(lines) == [f"{rank} {name} True" for rank in (0, 1) for name in packages]
+
+
+@pytest.mark.builds("torchdata", by="make test-slow", depth="ran on CPUs")
+def test_a_loader_resumes(engine: str, image: Path, tmp_path: Path) -> None:
+    """The layer's own test does it, and refuses another version."""
+    sif = opened(engine, stacks.built(image, "test-torchdata", ("torchdata",)), tmp_path)
+    done = sif.test("torchdata", version="0.11.0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    other = sif.test("torchdata", version="0.10.0")
+    assert other.returncode == 1
+    assert "torchdata is 0.11.0, not 0.10.0" in other.stderr
