@@ -253,8 +253,12 @@ def test_the_plain_release_may_be_the_build(
         ("cuda-toolkit[nvcc]==13.0.2; platform_system == 'Linux'", "x86_64", "cu130"),
         ("nvidia-cuda-runtime-cu12==12.8.90; platform_machine == 'x86_64'", "x86_64", "cu128"),
         ("nvidia-cuda-runtime-cu12==12.8.90; platform_machine == 'x86_64'", "aarch64", ""),
+        *(
+            (f"cuda-toolkit[nvcc]{many}", "x86_64", "")
+            for many in ("", "==13.0.*", "<14,>=13", "==13")
+        ),
     ],
-    ids=["the-same", "toolkit", "runtime", "other-processor"],
+    ids=["the-same", "toolkit", "runtime", "other-processor", "any", "series", "range", "major"],
 )
 def test_a_plain_release_for_another_cuda_is_refused(
     mirrors_file: MirrorsFile, plan: Plan, needed: str, processor: str, other: str

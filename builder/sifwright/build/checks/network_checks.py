@@ -11,7 +11,6 @@ from functools import partial
 from typing import NamedTuple
 
 from packaging.requirements import Requirement
-from packaging.version import Version
 
 from sifwright.build.request.base_image import BaseImage
 from sifwright.catalog import mirrors
@@ -29,6 +28,7 @@ _GIT_SERVICE = "info/refs?service=git-upload-pack"
 _GIT_HEADERS = {"Git-Protocol": "version=2"}
 # The packages of CUDA among torch's requirements.
 _CUDA = re.compile(r"cuda-toolkit|nvidia-cuda-runtime(-cu\d+)?")
+_ONE_RELEASE = re.compile(r"===?([0-9]+)\.([0-9]+)(\.[0-9]+)*")
 # What an index or a folder answers that lacks the wheel.
 _NO_FILE = r": no such file$|\[Errno 2\]"
 _PIP = (
@@ -183,14 +183,15 @@ def _unanswered(requirement: str, index: str) -> str:
 
 
 def _cuda_variant(requirement: str, wheels: WheelTarget) -> str:
-    """Return the CUDA that a wheel asks for, as in cu130; empty if it asks for none."""
+    """Return the CUDA that a wheel asks for, as in cu130; empty if it asks for no one release."""
     report = _run_pip(["--report=-", requirement], "", wheels).stdout
     (wheel,) = json.loads(report or '{"install": [{}]}')["install"]
     machine = {"platform_machine": wheels.processor, "platform_system": "Linux"}
     for needed in map(Requirement, wheel.get("metadata", {}).get("requires_dist", ())):
-        if _CUDA.fullmatch(needed.name) and (not needed.marker or needed.marker.evaluate(machine)):
-            major, minor = Version(next(iter(needed.specifier)).version).release[:2]
-            return f"cu{major}{minor}"
+        release = _ONE_RELEASE.fullmatch(str(needed.specifier))
+        is_for_it = not needed.marker or needed.marker.evaluate(machine)
+        if release and is_for_it and _CUDA.fullmatch(needed.name):
+            return f"cu{release[1]}{release[2]}"
     return ""
 
 
