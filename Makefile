@@ -64,10 +64,10 @@ help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do \
 	  printf '  %-11s %s\n' "$$target" "$$text"; done
 
-sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered, ENGINE=docker, SIGN=key.pem; SUBMIT=slurm: by jobs)
+sif: venv apptainer ## Build and test build/SITE/IMAGE/image.sif (LAYOUT=layered, ENGINE=docker, SIGN=key.pem; SUBMIT=1: by jobs)
 	@tools/run-sifwright build
 
-native: venv ## Install the layers of IMAGE on the host of SITE, below PREFIX=DIR (SUBMIT=pbs: by a job)
+native: venv ## Install the layers of IMAGE on the host of SITE, below PREFIX=DIR (SUBMIT=1: by a job)
 	@tools/run-sifwright install
 
 docker: venv ## Build and test the image sifwright/IMAGE:SITE with Docker Engine or podman

@@ -132,6 +132,15 @@ def test_what_extends_an_image(run: Run, copy: Path, option: str) -> None:
     assert arguments(copy) == ["extend", "local", "", f"--{option}=a b"]
 
 
+@pytest.mark.parametrize(("given", "word"), [("1", "--submit="), ("pbs", "--submit=pbs")])
+@pytest.mark.parametrize("target", ["sif", "native"])
+def test_jobs_of_the_site_or_of_a_named_scheduler(
+    run: Run, copy: Path, target: str, given: str, word: str
+) -> None:
+    assert run("make", target, f"SUBMIT={given}", "PREFIX=/p", cwd=copy).returncode == 0
+    assert arguments(copy)[-1] == word
+
+
 def test_nodes_are_for_check_comm(run: Run, copy: Path) -> None:
     for target, expected in {"check-comm": ["--nodes", "2"], "check": []}.items():
         assert run("make", target, "NODES=2", cwd=copy).returncode == 0

@@ -123,13 +123,15 @@ class Driver:
 class Builds:
     """The site's answer to builds by users: the place, the source, and the ids.
 
-    `ids` is empty if the site's documentation does not say.
+    `ids` is empty if the site's documentation does not say. Jobs that build or install have
+    `directives` in place of those of `JobFacts`.
     """
 
     where: Literal["login", "batch", "elsewhere"]
     why: str
     source: str
     ids: Literal["", "many", "one", "none"] = ""
+    directives: Mapping[str, str | bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -168,6 +168,10 @@ def _builds(site: Site, locate: Locate) -> Iterator[Problem]:
         message = f"builds.ids: '{builds.ids}' does not go with where: {builds.where}"
         fix = "where: elsewhere has ids: none; login and batch have many or one."
         yield Problem(where=locate(("builds", "ids")), what=message, fix=fix)
+    if builds and builds.directives and site.scheduler == "local":
+        message = "builds.directives: the site has no scheduler"
+        where = locate(("builds", "directives"))
+        yield Problem(where=where, what=message, fix="Remove it, or name the scheduler.")
 
 
 def _engine(site: Site, locate: Locate) -> Iterator[Problem]:

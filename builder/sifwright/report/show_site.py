@@ -145,16 +145,20 @@ def _partitions(site: Site) -> Iterator[tuple[str, str]]:
 
 
 def _directives(job: JobFacts) -> Iterator[str]:
-    for name, value in job.directives.items():
-        yield name if value is True else f"{name}={value}"
+    yield from _pairs(job.directives)
     if job.gpu_directive:
         yield "gres=gpu:N" if job.gpu_directive == "gres" else f"{job.gpu_directive}=N"
+
+
+def _pairs(directives: Mapping[str, str | bool]) -> Iterator[str]:
+    return (name if value is True else f"{name}={value}" for name, value in directives.items())
 
 
 def _images(site: Site) -> Iterator[tuple[str, str]]:
     yield "default", site.image
     yield "layout", f"{site.layout}, {site.compression}"
     yield from site_policy.facts(site)
+    yield "jobs that build", ", ".join(_pairs(site.builds.directives)) if site.builds else ""
     for layer, options in site.options.items():
         yield layer, ", ".join(f"{key} {value}" for key, value in options.items())
     yield "for docker.io", site.registry_mirror

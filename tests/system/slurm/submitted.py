@@ -52,6 +52,12 @@ class Submitted:
         text = json.dumps({"description": "a toy", "layers": entries})
         (self.toy.folder / "defs" / "images" / f"{name}.yaml").write_text(text)
 
+    def site(self, **facts: object) -> None:
+        """Give site local this Slurm, and further facts."""
+        path = self.toy.folder / "defs" / "sites" / "local.yaml"
+        site = json.loads(path.read_text()) | {"scheduler": "slurm", "launcher": "srun"}
+        path.write_text(json.dumps(site | facts))
+
     @property
     def results(self) -> dict[str, int]:
         """The results in the step cache, with the times when they were made."""

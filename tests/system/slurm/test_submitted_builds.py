@@ -51,6 +51,23 @@ def test_jobs_that_wait_and_are_cancelled(project: Submitted) -> None:
     assert not [folder for folder in project.folders() if (folder / "settings").exists()]
 
 
+def test_jobs_that_are_submitted_by_hand(project: Submitted, engine: str) -> None:
+    """In the partition that the site has for builds."""
+    matrix = two_images(project)
+    builds = {"where": "login", "why": "it is a test", "source": "this test"}
+    project.site(builds={**builds, "directives": {"partition": "short"}})
+    printed = project.sifwright(*matrix, "--submit=print")
+    assert "no job was submitted" in project.sifwright("status").stdout
+    assert not project.slurm.run("squeue", "--noheader").stdout
+    _, _, commands = printed.stdout.partition("nothing is submitted; by hand:\n")
+    ids = project.slurm.run("bash", "-c", f"{commands}\necho $job1").stdout.split()
+    ended = {number: project.slurm.wait(int(number)) for number in ids}
+    assert {job.state for job in ended.values()} == {"COMPLETED"}, printed.stdout
+    assert {project.slurm.fields(int(number))["Partition"] for number in ids} == {"short"}
+    assert "second on nid" in project.read(engine, "a", "/second")
+    assert not [folder for folder in project.folders() if (folder / "settings").exists()]
+
+
 def test_a_matrix_of_images(project: Submitted, engine: str) -> None:
     matrix = two_images(project)
     done = project.sifwright(*matrix, "--wait")

@@ -73,6 +73,27 @@ def test_check_and_build_begin_with_where_images_are_built(project: Path, run_cl
     assert json.loads(built[0])["text"] == line
 
 
+def test_they_name_the_command_that_builds_in_a_job(
+    project: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is to be typed; a job of the site needs no other."""
+    text = (project / "defs" / SITE).read_text().replace("local", "slurm", 1)
+    (project / "defs" / SITE).write_text(text.replace("launcher: local", "launcher: srun"))
+    facts = "builds: {where: batch, ids: one, why: nodes are for it, source: a page}\n"
+    append(SITE, f"{facts}job: {{account: required}}\n")(project / "defs")
+    monkeypatch.delenv("SBATCH_ACCOUNT", raising=False)
+    words = ["here", "small", "--set=tool.count=3", "--output", str(project / "my out")]
+    line = (
+        "in a job: SBATCH_ACCOUNT=PROJECT sifwright build here small --set=tool.count=3"
+        f" '--output={project}/my out' --submit"
+    )
+    for command in ("check", "build"):
+        result = run_cli("--project", project, command, *words)
+        assert result.out.splitlines()[1] == line
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert "--submit" not in run_cli("--project", project, "check", *words).out
+
+
 @pytest.mark.parametrize(("name", "good"), [("kdreg2", False), ("memhooks", True)])
 def test_check_goes_on_with_warnings(project: Path, run_cli: Cli, name: str, *, good: bool) -> None:
     _spoil(project, name, good=good)

@@ -8,9 +8,11 @@ import pytest
 
 from sifwright.catalog.model import Catalog, Resources
 from sifwright.errors import MachineError
+from sifwright.launch.submit.by_hand import commands
 from sifwright.launch.submit.graph import BuildJob, Task, build_jobs
+from sifwright.launch.submit.job_script import render_script
 from sifwright.launch.submit.schedulers import SCHEDULERS, answer, clock, pbs_states, slurm_states
-from sifwright.launch.submit.submit import prepare, render_script
+from sifwright.launch.submit.submission import prepare
 from tests.unit.conftest import CHECKOUT, Cli
 
 LARGE = Resources(cores=32, memory_gb=128, hours=6)
@@ -137,12 +139,45 @@ def test_the_script_of_a_site(
     text = render_script(submission, job, tmp_path / "folder", tmp_path / "log")
     assert [line for line in text.splitlines() if line.startswith("#PBS")] == [
         "#PBS -q cpu",
-        "#PBS -j oe",
         "#PBS -N torch",
         "#PBS -l select=1:ncpus=32:mem=128gb",
         "#PBS -l walltime=09:00:00",
         f"#PBS -o {tmp_path}/log",
+        "#PBS -j oe",
         "#PBS -A NCAR0001",
+    ]
+
+
+def test_facts_of_a_site_for_builds(real: Catalog, tmp_path: Path) -> None:
+    """Not those of its training jobs; on another machine none, nor its way to the internet."""
+    (job,) = build_jobs([chain("frontier/x", "torch")], {})
+
+    def script(scheduler: str, *given: str) -> str:
+        submission = prepare(real.sites["frontier"], scheduler, given, tmp_path)
+        return render_script(submission, job, tmp_path / "folder", tmp_path / "log")
+
+    at_site, elsewhere = script("", "account=x"), script("pbs")
+    assert "#SBATCH --partition=extended" in at_site
+    assert "disable_rdzv_get" not in at_site
+    proxy = "[[ -v https_proxy ]] || export https_proxy=http://proxy.ccs.ornl.gov:3128/"
+    assert at_site.index("settings/environment") < at_site.index(proxy)
+    assert "proxy" not in elsewhere
+    assert "#PBS -q" not in elsewhere
+
+
+def test_commands_for_a_shell(real: Catalog, tmp_path: Path) -> None:
+    """Those of jobs that others wait for keep the id, and sbatch may name a cluster behind it."""
+    jobs = build_jobs([chain("a", "base", "torch"), chain("b", "base", "mpi")], {"base": "17"})
+    jobs += build_jobs([chain("c", "base", "torch", large="torch")], {})
+    submission = prepare(real.sites["frontier"], "", ["account=x"], tmp_path)
+    lines = list(commands(submission, [(job, Path(f"/{job.name}.sh")) for job in jobs]))
+    sbatch = "sbatch --parsable --export=NIL"
+    assert lines == [
+        f"{sbatch} --dependency=afterok:17 --kill-on-invalid-dep=yes /a.sh",
+        f"{sbatch} --dependency=afterok:17 --kill-on-invalid-dep=yes /b.sh",
+        f"job3=$({sbatch} /base.sh)",
+        f"job4=$({sbatch} --dependency=afterok:${{job3%%;*}} --kill-on-invalid-dep=yes /torch.sh)",
+        f"{sbatch} --dependency=afterok:${{job4%%;*}} --kill-on-invalid-dep=yes /c.sh",
     ]
 
 
@@ -197,6 +232,8 @@ def test_the_words_of_a_real_pbs(monkeypatch: pytest.MonkeyPatch) -> None:
         (["local", "--submit=slurm", "--directive=mem=1 #"], "is no NAME or NAME=VALUE"),
         (["local", "--until", "pytorch-weel"], "--until: image 'pytorch' has no layer"),
         (["local", "--submit=lsf"], "invalid choice: 'lsf'"),
+        (["lumi", "--submit"], "users build no images at site 'lumi': fakeroot"),
+        (["lumi", "--submit=print"], "By jobs of that machine: --submit slurm|pbs|flux."),
     ],
 )
 def test_what_cannot_be_submitted(

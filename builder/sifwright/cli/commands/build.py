@@ -73,13 +73,13 @@ def _submit(matrix: Sequence[Namespace]) -> None:
         fix = f"Leave out {words}."
         raise UsageError.of("jobs hand over the steps in the step cache", where="--submit", fix=fix)
     plans = [resolve_plan(arguments) for arguments in matrix]
-    for line in dict.fromkeys(
-        line for plan in plans for line in _notes(plan, project_folder(first.project) / "defs")
-    ):
+    site = submission.site_of_jobs(plans[0].site, first.submit)
+    notes = (_notes(arguments, plan) for arguments, plan in zip(matrix, plans, strict=True))
+    for line in dict.fromkeys(line for lines in notes for line in lines):
         progress.note(line)
     chains = [_tasks(*pair) for pair in zip(matrix, plans, strict=True)]
     output = Path(first.output)
-    submission.submit_tasks(first, plans[0].site, chains, output, progress.note)
+    submission.submit_tasks(first, site, chains, output, progress.note)
 
 
 def _tasks(arguments: Namespace, plan: Plan) -> list[Task]:
@@ -100,7 +100,7 @@ def build(arguments: Namespace) -> None:
     """Build the image unless it is up to date; print where it is."""
     limit_checks.require()
     plan, progress = resolve_plan(arguments), progress_of(arguments)
-    for line in _notes(plan, project_folder(arguments.project) / "defs"):
+    for line in _notes(arguments, plan):
         progress.note(line)
     request = request_build(plan, output_of(arguments, plan), _options(arguments, plan))
     _check_key(request)
@@ -186,12 +186,12 @@ def _note_damage(request: BuildRequest, progress: Progress) -> None:
         progress.note(f"{output.link}: {why.splitlines()[0]}; it is built again")
 
 
-def _notes(plan: Plan, defs: Path) -> list[str]:
-    """Return notes, not refusals: a rule does not know what the image is for."""
-    return site_policy.line(plan.site) + [
-        f"lint: {error.where}: {error.what}: {error.why} [{error.rule}]"
-        for error in lint.errors(plan, defs)
-    ]
+def _notes(arguments: Namespace, plan: Plan) -> Iterator[str]:
+    """Yield notes, not refusals: a rule does not know what the image is for."""
+    yield from site_policy.line(plan.site)
+    yield from submission.way_out(arguments, plan.site)
+    for error in lint.errors(plan, project_folder(arguments.project) / "defs"):
+        yield f"lint: {error.where}: {error.what}: {error.why} [{error.rule}]"
 
 
 def example_command(plan: Plan) -> str:

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from sifwright.build.checks import disk_space, host_checks, limit_checks, preflight, site_policy
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli import arguments as shared
-from sifwright.cli import emulation
+from sifwright.cli import emulation, submission
 from sifwright.cli.context import output_of, resolve_plan
 from sifwright.errors import SifwrightError
 from sifwright.plan.lint import run as lint
@@ -29,7 +29,7 @@ def run(arguments: Namespace) -> None:
     limit_checks.require()
     plan = resolve_plan(arguments)
     emulation.start(plan, Progress(), compilers=True)
-    for line in site_policy.line(plan.site):
+    for line in (*site_policy.line(plan.site), *submission.way_out(arguments, plan.site)):
         print_line(line)
     build = preflight.cold_build(plan, output_of(arguments, plan).folder)
     preflight.require(build, print_line, _lint_refusal(arguments, plan))

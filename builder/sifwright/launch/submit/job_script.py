@@ -1,0 +1,71 @@
+"""Write the folder of a job: the script, and the settings beside it."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from sifwright.launch import directives
+from sifwright.launch.directives import MARKS, Directive, further
+from sifwright.launch.jobscript import word, words
+from sifwright.launch.submit import job_folder, job_settings
+from sifwright.launch.submit.graph import BuildJob
+from sifwright.launch.submit.submission import ACCOUNT_DIRECTIVES, Submission, request
+from sifwright.render.templating import template
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenJob:
+    """A job whose folder is complete."""
+
+    folder: Path
+    log: Path
+
+    @property
+    def script(self) -> Path:
+        return self.folder / job_folder.SCRIPT
+
+
+def write(submission: Submission, job: BuildJob) -> WrittenJob:
+    """Write the folder of a job, with all that it needs to start."""
+    written = WrittenJob(
+        folder=job_folder.folder_of(submission.jobs, job.name, job.key), log=submission.log(job)
+    )
+    written.log.parent.mkdir(parents=True, exist_ok=True)
+    job_folder.make(written.folder)
+    try:
+        job_settings.write(written.folder / job_folder.SETTINGS)
+        text = render_script(submission, job, written.folder, written.log)
+        written.script.write_text(text, encoding="utf-8")
+    except BaseException:
+        job_folder.discard(written.folder)
+        raise
+    return written
+
+
+def render_script(submission: Submission, job: BuildJob, folder: Path, log: Path) -> str:
+    """Return the text of the job script, which holds no setting of this machine."""
+    filters = (("word", word), ("words", words))
+    program = [sys.executable, "-P", "-m", "sifwright", *job.tasks[-1].words]
+    return template("launch/templates/build.sh.j2", *filters).render(
+        mark=MARKS[submission.scheduler.name],
+        directives=[str(directive) for directive in _directives(submission, job, log)],
+        images=" ".join(job.images),
+        folder=str(folder),
+        start=str(Path.cwd()),
+        proxies=submission.site.proxies,
+        command=program,
+    )
+
+
+def _directives(submission: Submission, job: BuildJob, log: Path) -> list[Directive]:
+    """Return the directives of a job; those of the user replace all others."""
+    scheduler = submission.scheduler
+    title = "N" if scheduler.name == "pbs" else "job-name"
+    pairs = [(title, job.name), *scheduler.resources(job.resources), *scheduler.output(str(log))]
+    if submission.account:
+        pairs.append((ACCOUNT_DIRECTIVES[scheduler.name], submission.account))
+    own = [Directive(*pair) for pair in pairs]
+    of_site = further(submission.site, request())
+    given = [directives.given(submission.site, text) for text in submission.directives]
+    by_key = {directive.key: directive for directive in (*of_site, *own, *given)}
+    return list(by_key.values())
