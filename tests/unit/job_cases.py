@@ -43,6 +43,9 @@ SITES = {
     "site-arch": _facts("arch: sm_80", "arch: gfx90a"),
     "site-arch-form": _facts("arch: sm_80", "arch: A100"),
     "site-arch-of-cpu": case(append(SITE, "arch: sm_80\nnode: {gpus: 1}\n")),
+    "site-builds-directives": case(
+        append(SITE, "builds: {where: login, why: so, source: a page, directives: {q: x}}\n")
+    ),
     "site-builds-ids": case(
         append(SITE, "builds: {where: elsewhere, ids: many, why: so, source: a page}\n")
     ),

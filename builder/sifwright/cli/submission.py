@@ -5,15 +5,17 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
+from sifwright.cli import arguments as shared
 from sifwright.errors import UsageError
 from sifwright.launch.job_rules import ACCOUNTS
-from sifwright.launch.submit import by_hand
+from sifwright.launch.submit import by_hand, jobs_place, shared_folders
 from sifwright.launch.submit.graph import BuildJob, Task
+from sifwright.launch.submit.jobs_place import JobsPlace
 from sifwright.launch.submit.schedulers import SCHEDULERS
+from sifwright.launch.submit.shared_folders import SharedFolder
 from sifwright.launch.submit.submission import Submission, prepare
 from sifwright.launch.submit.submit import missing, submit
 from sifwright.launch.submit.wait import wait
@@ -37,6 +39,20 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="NAME[=VALUE]",
         help="with --submit: an option of the scheduler, as in partition=cpu; may be repeated",
     )
+
+
+def add_place(parser: ArgumentParser) -> None:
+    """Add the options that say whose jobs are meant."""
+    shared.add_output_folder(parser)
+    text = "the jobs of the installation in this folder, in place of --output"
+    parser.add_argument("--prefix", default="", metavar="DIR", help=text)
+
+
+def place_of(arguments: Namespace) -> JobsPlace:
+    """Return the place that these options name."""
+    if arguments.prefix:
+        return jobs_place.of_installation(arguments.prefix)
+    return jobs_place.of_images(arguments.output)
 
 
 def command_words(arguments: Namespace, *words: str) -> list[str]:
@@ -84,17 +100,18 @@ def submit_tasks(
     arguments: Namespace,
     site: Site,
     chains: Sequence[Sequence[Task]],
-    output: Path,
+    home: JobsPlace,
     note: Callable[[str], None],
 ) -> None:
     """Submit what is missing, report it, and wait for it if that is asked."""
     printing = arguments.submit == _PRINT
     scheduler = "" if printing else arguments.submit
-    submission = prepare(site, scheduler, arguments.directives, output)
+    submission = prepare(site, scheduler, arguments.directives, home)
     lacking = missing(submission, [chain for chain in chains if chain])
     if not any(lacking):
         note("up to date: no job is needed")
         return
+    submission = replace(submission, folders=tuple(_folders(arguments, site, home)))
     for job in lacking.earlier:
         note(f"queued already: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
     if printing:
@@ -104,9 +121,15 @@ def submit_tasks(
     for job in new:
         note(f"submitted: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
     if arguments.wait:
-        wait(submission.jobs, {job.folder for job in (*new, *lacking.earlier)}, note)
+        wait(home.jobs, {job.folder for job in (*new, *lacking.earlier)}, note)
     else:
-        note(f"look at them: sifwright status --output {output}")
+        note(f"look at them: sifwright status {shlex.join(home.words)}")
+
+
+def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> Iterator[SharedFolder]:
+    yield shared_folders.project(project_folder(arguments.project), site.name)
+    if home.images:
+        yield shared_folders.step_cache()
 
 
 def _print(

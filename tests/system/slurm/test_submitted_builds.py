@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.system.native.project import make_project as make_native_project
+from tests.system.slurm.layout import NODES
 from tests.system.slurm.submitted import SECRET, SHORT, Submitted, make_project
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.system.slurm.slurm import Cluster
 
 
@@ -82,6 +83,29 @@ def test_a_matrix_of_images(project: Submitted, engine: str) -> None:
     assert "no job is needed" in project.sifwright(*matrix).stdout
 
 
+@pytest.mark.parametrize(("name", "hidden"), [("step cache", "cache"), ("project", "defs")])
+def test_a_node_that_does_not_see_a_folder(project: Submitted, name: str, hidden: str) -> None:
+    """The job says so before it runs a step; a node that sees it does the same job."""
+    project.toy.layer("first", "echo first >/first\n")
+    project.image("a", "first")
+    folder, (blind, seeing, *_) = project.toy.folder / hidden, NODES
+    folder.mkdir(exist_ok=True)
+    words = ("build", "local", "a", *SHORT, "--wait")
+    project.slurm.run("mount", "-t", "tmpfs", "tmpfs", folder, host=blind)
+    try:
+        refused = project.sifwright(*words, f"--directive=nodelist={blind}", check=False)
+        assert refused.returncode == 6, refused.stdout
+        (job,) = project.status().values()
+        path = folder if hidden == "cache" else project.toy.folder
+        said = f"sifwright: {name} {path}: node {blind} does not see this folder"
+        assert Path(job["log"]).read_text().startswith(said)
+        assert not project.results
+        project.sifwright(*words, f"--directive=nodelist={seeing}")
+        assert len(project.results) == 2
+    finally:
+        project.slurm.run("umount", folder, host=blind)
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_a_job_that_the_scheduler_refuses(
     project: Submitted, tmp_path: Path, *, first: bool
@@ -111,8 +135,18 @@ def test_an_installation_by_a_job(slurm: Cluster, tmp_path: Path) -> None:
     native = make_native_project(folder)
     native.add("last")
     native.image("last")
-    program = [sys.executable, "-P", "-m", "sifwright", *native.words(*SHORT, "--wait")]
-    done = slurm.run(*program, cwd=folder)
+    program = [sys.executable, "-P", "-m", "sifwright"]
+    place, install = ("--prefix", native.prefix), native.words(*SHORT)
+    slurm.run(*program, *install, "--directive=hold", cwd=folder)
+    refused = slurm.run(*program, "uninstall", native.prefix, check=False)
+    assert "jobs wait or run" in refused.stderr
+    assert "cancelled: job" in slurm.run(*program, "cancel", *place).stdout
+    done = slurm.run(*program, *install, "--wait", cwd=folder)
     assert "submitted: job" in done.stdout
     assert native.current.startswith("second\n")
-    assert "no job is needed" in slurm.run(*program, cwd=folder).stdout
+    assert "no job is needed" in slurm.run(*program, *install, cwd=folder).stdout
+    (job,) = json.loads(slurm.run(*program, "status", *place, "--json").stdout)
+    assert (job["state"], job["log"]) == ("done", f"{native.prefix}.jobs/install.job.log")
+    assert not (folder / "build").exists()
+    slurm.run(*program, "uninstall", native.prefix)
+    assert {path.name for path in folder.iterdir()} == {"project"}

@@ -11,6 +11,7 @@ from sifwright.errors import MachineError
 from sifwright.launch.submit.by_hand import commands
 from sifwright.launch.submit.graph import BuildJob, Task, build_jobs
 from sifwright.launch.submit.job_script import render_script
+from sifwright.launch.submit.jobs_place import of_images
 from sifwright.launch.submit.schedulers import SCHEDULERS, answer, clock, pbs_states, slurm_states
 from sifwright.launch.submit.submission import prepare
 from tests.unit.conftest import CHECKOUT, Cli
@@ -134,7 +135,9 @@ def test_the_script_of_a_site(
 ) -> None:
     """The user's directive replaces that of the layer, and this one that of the site."""
     monkeypatch.setenv("PBS_ACCOUNT", "NCAR0001")
-    submission = prepare(real.sites["derecho"], "", ["l=walltime=09:00:00", "q=cpu"], tmp_path)
+    submission = prepare(
+        real.sites["derecho"], "", ["l=walltime=09:00:00", "q=cpu"], of_images(str(tmp_path))
+    )
     (job, *_) = build_jobs([chain("derecho/x", "torch", large="torch")], {})
     text = render_script(submission, job, tmp_path / "folder", tmp_path / "log")
     assert [line for line in text.splitlines() if line.startswith("#PBS")] == [
@@ -153,7 +156,7 @@ def test_facts_of_a_site_for_builds(real: Catalog, tmp_path: Path) -> None:
     (job,) = build_jobs([chain("frontier/x", "torch")], {})
 
     def script(scheduler: str, *given: str) -> str:
-        submission = prepare(real.sites["frontier"], scheduler, given, tmp_path)
+        submission = prepare(real.sites["frontier"], scheduler, given, of_images(str(tmp_path)))
         return render_script(submission, job, tmp_path / "folder", tmp_path / "log")
 
     at_site, elsewhere = script("", "account=x"), script("pbs")
@@ -169,7 +172,7 @@ def test_commands_for_a_shell(real: Catalog, tmp_path: Path) -> None:
     """Those of jobs that others wait for keep the id, and sbatch may name a cluster behind it."""
     jobs = build_jobs([chain("a", "base", "torch"), chain("b", "base", "mpi")], {"base": "17"})
     jobs += build_jobs([chain("c", "base", "torch", large="torch")], {})
-    submission = prepare(real.sites["frontier"], "", ["account=x"], tmp_path)
+    submission = prepare(real.sites["frontier"], "", ["account=x"], of_images(str(tmp_path)))
     lines = list(commands(submission, [(job, Path(f"/{job.name}.sh")) for job in jobs]))
     sbatch = "sbatch --parsable --export=NIL"
     assert lines == [
@@ -186,7 +189,7 @@ def test_commands_for_a_shell(real: Catalog, tmp_path: Path) -> None:
 )
 def test_the_status_of_a_job(real: Catalog, tmp_path: Path, settings: str, status: str) -> None:
     """A job that is cancelled before its command has ended is never done."""
-    submission = prepare(real.sites["lumi"], "", ["account=project_1"], tmp_path)
+    submission = prepare(real.sites["lumi"], "", ["account=project_1"], of_images(str(tmp_path)))
     task = Task(key="k", name="torch", parent="", image="lumi/x", words=("no-command",))
     (job,) = build_jobs([[task]], {})
     (tmp_path / "settings").mkdir()
@@ -243,4 +246,17 @@ def test_what_cannot_be_submitted(
     refused = run_cli("--project", CHECKOUT, "build", *words, *output)
     assert refused.code == 2
     assert said in refused.err
+    assert not (tmp_path / "build").exists()
+
+
+def test_a_cache_that_cannot_be_written(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No job could keep what it makes, so none is submitted, or written."""
+    monkeypatch.setenv("SIFWRIGHT_CACHE", "/proc/cache")
+    words = ["local", "--submit=slurm", "--output", str(tmp_path / "build")]
+    refused = run_cli("--project", CHECKOUT, "build", *words)
+    assert refused.code == MachineError.exit_code
+    assert refused.err.startswith("sifwright: /proc/cache: the step cache cannot be used")
+    assert "SIFWRIGHT_CACHE" in refused.err
     assert not (tmp_path / "build").exists()

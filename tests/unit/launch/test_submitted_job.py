@@ -9,11 +9,16 @@ from pathlib import Path
 import pytest
 
 from sifwright.catalog import mirrors
+from sifwright.catalog.model import Catalog
 from sifwright.errors import MachineError
-from sifwright.launch.submit import job_folder, job_settings
+from sifwright.launch.submit import job_folder, job_settings, shared_folders
 from sifwright.launch.submit.cancel import cancel
+from sifwright.launch.submit.graph import Task, build_jobs
 from sifwright.launch.submit.job_folder import SubmittedJob
+from sifwright.launch.submit.job_script import render_script
+from sifwright.launch.submit.jobs_place import of_images
 from sifwright.launch.submit.schedulers import SCHEDULERS, JobState
+from sifwright.launch.submit.submission import prepare
 
 
 @pytest.fixture
@@ -86,6 +91,58 @@ def test_cancel_of_a_job_that_ends_at_once(
     else:
         with pytest.raises(MachineError, match=r"^scancel: Unauthorized Request 7$"):
             cancel(folder)
+
+
+@pytest.fixture
+def script(real: Catalog, tmp_path: Path, cache: Path) -> str:
+    """The script of a job that needs a project and the step cache."""
+    (tmp_path / "defs" / "sites").mkdir(parents=True)
+    (tmp_path / "defs" / "sites" / "lumi.yaml").write_text("a site")
+    submission = replace(
+        prepare(real.sites["lumi"], "", ["account=x"], of_images(str(tmp_path))),
+        folders=(shared_folders.project(tmp_path, "lumi"), shared_folders.step_cache()),
+    )
+    assert shared_folders.step_cache().path == cache.parent
+    task = Task(key="k", name="torch", parent="", image="lumi/x", words=("no-command",))
+    (job,) = build_jobs([[task]], {})
+    job_settings.write(tmp_path / "settings")
+    return render_script(submission, job, tmp_path, tmp_path / "log")
+
+
+@pytest.mark.usefixtures("cache")
+def test_each_step_cache_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, again = shared_folders.step_cache(), shared_folders.step_cache()
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "other"))
+    other = shared_folders.step_cache()
+    assert first == again
+    assert first.digest != other.digest
+
+
+@pytest.mark.parametrize(
+    ("file", "named"),
+    [
+        ("defs/sites/lumi.yaml", "project {}"),
+        ("cache/steps-1/folder-id", "step cache {}/cache"),
+        ("", ""),
+    ],
+)
+@pytest.mark.parametrize("other", [True, False])
+def test_a_node_that_sees_other_folders(
+    script: str, tmp_path: Path, file: str, named: str, *, other: bool
+) -> None:
+    """Another folder at the same path, or none."""
+    if file:
+        (tmp_path / file).unlink()
+    if file and other:
+        (tmp_path / file).write_text("another")
+    environment = os.environ | {"HOSTNAME": "nid007"}
+    bash = ["/bin/bash", "-c", script]
+    done = subprocess.run(bash, env=environment, capture_output=True, text=True, check=False)
+    said = f"sifwright: {named.format(tmp_path)}: node nid007 does not see this folder"
+    assert (said in done.stderr) == bool(file), done.stderr
+    assert ("No module named" in done.stderr or "no-command" in done.stderr) == (not file)
+    assert (tmp_path / "status").read_text() == ("5\n" if file else "2\n")
+    assert not (tmp_path / "settings").exists()
 
 
 def test_settings_reach_a_job_by_files_of_its_owner(

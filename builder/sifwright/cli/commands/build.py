@@ -16,6 +16,7 @@ from sifwright.cli import arguments as shared
 from sifwright.cli import emulation, locks, submission
 from sifwright.cli.context import output_of, progress_of, resolve_plan
 from sifwright.errors import MachineError, UsageError
+from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.graph import Task
 from sifwright.launch.submit.tasks import image_tasks
 from sifwright.plan.lint import run as lint
@@ -78,8 +79,8 @@ def _submit(matrix: Sequence[Namespace]) -> None:
     for line in dict.fromkeys(line for lines in notes for line in lines):
         progress.note(line)
     chains = [_tasks(*pair) for pair in zip(matrix, plans, strict=True)]
-    output = Path(first.output)
-    submission.submit_tasks(first, site, chains, output, progress.note)
+    home = jobs_place.of_images(first.output)
+    submission.submit_tasks(first, site, chains, home, progress.note)
 
 
 def _tasks(arguments: Namespace, plan: Plan) -> list[Task]:

@@ -1,9 +1,8 @@
 """The command `cancel`: end the jobs of submitted builds."""
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
-from sifwright.cli import arguments as shared
+from sifwright.cli import submission
 from sifwright.launch.submit.cancel import cancel
 from sifwright.system.terminal import print_line
 
@@ -12,12 +11,12 @@ GROUP = "build"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_output_folder(parser)
+    submission.add_place(parser)
 
 
 def run(arguments: Namespace) -> None:
     """Cancel all jobs that wait or run; what they finished is kept."""
-    ended = cancel(Path(arguments.output).absolute() / "jobs")
+    ended = cancel(submission.place_of(arguments).jobs)
     for job in ended:
         print_line(f"cancelled: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
     if not ended:

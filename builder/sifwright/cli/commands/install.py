@@ -12,6 +12,7 @@ from sifwright.errors import UsageError
 from sifwright.install.native import host_script, render_native
 from sifwright.install.native.install import NativeRequest, install
 from sifwright.install.native.native_folder import NativeFolder, native_folder
+from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.tasks import installation_task
 from sifwright.plan.model import Plan
 from sifwright.plan.native import ENV_MANAGERS, with_env_manager
@@ -81,7 +82,8 @@ def _submit(arguments: Namespace, request: NativeRequest, note: Callable[[str], 
     words += [f"--env-manager={arguments.env_manager}"] if arguments.env_manager else []
     words = submission.command_words(arguments, *words)
     chain = [] if request.is_current else [installation_task(plan, str(root), words)]
-    submission.submit_tasks(arguments, plan.site, [chain], Path("build"), note)
+    home = jobs_place.of_installation(str(root))
+    submission.submit_tasks(arguments, plan.site, [chain], home, note)
 
 
 def _module(arguments: Namespace, plan: Plan) -> str:

@@ -2,14 +2,13 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from sifwright.cli import arguments as shared
+from sifwright.cli import submission
 from sifwright.launch.submit import job_folder
 from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.wait import looks
@@ -22,7 +21,7 @@ _STYLES = {"running": "cyan", "done": "green", "queued": "yellow"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_output_folder(parser)
+    submission.add_place(parser)
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--watch", action="store_true", help="until all jobs have ended")
     group.add_argument("--json", action="store_true", help="print JSON")
@@ -30,19 +29,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Print a table of the jobs."""
-    jobs = Path(arguments.output).absolute() / "jobs"
+    home = submission.place_of(arguments)
     if arguments.watch:
         with Live(console=Console()) as live:
-            for records in looks(jobs):
+            for records in looks(home.jobs):
                 live.update(_table(records), refresh=True)
         return
-    records = job_folder.refresh(jobs)
+    records = job_folder.refresh(home.jobs)
     if arguments.json:
         print_json([_document(job) for job in records])
     elif records:
         print_table(_table(records))
     else:
-        print_line(f"no job was submitted from {jobs.parent}")
+        print_line(f"no job was submitted: {home.jobs}")
 
 
 def _document(job: SubmittedJob) -> dict[str, object]:

@@ -1,9 +1,12 @@
 """The command `uninstall`: remove a native installation."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
+from sifwright.errors import UsageError
 from sifwright.install.native.native_folder import native_folder
 from sifwright.install.native.uninstall import uninstall
+from sifwright.launch.submit import job_folder, jobs_place
 from sifwright.system.terminal import print_line
 
 HELP = "remove an installation that 'install' has made"
@@ -15,8 +18,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Remove all versions and modulefiles; name other files, which stay."""
-    others = uninstall(native_folder(arguments.prefix))
+    """Remove all versions and modulefiles, and what jobs left; name other files, which stay."""
+    folder = native_folder(arguments.prefix)
+    jobs = jobs_place.of_installation(str(folder.root)).jobs
+    _refuse_unfinished(jobs, arguments.prefix)
+    others = uninstall(folder)
+    job_folder.discard_all(jobs)
     print_line(f"uninstalled: {arguments.prefix}")
     if others:
         print_line(f"not from 'sifwright install', so still there: {', '.join(others)}")
+
+
+def _refuse_unfinished(jobs: Path, prefix: str) -> None:
+    """Raise `UsageError` if jobs wait or run that would install there again."""
+    if waiting := job_folder.unfinished(job_folder.refresh(jobs)):
+        ids = ", ".join(job.id for job in waiting)
+        fix = f"Cancel them: sifwright cancel --prefix {prefix}"
+        raise UsageError.of(f"jobs wait or run: {ids}", where=prefix, fix=fix)

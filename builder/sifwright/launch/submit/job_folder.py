@@ -71,6 +71,16 @@ def discard(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
+def discard_all(jobs: Path) -> None:
+    """Remove the folders and logs of the jobs of an installation; other files stay."""
+    for script in jobs.glob(f"*/{SCRIPT}"):
+        discard(script.parent)
+    for log in jobs.glob("*.job.log"):
+        log.unlink(missing_ok=True)
+    with suppress(OSError):
+        jobs.rmdir()
+
+
 def write(job: SubmittedJob) -> None:
     """Write the record; without settings, once the job has ended."""
     folder = Path(job.folder)

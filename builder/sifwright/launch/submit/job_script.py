@@ -27,8 +27,9 @@ class WrittenJob:
 
 def write(submission: Submission, job: BuildJob) -> WrittenJob:
     """Write the folder of a job, with all that it needs to start."""
+    home = submission.home
     written = WrittenJob(
-        folder=job_folder.folder_of(submission.jobs, job.name, job.key), log=submission.log(job)
+        folder=job_folder.folder_of(home.jobs, job.name, job.key), log=home.log(job)
     )
     written.log.parent.mkdir(parents=True, exist_ok=True)
     job_folder.make(written.folder)
@@ -52,6 +53,7 @@ def render_script(submission: Submission, job: BuildJob, folder: Path, log: Path
         images=" ".join(job.images),
         folder=str(folder),
         start=str(Path.cwd()),
+        folders=submission.folders,
         proxies=submission.site.proxies,
         command=program,
     )

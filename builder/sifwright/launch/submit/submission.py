@@ -3,35 +3,31 @@
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from sifwright.catalog.model import Site
 from sifwright.errors import UsageError
 from sifwright.launch import directive_rules, directives
 from sifwright.launch.job_rules import ACCOUNTS
 from sifwright.launch.model import JobRequest
-from sifwright.launch.submit.graph import BuildJob
+from sifwright.launch.submit.jobs_place import JobsPlace
 from sifwright.launch.submit.schedulers import SCHEDULERS, Scheduler
+from sifwright.launch.submit.shared_folders import SharedFolder
 
 ACCOUNT_DIRECTIVES = {"slurm": "account", "pbs": "A", "flux": "bank"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Submission:
-    """The scheduler and the facts of its site, further directives, and the folder of images."""
+    """The scheduler and the facts of its site, further directives, and where the jobs are.
+
+    A job refuses to run on a node that does not see `folders`.
+    """
 
     scheduler: Scheduler
     site: Site
     directives: tuple[str, ...]
-    output: Path
-
-    @property
-    def jobs(self) -> Path:
-        return self.output / "jobs"
-
-    def log(self, job: BuildJob) -> Path:
-        """Return the log of a job, which is beside its first image."""
-        return self.output / job.images[0] / f"{job.tasks[-1].name}.job.log"
+    home: JobsPlace
+    folders: tuple[SharedFolder, ...] = ()
 
     @property
     def account(self) -> str:
@@ -39,7 +35,7 @@ class Submission:
         return account(self.scheduler.name, os.environ)
 
 
-def prepare(site: Site, scheduler: str, given: Sequence[str], output: Path) -> Submission:
+def prepare(site: Site, scheduler: str, given: Sequence[str], home: JobsPlace) -> Submission:
     """Return how to submit; raises `UsageError` for what the scheduler would refuse.
 
     Facts of the site are for its own scheduler only.
@@ -57,7 +53,7 @@ def prepare(site: Site, scheduler: str, given: Sequence[str], output: Path) -> S
         scheduler=SCHEDULERS[name],
         site=site,
         directives=tuple(given),
-        output=output.absolute(),
+        home=home,
     )
 
 

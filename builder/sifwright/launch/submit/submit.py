@@ -22,7 +22,7 @@ class Missing(NamedTuple):
 def missing(submission: Submission, chains: Sequence[Sequence[Task]]) -> Missing:
     """Return what is neither done nor queued."""
     wanted = {task.key for chain in chains for task in chain}
-    records = job_folder.unfinished(job_folder.refresh(submission.jobs))
+    records = job_folder.unfinished(job_folder.refresh(submission.home.jobs))
     earlier = [job for job in records if wanted & set(job.keys)]
     queued = {key: job.id for job in earlier for key in job.keys}
     return Missing(build_jobs(chains, queued), earlier)
@@ -50,7 +50,7 @@ def _forget(
     submission: Submission, images: Collection[str], jobs: Mapping[str, SubmittedJob]
 ) -> None:
     """Remove the folders of jobs that ended and were for these images only."""
-    for job in job_folder.read_all(submission.jobs):
+    for job in job_folder.read_all(submission.home.jobs):
         if not job.is_unfinished and set(job.images) <= set(images) and job.keys[-1] not in jobs:
             job_folder.discard(Path(job.folder))
 
