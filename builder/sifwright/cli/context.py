@@ -15,6 +15,7 @@ from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from sifwright.recipe_import.requirements.saved_extension import with_known
 from sifwright.system.progress import JsonProgress, Progress, QuietProgress, TextProgress
+from sifwright.system.step_file import with_step_file
 from sifwright.system.terminal import console
 
 _BUILD = "build"
@@ -92,6 +93,11 @@ def built(arguments: Namespace, plan: Plan) -> ImageFolder:
 
 
 def progress_of(arguments: Namespace) -> Progress:
+    """Return what reports the steps, to a job's file as well."""
+    return with_step_file(_reporter(arguments))
+
+
+def _reporter(arguments: Namespace) -> Progress:
     if arguments.quiet:
         return QuietProgress()
     if arguments.json:

@@ -56,8 +56,12 @@ def place_of(arguments: Namespace) -> JobsPlace:
 
 
 def command_words(arguments: Namespace, *words: str) -> list[str]:
-    """Return a command of a job, with this project, as sifwright's own words."""
-    settings = (f"--set={text}" for text in arguments.settings)
+    """Return a command of a job, with this project, as sifwright's own words.
+
+    With --verbose, the log of the job has the output of the steps.
+    """
+    settings = [f"--set={text}" for text in arguments.settings]
+    settings += ["--verbose"] if arguments.verbose else []
     return ["--project", str(project_folder(arguments.project)), *words, *settings]
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SECRET = "hunter2-of-the-mirror"  # noqa: S105
 # The cluster's partitions end after ten minutes.
+PAUSE = "sleep 500"  # until somebody ends it
 SHORT = ("--submit=slurm", "--directive=time=5", "--directive=mem=0")
 
 
@@ -86,6 +87,13 @@ def make_project(cluster: Cluster, engine: str, name: str) -> Submitted:
         "https_proxy": f"http://someone:{SECRET}@proxy.invalid:1",
     }
     return Submitted(slurm=cluster, toy=make_toy(folder, base), environment=environment)
+
+
+def end_pauses(cluster: Cluster) -> None:
+    for pid, command in cluster.job_processes().items():
+        if command.strip() == PAUSE:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def power_off(cluster: Cluster, node: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import stat
 import sys
 from pathlib import Path
@@ -13,7 +14,15 @@ import pytest
 
 from tests.system.native.project import make_project as make_native_project
 from tests.system.slurm.layout import NODES
-from tests.system.slurm.submitted import SECRET, SHORT, Submitted, make_project
+from tests.system.slurm.submitted import (
+    PAUSE,
+    SECRET,
+    SHORT,
+    Submitted,
+    end_pauses,
+    make_project,
+)
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from tests.system.slurm.slurm import Cluster
@@ -81,6 +90,31 @@ def test_a_matrix_of_images(project: Submitted, engine: str) -> None:
     assert one == other
     assert not [folder for folder in project.folders() if (folder / "settings").exists()]
     assert "no job is needed" in project.sifwright(*matrix).stdout
+
+
+def test_a_job_that_one_watches(project: Submitted) -> None:
+    """On a terminal, from the step that runs to the end."""
+    project.toy.layer("slow", f"echo is slow; {PAUSE} || true\n")
+    project.image("a", "slow")
+    project.sifwright("build", "local", "a", *SHORT, "--verbose")
+
+    def is_slow() -> bool:
+        (job,) = project.status().values()
+        return job["step"] == "slow" and "is slow" in job["last_line"]
+
+    assert wait_for(is_slow), project.status()
+    program = [sys.executable, "-P", "-m", "sifwright", "status", "--watch"]
+    watch = shlex.join([*program, f"--output={project.toy.folder / 'build'}"])
+    screen = project.toy.folder / "screen"
+    screen.touch()
+    with project.slurm.start("script", "-qefc", f"stty cols 200; {watch}", screen) as watching:
+        assert wait_for(lambda: re.search(r"running.* slow +[0-9]+ .*is slow", screen.read_text()))
+        end_pauses(project.slurm)
+        assert watching.finish().returncode == 0
+    (job,) = project.status().values()
+    assert (job["state"], job["step"]) == ("done", "")
+    assert job["last_line"].startswith("try it:")
+    assert re.search(r"done.* base-local, slow, image", screen.read_text())
 
 
 @pytest.mark.parametrize(("name", "hidden"), [("step cache", "cache"), ("project", "defs")])

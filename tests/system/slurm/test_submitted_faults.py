@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.system.slurm.slurm import Cluster, command_of
-from tests.system.slurm.submitted import SHORT, make_project, power_off
+from tests.system.slurm.submitted import PAUSE, SHORT, end_pauses, make_project, power_off
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.all
 SLOW = {"resources": {"cores": 40}}  # of 64: each on a node of its own
-PAUSE = "sleep 500"  # until somebody ends it
 
 
 @pytest.fixture
@@ -47,13 +45,6 @@ def node_of(project: Submitted, number: str) -> str:
     return project.slurm.run(
         "squeue", "--noheader", f"--jobs={number}", "--format=%N"
     ).stdout.strip()
-
-
-def end_pauses(cluster: Cluster) -> None:
-    for pid, command in cluster.job_processes().items():
-        if command.strip() == PAUSE:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
 
 
 def wait_until_saved(cluster: Cluster, node: str, number: str) -> None:

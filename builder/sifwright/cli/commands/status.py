@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from typing import Literal
 
 from rich.console import Console
 from rich.live import Live
@@ -9,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sifwright.cli import submission
-from sifwright.launch.submit import job_folder
+from sifwright.launch.submit import job_folder, job_view
 from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.wait import looks
 from sifwright.system.terminal import print_json, print_line, print_table
@@ -46,14 +47,27 @@ def run(arguments: Namespace) -> None:
 
 def _document(job: SubmittedJob) -> dict[str, object]:
     names = ("id", "scheduler", "state", "reason", "images", "steps", "log")
-    return {name: getattr(job, name) for name in names}
+    step = job_view.running_step(job)
+    running = {"step": step.name, "seconds": round(step.seconds)} if step else {}
+    return {
+        **{name: getattr(job, name) for name in names},
+        "step": "",
+        "seconds": 0,
+        **running,
+        "last_line": job_view.last_line(job),
+    }
 
 
 def _table(records: Sequence[SubmittedJob]) -> Table:
+    """Return a row for each job: the step that runs, else all of its steps."""
     table = Table(box=None, pad_edge=False)
-    for name in ("JOB", "STATE", "IMAGES", "STEPS", "LOG"):
-        table.add_column(name, overflow="fold")
+    for name in ("JOB", "STATE", "IMAGES", "STEP", "SECONDS", "LAST LINE", "LOG"):
+        justify: Literal["left", "right"] = "right" if name == "SECONDS" else "left"
+        table.add_column(name, overflow="fold", justify=justify)
     for job in records:
         state = Text(job.shown_state, style=_STYLES.get(job.state, "bold red"))
-        table.add_row(job.id, state, "\n".join(job.images), ", ".join(job.steps), job.log)
+        step = job_view.running_step(job)
+        doing = (step.name, f"{step.seconds:.0f}") if step else (", ".join(job.steps), "")
+        texts = ("\n".join(job.images), *doing, job_view.last_line(job), job.log)
+        table.add_row(job.id, state, *map(Text, texts))
     return table

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from sifwright.errors import BuildError, Problem
-from sifwright.launch.submit import job_folder
+from sifwright.launch.submit import job_folder, job_view
 from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.schedulers import CANCELLED, DONE
 
@@ -44,6 +44,8 @@ def wait(jobs: Path, folders: Collection[str], note: Callable[[str], None]) -> N
 
 
 def _problem(job: SubmittedJob) -> Problem:
-    """Return how a job ended, and where its log is."""
+    """Return how a job ended, the last line of its log, and where the log is."""
     where = f"job {job.id} ({', '.join(job.images)}: {', '.join(job.steps)})"
-    return Problem(where=where, what=job.state, fix=f"Its log: {job.log}")
+    line = job_view.last_line(job)
+    state = f"{job.state}: {line}" if line else job.state
+    return Problem(where=where, what=state, fix=f"Its log: {job.log}")
