@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.system.slurm.layout import NODES
 from tests.system.slurm.slurm import Cluster, command_of
 from tests.system.slurm.submitted import PAUSE, SHORT, end_pauses, make_project, power_off
 from tests.waiting import wait_for
@@ -107,3 +108,47 @@ def test_resume_after_every_fault(own_cluster: Cluster, engine: str) -> None:
         assert [project.read(engine, name, f"/{name}") for name in "abcdef"] == [
             f"{name}\n" for name in "abcdef"
         ]
+
+
+def test_limits_of_the_scheduler(own_cluster: Cluster, engine: str) -> None:
+    """What is refused at the submission: its own words, what to change, and nothing is left."""
+    with own_cluster.files.slurm_conf.open("a") as conf:
+        conf.write("EnforcePartLimits=ALL\n")
+        conf.write(f"PartitionName=closed Nodes={NODES[0]} AllowAccounts=staff MaxTime=10\n")
+    own_cluster.run("scontrol", "reconfigure")
+    project = make_project(own_cluster, engine, "limits")
+    project.toy.layer("first", "echo first >/first\n")
+    project.image("a", "first")
+    for directive, said, change in (
+        ("time=60", "Requested time limit is invalid", "Ask for less time"),
+        ("partition=closed", "Invalid account or account/partition", "--directive account=NAME"),
+        ("partition=none", "invalid partition specified: none", "--directive partition=NAME"),
+    ):
+        words = ("build", "local", "a", *SHORT, f"--directive={directive}")
+        refused = project.sifwright(*words, check=False)
+        assert refused.returncode == 5, refused.stdout
+        words_of_slurm, advice = refused.stderr.splitlines()
+        assert said in words_of_slurm
+        assert change in advice
+        assert "no job was submitted" in project.sifwright("status").stdout
+    assert not own_cluster.run("squeue", "--noheader").stdout
+
+
+def test_a_job_that_the_controller_lost(own_cluster: Cluster, engine: str) -> None:
+    """Its state is gone, as after a crash without a disk; the same command submits again."""
+    project = make_project(own_cluster, engine, "lost")
+    project.toy.layer("first", "echo first >/first\n")
+    project.image("a", "first")
+    words = ("build", "local", "a", *SHORT)
+    project.sifwright(*words, "--directive=hold")
+    controller = next(pid for pid in own_cluster.daemons if "slurmctld" in command_of(pid))
+    os.kill(controller, signal.SIGKILL)
+    with own_cluster.start("slurmctld", "-D", "-c"):
+        assert wait_for(own_cluster.is_idle)
+        (job,) = project.status().values()
+        assert job["state"] == "lost"
+        again = project.sifwright(*words, "--wait")
+        assert "submitted: job" in again.stdout
+        (job,) = project.status().values()
+        assert job["state"] == "done"
+        assert project.read(engine, "a", "/first") == "first\n"

@@ -208,9 +208,9 @@ def answer(words: Sequence[str]) -> str:
     return done.stdout
 
 
-def refusal(done: subprocess.CompletedProcess[str]) -> MachineError:
-    """Return the error with what the scheduler said, on one line."""
+def refusal(done: subprocess.CompletedProcess[str], fix: str = "") -> MachineError:
+    """Return the error with what the scheduler said, on one line, and what to do."""
     text = " ".join((done.stderr.strip() or done.stdout.strip()).split())
     program = f"{done.args[0]}: "
     message = program + (text.removeprefix(program) or f"status {done.returncode}")
-    return MachineError.of(message)
+    return MachineError.of(message, fix=fix)

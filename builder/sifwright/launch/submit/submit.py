@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sifwright.launch.submit import job_folder, job_script
 from sifwright.launch.submit.graph import BuildJob, Task, build_jobs
 from sifwright.launch.submit.job_folder import SubmittedJob
-from sifwright.launch.submit.schedulers import answer
+from sifwright.launch.submit.refusals import accepted
 from sifwright.launch.submit.submission import Submission
 from sifwright.system import processes
 
@@ -66,9 +66,10 @@ def _submit(submission: Submission, job: BuildJob, after: str) -> SubmittedJob:
     """Write the folder of a job and submit its script."""
     scheduler = submission.scheduler
     written = job_script.write(submission, job)
+    command = scheduler.submit(str(written.script), after)
     try:
         submitted = SubmittedJob(
-            id=scheduler.job_id(answer(scheduler.submit(str(written.script), after))),
+            id=scheduler.job_id(accepted(scheduler.name, command)),
             scheduler=scheduler.name,
             images=job.images,
             steps=tuple(task.name for task in job.tasks),
