@@ -125,7 +125,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step fc2289444b8736b0ecb0268baab299818f0a8e85895e45fbe87c1739ed4b6876
+# step 5dbc609c9ff1a7cd00ed7c628f3c2397b959740451530945c9154c27e49d2daf
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -138,7 +138,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="fc2289444b8736b0ecb0268baab299818f0a8e85895e45fbe87c1739ed4b6876"
+      org.sifwright.plan="5dbc609c9ff1a7cd00ed7c628f3c2397b959740451530945c9154c27e49d2daf"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

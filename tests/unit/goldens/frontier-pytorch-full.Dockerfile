@@ -151,7 +151,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 3787753ba7c369e4f85f3a08937af0e3ffa30274a6f37dca20bbb0f3381c5598
+# step 6ca453b751733f6ce7024a17967c9878b68ca1839633dd153fac7785fda42784
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -164,7 +164,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate, transformers, torchdata; apex for AMD" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="3787753ba7c369e4f85f3a08937af0e3ffa30274a6f37dca20bbb0f3381c5598"
+      org.sifwright.plan="6ca453b751733f6ce7024a17967c9878b68ca1839633dd153fac7785fda42784"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

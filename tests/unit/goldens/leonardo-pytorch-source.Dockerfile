@@ -105,7 +105,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 4c2f15cdfdac76a914e41eedabda1ce934ef37cd1a56f61c231bf08a12754ded
+# step 736da9857b334e0910df729a95758c05cff63bedde59ceab2a07a9e36b4ab4a7
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -118,7 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="4c2f15cdfdac76a914e41eedabda1ce934ef37cd1a56f61c231bf08a12754ded"
+      org.sifwright.plan="736da9857b334e0910df729a95758c05cff63bedde59ceab2a07a9e36b4ab4a7"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
