@@ -99,14 +99,9 @@ esac
 
 # torch.utils.cpp_extension, which Horovod asks where torch is, needs setuptools, of old with pkg_resources.
 needed=(-r files/requirements.txt 'setuptools>=70.1,<81')
-if [[ -z $IMAGE_ROOT ]]; then
-  pip install "${needed[@]}"
-else
-  # Not in the environment: a failed build would leave changed files of earlier layers, and the next run
-  # would begin with the first.
-  pip install --target needed "${needed[@]}"
-  export PYTHONPATH=$PWD/needed
-fi
+# Not in the environment, where it would replace a newer setuptools of an earlier layer.
+pip install --target needed "${needed[@]}"
+export PYTHONPATH=$PWD/needed
 
 # The bundled gloo asks for CMake 2.8, which CMake 4 refuses without the last one.
 export HOROVOD_CXX_STANDARD=$OPT_CXX CMAKE_POLICY_VERSION_MINIMUM=3.5
@@ -117,4 +112,4 @@ MAKEFLAGS=-j$(build-jobs) env -u PIP_BUILD_CONSTRAINT \
   tail -n 20 build.log >&2
   exit 1
 }
-[[ -z $IMAGE_ROOT ]] || env -u PYTHONPATH pip install -r files/requirements.txt
+env -u PYTHONPATH pip install -r files/requirements.txt
