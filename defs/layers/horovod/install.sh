@@ -50,6 +50,8 @@ print(found[1] if found else "")
 PYTHON
 }
 
+# torch.utils.cpp_extension, which Horovod asks where torch is, needs setuptools, of old with pkg_resources.
+needed=(-r files/requirements.txt 'setuptools>=70.1,<81')
 case $OPT_VENDOR in
   nvidia)
     cuda=${CUDA_HOME:-/usr/local/cuda}
@@ -86,8 +88,12 @@ case $OPT_VENDOR in
     fi
     ;;
   amd)
-    # As Horovod's documentation says (docs/gpus.rst); not tried by us, for want of a torch for ROCm 5.
-    export HOROVOD_GPU=ROCM HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_ROCM_HOME=/opt/rocm
+    # Its parts were compiled so with ROCm 6.4 and 7.2; never linked, and never run on a GPU.
+    export HOROVOD_GPU=ROCM HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_ROCM_HOME=${ROCM_PATH:-/opt/rocm}
+    [[ -z $OPT_ARCH ]] || export HOROVOD_BUILD_ROCM_ARCH_LIST=$OPT_ARCH
+    # CMake knows the language HIP since 3.21.
+    needed+=('cmake>=3.21,<4')
+    export HOROVOD_CMAKE=$PWD/needed/bin/cmake
     ;;
 esac
 
@@ -97,8 +103,6 @@ case $(uname -m) in
   aarch64) export HOROVOD_BUILD_ARCH_FLAGS="-march=armv8-a" ;;
 esac
 
-# torch.utils.cpp_extension, which Horovod asks where torch is, needs setuptools, of old with pkg_resources.
-needed=(-r files/requirements.txt 'setuptools>=70.1,<81')
 # Not in the environment, where it would replace a newer setuptools of an earlier layer.
 pip install --target needed "${needed[@]}"
 export PYTHONPATH=$PWD/needed
