@@ -151,11 +151,11 @@ def _pip_problems(
     plain, _, build = requirement.replace("==", "===").partition("+")
     is_plain = build.startswith("cu") or (build == "cpu" and wheels.processor == "aarch64")
     fix = _PIP
-    if is_plain and not _ask_pip([plain], "", wheels):
-        if (other := _cuda_variant(plain, wheels)) in ("", build):
+    if is_plain and (done := _run_pip(["--report=-", plain], "", wheels)).returncode == 0:
+        if (other := _variant(done.stdout, wheels)) in ("", build):
             return
-        answer = f"{plain} is the build for {other}"
-        fix = f"--set {layer}.variant={other} takes the build that is there. {_PIP}"
+        answer = f"{plain.replace('===', ' ')} is there, as the build for {other}"
+        fix = f"--set {layer}.variant={other} takes it. {_PIP}"
     asked = "this machine's pip settings" + (f" and {http.redact_url(index)}" if index else "")
     yield Problem(
         where=f"layer '{layer}'",
@@ -167,11 +167,12 @@ def _pip_problems(
 
 def _unanswered(requirement: str, index: str) -> str:
     """Return a line on indexes without a page, which pip reports like a missing wheel."""
-    name, _, version = requirement.partition("==")
+    wanted = Requirement(requirement)
+    version = str(wanted.specifier).removeprefix("==")
     answers_without_page = []
     for first in dict.fromkeys(("", index)):
         try:
-            sdist.find(name, version or "0", pip_settings.of_build(first))
+            sdist.find(wanted.name, version or "0", pip_settings.of_build(first))
         except sdist.NotFound as error:
             answers = str(error).partition("(")[2].removesuffix(")").split("; ")
             answers_without_page += [
@@ -182,17 +183,21 @@ def _unanswered(requirement: str, index: str) -> str:
     )
 
 
-def _cuda_variant(requirement: str, wheels: WheelTarget) -> str:
-    """Return the CUDA that a wheel asks for, as in cu130; empty if it asks for no one release."""
-    report = _run_pip(["--report=-", requirement], "", wheels).stdout
-    (wheel,) = json.loads(report or '{"install": [{}]}')["install"]
+def _variant(report: str, wheels: WheelTarget) -> str:
+    """Return the build of a wheel in pip's report, as in cu130; empty if the wheel does not say."""
+    (wheel,) = json.loads(report)["install"]
     machine = {"platform_machine": wheels.processor, "platform_system": "Linux"}
-    for needed in map(Requirement, wheel.get("metadata", {}).get("requires_dist", ())):
-        release = _ONE_RELEASE.fullmatch(str(needed.specifier))
-        is_for_it = not needed.marker or needed.marker.evaluate(machine)
-        if release and is_for_it and _CUDA.fullmatch(needed.name):
-            return f"cu{release[1]}{release[2]}"
-    return ""
+    needs = map(Requirement, wheel["metadata"].get("requires_dist", ()))
+    cuda = [
+        needed.specifier
+        for needed in needs
+        if _CUDA.fullmatch(needed.name) and (not needed.marker or needed.marker.evaluate(machine))
+    ]
+    releases = list(filter(None, (_ONE_RELEASE.fullmatch(str(release)) for release in cuda)))
+    if releases:
+        return f"cu{releases[0][1]}{releases[0][2]}"
+    # Other packages do not repeat what torch needs.
+    return "cpu" if wheel["metadata"]["name"] == "torch" and not cuda else ""
 
 
 def _ask_pip(requirements: list[str], index: str, wheels: WheelTarget) -> str:
