@@ -63,6 +63,19 @@ def test_names_in_the_tree_that_is_packed_do_not_count(
     assert _packed(tree, monkeypatch, is_linked=True) == SHARED
 
 
+def test_a_path_that_an_overlay_may_have_got_wrong_is_named_as_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("below", "upper"):
+        (tmp_path / folder / "opt").mkdir(parents=True)
+        (tmp_path / folder / "opt" / "é").write_text("x")
+    (tmp_path / "below" / "opt" / "too").hardlink_to(tmp_path / "below" / "opt" / "é")
+    monkeypatch.chdir(tmp_path / "below")
+    tidy(LowerTree()).write(tmp_path / "listing")
+    monkeypatch.chdir(tmp_path / "upper")
+    assert tidy(LowerTree(tmp_path / "listing")).answer()["doubts"] == "'opt/é'"
+
+
 def test_folders_and_links_get_the_time_of_the_layer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
