@@ -9,7 +9,7 @@ from sifwright.build.request.inspect_base import KnownBase, inspect_base
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import deprecated, locks
+from sifwright.cli import locks
 from sifwright.errors import UsageError
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
@@ -25,11 +25,9 @@ def load(arguments: Namespace) -> Catalog:
 
 
 def definitions(arguments: Namespace) -> Catalog:
-    """Load the catalog of the project, and warn of old keys."""
+    """Load the catalog of the project."""
     project = project_folder(arguments.project)
     loaded = load_catalog(project / "defs", project)
-    for warning in loaded.warnings:
-        deprecated.warn(warning)
     return with_extension(loaded, arguments, getattr(arguments, "site", ""))
 
 
