@@ -7,7 +7,7 @@ import pytest
 
 from sifwright.build.check_processor import refuse_other_processor
 from sifwright.catalog.model import Catalog, LayerFile
-from sifwright.cli import emulation
+from sifwright.cli.options import emulation
 from sifwright.errors import BuildError, UsageError
 from sifwright.host.emulation import binfmt, emulate
 from sifwright.plan.resolve import resolve

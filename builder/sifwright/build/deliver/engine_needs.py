@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from sifwright.errors import Problem
 from sifwright.images.contents.layer_stack import LayerStack, topmost
+from sifwright.images.model import ARCHITECTURES
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import architecture_of
-from sifwright.images.sources.model import ARCHITECTURES
 
 if TYPE_CHECKING:
     from sifwright.catalog.model import Site

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sifwright.errors import BuildError, MachineError
 from sifwright.images.oci.oci_layout import blob_name
-from sifwright.images.oci.sif_parts import INDEX, MANIFEST
+from sifwright.images.transfer.sif_parts import INDEX, MANIFEST
 
 if TYPE_CHECKING:
     from pathlib import Path

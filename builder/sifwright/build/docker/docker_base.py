@@ -19,7 +19,7 @@ from sifwright.errors import BuildError, MachineError, PlanError
 from sifwright.host.engines.docker import Container
 from sifwright.host.network import credentials
 from sifwright.host.network.registry import Reference
-from sifwright.images.sources.model import ARCHITECTURES
+from sifwright.images.model import ARCHITECTURES
 from sifwright.render import oci_config
 from sifwright.system.tempdirs import workspace
 

@@ -27,9 +27,9 @@ from sifwright.errors import MachineError
 from sifwright.host.engines.docker import Docker
 from sifwright.images.contents.files_to_read import Readable
 from sifwright.images.contents.image_tree import BadImage
+from sifwright.images.model import ARCHITECTURES
 from sifwright.images.oci import documents, oci_layout
 from sifwright.images.oci.streams import CheckedStream, PieceStream
-from sifwright.images.sources.model import ARCHITECTURES
 from sifwright.render.oci_config import Local, OciConfig
 
 if TYPE_CHECKING:

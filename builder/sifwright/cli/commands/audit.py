@@ -12,8 +12,8 @@ from rich.text import Text
 
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Catalog
-from sifwright.cli import arguments as shared
-from sifwright.cli import context
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import context
 from sifwright.errors import MachineError
 from sifwright.images.contents.inventory import Inventory, inventory
 from sifwright.images.sif.fingerprint import known_record

@@ -12,9 +12,9 @@ from sifwright.build.request.epoch import source_epoch
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.build.request.secrets import read_secrets
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import arguments as shared
-from sifwright.cli import emulation, locks, submission
-from sifwright.cli.context import output_of, progress_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import emulation, locks, submission
+from sifwright.cli.options.context import output_of, progress_of, resolve_plan
 from sifwright.errors import MachineError, UsageError
 from sifwright.launch.submit.graph import Task
 from sifwright.launch.submit.tasks import image_tasks

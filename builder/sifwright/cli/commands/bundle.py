@@ -5,8 +5,8 @@ from pathlib import Path
 
 from sifwright.build.request.build_request import BuildOptions, request_build
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import output_of, progress_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import output_of, progress_of, resolve_plan
 from sifwright.errors import UsageError
 
 HELP = "write a lock and its files into one file for offline builds"

@@ -16,7 +16,7 @@ from rich.text import Text
 from sifwright.build.cache import pruning
 from sifwright.build.cache.store import CacheEntry, DamagedEntry, Store
 from sifwright.build.downloads.fetch import look_store, open_store
-from sifwright.cli import arguments as shared
+from sifwright.cli.options import arguments as shared
 from sifwright.errors import Problem, SifwrightError, TestError, UsageError, quoted
 from sifwright.system.terminal import print_json, print_line, print_table
 

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from sifwright.cli import arguments as shared
+from sifwright.cli.options import arguments as shared
 from sifwright.launch.submit.cancel import cancel
 from sifwright.system.terminal import print_line
 

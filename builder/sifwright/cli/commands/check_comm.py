@@ -5,8 +5,8 @@ from pathlib import Path
 
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Site
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import built, load, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import built, load, resolve_plan
 from sifwright.errors import TestError
 from sifwright.launch.comm import check, results, start
 from sifwright.plan.resolve import get_or_suggest

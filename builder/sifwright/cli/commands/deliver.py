@@ -10,8 +10,8 @@ from sifwright.build.deliver import deliver_image, engine_needs
 from sifwright.build.deliver.deliver_image import SUFFIXES, Delivery
 from sifwright.build.deliver.edf import absent_mounts, edf
 from sifwright.catalog.model import Site
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import load
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load
 from sifwright.errors import Problem, UsageError
 from sifwright.plan.resolve import get_or_suggest
 from sifwright.system import files

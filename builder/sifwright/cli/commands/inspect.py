@@ -10,7 +10,7 @@ from rich.console import Console
 
 from sifwright.build.attest.attach import PROVENANCE, SBOM
 from sifwright.build.request import adapt_base
-from sifwright.cli import arguments as shared
+from sifwright.cli.options import arguments as shared
 from sifwright.errors import UsageError
 from sifwright.images.contents.image_facts import ImageFacts, Python
 from sifwright.images.sif import sif_file

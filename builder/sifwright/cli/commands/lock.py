@@ -7,9 +7,9 @@ from pathlib import Path
 from sifwright.build.request.build_request import BuildOptions, request_build
 from sifwright.build.request.secrets import read_secrets
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import load, output_of, progress_of
-from sifwright.cli.locks import follows_tag
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load, output_of, progress_of
+from sifwright.cli.options.locks import follows_tag
 from sifwright.plan.base_request import inspected_facts
 from sifwright.plan.resolve import resolve
 from sifwright.system.terminal import print_line

@@ -13,8 +13,8 @@ from sifwright.build import forecast
 from sifwright.build.checks import disk_space
 from sifwright.build.checks.disk_space import DiskNeeds
 from sifwright.build.forecast import StepForecast
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import output_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import output_of, resolve_plan
 from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import plan_document
 from sifwright.plan.tested_builds import untested

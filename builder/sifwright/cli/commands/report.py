@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Catalog
-from sifwright.cli import context
+from sifwright.cli.options import context
 from sifwright.errors import MachineError, UsageError
 from sifwright.install.native.native_folder import InstalledVersion, NativeFolder, native_folder
 from sifwright.plan.model import Plan

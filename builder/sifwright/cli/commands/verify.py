@@ -11,9 +11,9 @@ from sifwright.build.request.secrets import read_secrets
 from sifwright.build.signing.trust import Trust, read_trust
 from sifwright.build.signing.verify import signatures, verify_image
 from sifwright.build.verify.published import Check, check_published
-from sifwright.cli import arguments as shared
-from sifwright.cli import locks
-from sifwright.cli.context import progress_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import locks
+from sifwright.cli.options.context import progress_of, resolve_plan
 from sifwright.errors import UsageError
 from sifwright.images.sif.fingerprint import read_record
 from sifwright.plan.plan_file import parse_plan

@@ -9,7 +9,7 @@ from sifwright.build.request.inspect_base import KnownBase, inspect_base
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import locks
+from sifwright.cli.options import locks
 from sifwright.errors import UsageError
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 
 from sifwright.catalog.model import ImageStart
-from sifwright.images.sources.model import SourceError, Start
+from sifwright.images.model import SourceError, Start
 from sifwright.recipe_import import shell_words
 from sifwright.recipe_import.dockerfile import copies
 from sifwright.recipe_import.dockerfile.instructions import Instruction

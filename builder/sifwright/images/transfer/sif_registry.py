@@ -14,12 +14,12 @@ from sifwright.errors import UsageError
 from sifwright.host.network import registry
 from sifwright.host.network.registry import Client, Reference
 from sifwright.images.contents.image_tree import BadImage
-from sifwright.images.oci import sif_parts
+from sifwright.images.model import SourceError
 from sifwright.images.oci.documents import Blob
-from sifwright.images.oci.sif_parts import Piece
 from sifwright.images.sif import sif_file
-from sifwright.images.sources.model import SourceError
 from sifwright.images.sources.registry_image import Remote, Resumed, located, named
+from sifwright.images.transfer import sif_parts
+from sifwright.images.transfer.sif_parts import Piece
 from sifwright.system import files
 from sifwright.system.tempdirs import workspace
 

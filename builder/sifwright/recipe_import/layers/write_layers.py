@@ -10,7 +10,7 @@ from sifwright.catalog.model import ImageStart, LayerFile
 from sifwright.recipe_import.dockerfile import hints
 from sifwright.recipe_import.draft import Argument, Draft, DraftDownload, Piece
 from sifwright.recipe_import.env_rules import code
-from sifwright.recipe_import.group_into_layers import groups, headers, pending_env_rules
+from sifwright.recipe_import.layers.group_into_layers import groups, headers, pending_env_rules
 from sifwright.render.build_files import package_text
 
 _LINE = 100
