@@ -20,12 +20,11 @@ from project import LAST, Project
 from storage import BASE, Storage
 from usage import measured, resources
 
-from sifwright.build.checks import host_checks
 from sifwright.build.steps import build_folder
 from sifwright.images.sif import sif_file as sif
 from sifwright.render import build_files
 from sifwright.system import user_namespace
-from sifwright.system.tempdirs import workspace
+from sifwright.system.tempdirs import temporary_root, workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +76,7 @@ class _Buildah:
             self.storage.build(self.work_dir / "context")
             self.storage.to_sif(self.engine, self.sif)
 
-        return measured(run, self.work_dir, host_checks.temporary_root())[1]
+        return measured(run, self.work_dir, temporary_root())[1]
 
     def build(self) -> Usage:
         """Find that nothing has changed."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.build.cache.manifest import CacheEntry
-    from sifwright.build.request.first_use import SourceDigest
     from sifwright.plan.model import Plan
+    from sifwright.plan.source_digest import SourceDigest
 
 __all__ = ["ENTRIES", "PACKED", "SECONDS", "UNPACKED", "build"]
 

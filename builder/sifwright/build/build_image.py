@@ -10,7 +10,6 @@ from typing import Any
 from sifwright.build.check_processor import refuse_other_processor
 from sifwright.build.checks import preflight
 from sifwright.build.docker import docker_steps, to_sif
-from sifwright.build.engine import StepEngine, run_steps
 from sifwright.build.lock.installed import refuse_difference
 from sifwright.build.prepare import prepare_build
 from sifwright.build.publish import publish
@@ -18,6 +17,7 @@ from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.build_request import BuildRequest
 from sifwright.build.steps import apptainer_engine
 from sifwright.build.steps.sif_engine import open_whole_definition
+from sifwright.build.steps.step_engine import StepEngine, run_steps
 from sifwright.build.test import run_tests
 from sifwright.errors import Interrupted
 from sifwright.host.emulation import emulate

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from sifwright.build.checks import preflight
-from sifwright.build.engine import run_steps
 from sifwright.build.prepare import prepare_build
 from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.build_request import BuildRequest
 from sifwright.build.steps import apptainer_engine
 from sifwright.build.steps.apptainer_engine import ApptainerSteps
+from sifwright.build.steps.step_engine import run_steps
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import MachineError, UsageError
 from sifwright.plan.model import Plan

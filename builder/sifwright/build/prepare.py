@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from sifwright.build.checks import host_checks, preflight
+from sifwright.build.checks import preflight
 from sifwright.build.docker.docker_build import remove_stale_containers
-from sifwright.build.output_parser import OutputParser
 from sifwright.build.request import host_settings
 from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.build_request import BuildRequest
 from sifwright.build.request.host_settings import Settings
 from sifwright.build.request.inputs import Inputs
+from sifwright.build.request.output_parser import OutputParser
 from sifwright.catalog.model import Site
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.engines import docker
@@ -21,7 +21,13 @@ from sifwright.render import oci_config
 from sifwright.render.definition import require_header
 from sifwright.system import cache_folder, files
 from sifwright.system.progress import Progress, Timer
-from sifwright.system.tempdirs import name_folder_in_errors, remove_stale, workspace
+from sifwright.system.tempdirs import (
+    TEMPORARY_FIX,
+    name_folder_in_errors,
+    remove_stale,
+    temporary_root,
+    workspace,
+)
 
 
 @contextmanager
@@ -40,11 +46,11 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
         oci_config.start(request.plan)  # raises `PlanError` for a plan that no such engine builds
         engine = _docker(request.plan.site, timer.progress)
     # Before free space is measured.
-    remove_stale(output.folder, host_checks.temporary_root(), cache_folder.root())
+    remove_stale(output.folder, temporary_root(), cache_folder.root())
     apptainer = preflight.check_build(request, header, timer.progress.note)
     inputs = request.recorded_inputs.asked(timer.progress.note)
     # The first folder is on the file system of the output, so that publishing is a rename.
-    with workspace(output.folder) as staging, workspace(host_checks.temporary_root()) as work_dir:
+    with workspace(output.folder) as staging, workspace(temporary_root()) as work_dir:
         context = BuildContext(
             plan=request.plan,
             base=base,
@@ -94,6 +100,6 @@ def _docker(site: Site, progress: Progress) -> Docker:
 
 
 def _settings(work_dir: Path, inputs: Inputs, engine: Docker | None) -> Settings:
-    with name_folder_in_errors(work_dir, host_checks.TEMPORARY_FIX):
+    with name_folder_in_errors(work_dir, TEMPORARY_FIX):
         proxies = engine.proxies() if engine else {}
         return host_settings.prepare(work_dir, inputs.record, proxies, locked=bool(inputs.lock))

@@ -13,10 +13,10 @@ from typing import cast
 from sifwright import __version__
 from sifwright.build import recipe_folder
 from sifwright.build.attest import attach, python_files
-from sifwright.build.engine import Artifact
 from sifwright.build.request import first_use
 from sifwright.build.request.build_context import BuildContext
-from sifwright.build.request.image_folder import ImageFolder
+from sifwright.build.request.image_folder import OUTPUT_FIX, ImageFolder
+from sifwright.build.steps.step_engine import Artifact
 from sifwright.images.sif.fingerprint import Part, record_text
 from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import plan_document, plan_json
@@ -25,7 +25,6 @@ from sifwright.system import digest_cache, files
 from sifwright.system.tempdirs import name_folder_in_errors
 
 PLAN = "plan.json"
-OUTPUT_FIX = "Free space there, or choose another folder with --output."
 # Builds that publish at the same time repeat their renames until one set is whole. Two builds need
 # two or three tries; if many builds need more, the next build notices.
 _TRIES = 20

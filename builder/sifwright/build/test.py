@@ -1,21 +1,17 @@
 """Tests of the layers in the finished image, before it is published or at any later time."""
 
 import hashlib
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from sifwright.build.checks import host_checks, preflight
-from sifwright.build.engine import Artifact, StepEngine
-from sifwright.build.output_parser import OutputParser
+from sifwright.build.checks import preflight
 from sifwright.build.request.build_context import LOG, BuildContext
 from sifwright.build.request.image_folder import ImageFolder
+from sifwright.build.request.output_parser import OutputParser
+from sifwright.build.steps.sif_tests import run_in_sif
+from sifwright.build.steps.step_engine import Artifact, StepEngine
 from sifwright.errors import TestError
-from sifwright.host.engines import apptainer
-from sifwright.host.engines.apptainer import Apptainer
-from sifwright.system import processes
 from sifwright.system.progress import Progress, Timer
-from sifwright.system.tempdirs import workspace
+from sifwright.system.tempdirs import temporary_root, workspace
 
 
 def run_tests(context: BuildContext, engine: StepEngine[Any], artifact: Artifact) -> dict[str, str]:
@@ -38,24 +34,12 @@ def run_tests(context: BuildContext, engine: StepEngine[Any], artifact: Artifact
 
 def rerun_tests(output: ImageFolder, progress: Progress) -> None:
     """Run the tests of all layers in the SIF of a folder; raises `TestError` if one fails."""
-    with Timer(progress) as timer, workspace(host_checks.temporary_root()) as work_dir:
+    with Timer(progress) as timer, workspace(temporary_root()) as work_dir:
         timer.start("check this machine")
         watcher = OutputParser(timer=timer, fix="Show all of it with --verbose.")
         engine = preflight.engine()
         timer.start("test")
         _refuse_failure(run_in_sif(engine, output.link, None, work_dir / LOG, watcher), watcher)
-
-
-def run_in_sif(
-    engine: Apptainer,
-    sif: Path,
-    layers: Sequence[str] | None,
-    log: Path,
-    watcher: OutputParser,
-) -> int:
-    """Run the tests of these layers, or of all, in a SIF; return the exit status."""
-    command = engine.test_command(sif, layers)
-    return processes.stream(command, log=log, on_line=watcher, env=apptainer.environment())
 
 
 def _refuse_failure(status: int, watcher: OutputParser) -> None:

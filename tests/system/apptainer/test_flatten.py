@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sifwright.build.flatten_sif import flatten_sif
+from sifwright.build.deliver.flatten_sif import flatten_sif
 from sifwright.errors import MachineError, UsageError
 from sifwright.images.sif import sif_file, write_sif
 from sifwright.images.sif.copy_data import Range

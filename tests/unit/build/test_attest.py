@@ -22,14 +22,14 @@ from sifwright.build.attest import python_files
 from sifwright.build.attest.provenance import provenance
 from sifwright.build.attest.redistribution import restricted
 from sifwright.build.attest.sbom import sbom
-from sifwright.build.flatten_sif import flatten_sif
-from sifwright.build.request.first_use import SourceDigest
+from sifwright.build.deliver.flatten_sif import flatten_sif
 from sifwright.images.contents.inventory import inventory
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import DataType
 from sifwright.images.sif.write_sif import Composed, Contents, SifObject, write
 from sifwright.images.sources import sif_image
 from sifwright.plan.resolve import resolve
+from sifwright.plan.source_digest import SourceDigest
 from tests.conftest import run
 from tests.unit import planted
 from tests.unit.sifs import squashfs_of

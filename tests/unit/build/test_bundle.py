@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.build.downloads.fetch import open_store
-from sifwright.build.lock import bundle, lock_file, locked_files
+from sifwright.build.lock import bundle, locked_files
+from sifwright.build.lock_format import lock_file
 from sifwright.errors import BuildError
 from sifwright.system import files
 from tests.unit.locks import LOCK, write_debs
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from sifwright.build.lock.lock_file import Lock
+    from sifwright.build.lock_format.lock_file import Lock
 
 WHEEL = "numpy-2.0-py3-none-any.whl"
 

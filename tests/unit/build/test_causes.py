@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sifwright.build.layers.pack import PackOptions, pack
-from sifwright.build.output_parser import OutputParser
+from sifwright.build.request.output_parser import OutputParser
 from sifwright.errors import BuildError, Problem
 from sifwright.system.progress import QuietProgress, Timer
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.build.checks import disk_space, host_checks
-from sifwright.build.checks.disk_space import DiskNeeds
+from sifwright.build.forecast.disk_needs import DiskNeeds
 from sifwright.errors import MachineError
+from sifwright.system.free_space import require_free_space
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,9 +87,9 @@ def test_what_is_not_known_before_is_asked_for_later(
 ) -> None:
     _free(monkeypatch, 2 * GB)
     folder = tmp_path / "not" / "there"
-    disk_space.require_free_space(folder, 2 * GB, "for a tree")
+    require_free_space(folder, 2 * GB, "for a tree")
     with pytest.raises(MachineError) as caught:
-        disk_space.require_free_space(folder, 2 * GB + 1, "for a tree")
+        require_free_space(folder, 2 * GB + 1, "for a tree")
     (problem,) = caught.value.problems
     assert problem.where == str(folder)
     assert problem.what == "2.1 GB are needed for a tree, 2.0 GB are free"

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build import forecast
-from sifwright.build.checks import disk_space
-from sifwright.build.forecast import document
+from sifwright.build.forecast import disk_needs, forecast
+from sifwright.build.forecast.forecast import document
 from sifwright.build.request import first_use
 from sifwright.build.request.base_image import base_image_of
-from sifwright.build.request.first_use import ARCHIVE, SourceDigest
 from sifwright.build.request.inputs import Inputs
 from sifwright.catalog import load
 from sifwright.errors import MachineError
 from sifwright.host.network import registry
 from sifwright.plan.model import StepSource
 from sifwright.plan.resolve import resolve
+from sifwright.plan.source_digest import ARCHIVE, SourceDigest
 from sifwright.system import cache_folder
 from tests.unit.built import ENTRIES, PACKED, SECONDS, UNPACKED, build
 
@@ -91,14 +90,14 @@ def test_what_an_edit_takes(project: Path, output: Path) -> None:
     _edit(project, "tool")
     found = forecast.forecast_steps(_plan(project), output)
     packed = [entry.bytes for entry in results]
-    assert forecast.estimate_disk_needs(found, 1) == disk_space.DiskNeeds(
+    assert forecast.estimate_disk_needs(found, 1) == disk_needs.DiskNeeds(
         temporary=forecast.OWN + 3 * TREE,
         cache=sum(packed[1:]),
         output=sum(packed),
         temporary_files=3 * ENTRIES,
     )
     assert min(packed) >= PACKED
-    assert forecast.estimate_disk_needs(found, 3) == disk_space.DiskNeeds(
+    assert forecast.estimate_disk_needs(found, 3) == disk_needs.DiskNeeds(
         temporary=0, cache=0, output=sum(packed)
     )
 
@@ -130,7 +129,7 @@ def test_what_a_first_build_takes(project: Path, output: Path) -> None:
     found = forecast.forecast_steps(_plan(project), output)
     assert set(_states(_plan(project), output).values()) == {"it was never built here"}
     m = 10**6
-    assert forecast.estimate_disk_needs(found, 0) == disk_space.DiskNeeds(
+    assert forecast.estimate_disk_needs(found, 0) == disk_needs.DiskNeeds(
         temporary=401 * m, cache=200 * m, output=200 * m, temporary_files=1600
     )
     uncached = forecast.estimate_disk_needs(found, 0, "uncached")

@@ -10,7 +10,7 @@ import pytest
 
 from sifwright.build.downloads.fetch import open_store
 from sifwright.build.lock import git_packs
-from sifwright.build.lock.lock_file import LockedSource
+from sifwright.build.lock_format.lock_file import LockedSource
 from sifwright.errors import BuildError
 from tests.conftest import run
 from tests.unit.locks import LOCK

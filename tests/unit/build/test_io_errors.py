@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sifwright.build.cache import manifest
+from sifwright.build.deliver.flatten_sif import flatten_sif
 from sifwright.build.downloads.fetch import File, NotFetched, fetch
-from sifwright.build.flatten_sif import flatten_sif
 from sifwright.build.layers.pack import PackOptions
 from sifwright.build.request import first_use
 from sifwright.build.request.image_folder import ImageFolder

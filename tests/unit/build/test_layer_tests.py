@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.build.output_parser import OutputParser
+from sifwright.build.request.output_parser import OutputParser
 from sifwright.build.test import run_tests
 from sifwright.errors import TestError
 from sifwright.system.progress import QuietProgress, Timer

@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from sifwright.build.lock import (
-    compare_locks,
-    deb_repository,
-    debian,
-    lock_file,
-    locked_build,
-    make_lock,
-)
+from sifwright.build import make_lock
+from sifwright.build.lock import compare_locks, deb_repository, debian, locked_build
 from sifwright.build.lock.installed import refuse_difference
-from sifwright.build.lock.lock_file import Archive, Deb
+from sifwright.build.lock_format import lock_file
+from sifwright.build.lock_format.lock_file import Archive, Deb
 from sifwright.build.request.base_image import BaseImage
 from sifwright.build.request.inputs import Inputs
 from sifwright.build.request.inspect_base import KnownBase, inspect_base

@@ -10,8 +10,8 @@ import pytest
 
 from sifwright.build.downloads.fetch import open_store
 from sifwright.build.lock import collect, deb_repository
-from sifwright.build.lock.lock_file import Archive, Wheel
 from sifwright.build.lock.update_lock import is_of_base, update_lock
+from sifwright.build.lock_format.lock_file import Archive, Wheel
 from sifwright.build.request.build_request import BuildOptions, request_build
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.load import load_catalog
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sifwright.build.lock.lock_file import Lock
+    from sifwright.build.lock_format.lock_file import Lock
     from sifwright.build.request.build_request import BuildRequest
 
 TOY = "toy-1.0-py3-none-any.whl"

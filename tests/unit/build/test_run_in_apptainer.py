@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.build.output_parser import OutputParser
+from sifwright.build.request.output_parser import OutputParser
 from sifwright.build.steps import build_folder
 from sifwright.build.steps.run_in_apptainer import Sandbox
 from sifwright.errors import BuildError, MachineError

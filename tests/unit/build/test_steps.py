@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from sifwright.build.cache.store import Store
-from sifwright.build.engine import Artifact, run_steps
 from sifwright.build.layers.pack import LISTING, SQUASHFS, PackedLayer
-from sifwright.build.output_parser import OutputParser
 from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.inputs import Inputs
+from sifwright.build.request.output_parser import OutputParser
 from sifwright.build.steps import apptainer_engine, step_lookup
 from sifwright.build.steps.apptainer_engine import ApptainerSteps
+from sifwright.build.steps.step_engine import Artifact, run_steps
 from sifwright.build.steps.step_keys import CachedSteps
 from sifwright.build.steps.step_lookup import StepResults
 from sifwright.catalog import load

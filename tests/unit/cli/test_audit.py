@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.build.lock import lock_file
-from sifwright.build.lock.lock_file import Deb
+from sifwright.build.lock_format import lock_file
+from sifwright.build.lock_format.lock_file import Deb
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.network import package_index
 from sifwright.images.contents.inventory import Inventory

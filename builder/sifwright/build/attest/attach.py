@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.build.request.build_context import BuildContext
-    from sifwright.build.request.first_use import SourceDigest
     from sifwright.images.contents.image_tree import ImageTree
     from sifwright.images.sif.sif_file import SifImage
+    from sifwright.plan.source_digest import SourceDigest
 
 SBOM, PROVENANCE = "sbom.cdx.json", "provenance.json"
 FILES = (SBOM, PROVENANCE)

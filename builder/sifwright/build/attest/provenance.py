@@ -11,8 +11,8 @@ from sifwright.host.network.http import redact_url
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from sifwright.build.request.first_use import SourceDigest
     from sifwright.plan.model import Plan
+    from sifwright.plan.source_digest import SourceDigest
 
 _HOME = "urn:sifwright"
 _SHA256_DIGITS, _SHA1_DIGITS = 64, 40

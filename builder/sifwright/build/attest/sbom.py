@@ -21,10 +21,10 @@ from sifwright.build.attest.properties import PLACE, RECORD
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from sifwright.build.request.first_use import SourceDigest
     from sifwright.images.contents.inventory import Inventory
     from sifwright.images.contents.packages import Package
     from sifwright.plan.model import Plan
+    from sifwright.plan.source_digest import SourceDigest
 
 _TYPES = {"debian": "deb", "rpm": "rpm", "python": "pypi"}
 _SHA256_DIGITS = 64

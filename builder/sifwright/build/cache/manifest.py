@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sifwright.build.layers.pack import BYTES_PER_FILE
-from sifwright.build.request.first_use import SourceDigest
+from sifwright.plan.source_digest import SourceDigest
 from sifwright.system import files, small_file
 
 NAME = "manifest.json"

@@ -3,31 +3,16 @@
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from sifwright.build.checks import host_checks
-from sifwright.errors import MachineError, Problem
+from sifwright.build.forecast.disk_needs import DiskNeeds
+from sifwright.errors import Problem
 from sifwright.system import cache_folder
+from sifwright.system.free_space import free_text, needed_text
 from sifwright.system.os_errors import inodes_left, nearest_existing_parent
-
-# Step by step with the cache or without one, or by the engine alone.
-Way = Literal["cached", "uncached", "engine"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DiskNeeds:
-    """Bytes that a build will take at its peak, beside what is there already.
-
-    `temporary_files` counts files and folders; there are few in the cache and at the output.
-    """
-
-    temporary: int
-    cache: int
-    output: int
-    temporary_files: int = 0
+from sifwright.system.tempdirs import temporary_root
 
 
 class _Volume(NamedTuple):
@@ -39,18 +24,10 @@ class _Volume(NamedTuple):
     mend: str
 
 
-def require_free_space(
-    folder: Path, size: int, purpose: str, fix: str = host_checks.TEMPORARY_FIX
-) -> None:
-    """Raise `MachineError` if there is not so much room now; `purpose` follows on 'are needed'."""
-    free = shutil.disk_usage(nearest_existing_parent(folder)).free
-    if free < size:
-        message = f"{_size(size)} are needed {purpose}, {_rest(free)} are free"
-        raise MachineError.of(message, where=str(folder), fix=fix)
-
-
 def summary_line(needs: DiskNeeds, output: Path) -> str:
-    places = ", ".join(f"{_size(volume.bytes)} {volume.name}" for volume in _places(needs, output))
+    places = ", ".join(
+        f"{needed_text(volume.bytes)} {volume.name}" for volume in _places(needs, output)
+    )
     return f"needs {places}" if places else ""
 
 
@@ -61,7 +38,7 @@ def problems(needs: DiskNeeds, output: Path) -> Iterator[Problem]:
 
 
 def _too_few_inodes(needed: int) -> Iterator[Problem]:
-    temporary, variable = host_checks.temporary_root(), _variable()
+    temporary, variable = temporary_root(), _variable()
     free = inodes_left(temporary)
     if free is not None and free < needed:
         message = f"{needed} files are needed below it, {free} inodes are free"
@@ -76,7 +53,7 @@ def _too_few_bytes(needs: DiskNeeds, output: Path) -> Iterator[Problem]:
         folder = nearest_existing_parent(together[0].folder)
         free = shutil.disk_usage(folder).free
         if free < needed:
-            parts = ", ".join(f"{_size(volume.bytes)} {volume.name}" for volume in together)
+            parts = ", ".join(f"{needed_text(volume.bytes)} {volume.name}" for volume in together)
             mend = ", or ".join(volume.mend for volume in together)
             # Pruning helps only on the cache's file system.
             cache = nearest_existing_parent(cache_folder.root().parent)
@@ -84,13 +61,13 @@ def _too_few_bytes(needs: DiskNeeds, output: Path) -> Iterator[Problem]:
             prune = " (sifwright cache prune --keep-size 50G)" if is_cache else ""
             yield Problem(
                 where=str(together[0].folder),
-                what=f"{_size(needed)} are needed ({parts}), {_rest(free)} are free",
+                what=f"{needed_text(needed)} are needed ({parts}), {free_text(free)} are free",
                 fix=f"Free some{prune}, or {mend}.",
             )
 
 
 def _places(needs: DiskNeeds, output: Path) -> list[_Volume]:
-    temporary, cache = host_checks.temporary_root(), cache_folder.root().parent
+    temporary, cache = temporary_root(), cache_folder.root().parent
     below, set_variable = f"below {temporary}", f"set {_variable()} to another folder"
     choose = "choose another output folder with --output"
     volumes = [
@@ -107,13 +84,3 @@ def _variable() -> str:
 
 def _device(volume: _Volume) -> int:
     return nearest_existing_parent(volume.folder).stat().st_dev
-
-
-def _size(size: int) -> str:
-    """Return a size in GB or MB, rounded up."""
-    return f"{-(-size // 10**8) / 10:.1f} GB" if size >= 10**8 else f"{-(-size // 10**6)} MB"
-
-
-def _rest(size: int) -> str:
-    """Return free space in GB or MB, rounded down, so that it never looks sufficient."""
-    return f"{size // 10**8 / 10:.1f} GB" if size >= 10**8 else f"{size // 10**6} MB"

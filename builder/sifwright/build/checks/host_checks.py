@@ -3,21 +3,20 @@
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from packaging.version import Version
 
-from sifwright.build.checks import site_policy
 from sifwright.errors import Problem
 from sifwright.host.emulation import emulate
 from sifwright.host.emulation.binfmt import registers
+from sifwright.plan import site_policy
 from sifwright.plan.model import Plan
 from sifwright.system import ids, os_errors, processes, user_namespace
 from sifwright.system.processes import search_path
+from sifwright.system.tempdirs import temporary_root
 
-TEMPORARY_FIX = "Free space there, or set APPTAINER_TMPDIR to another folder."
 INSTALL = "sudo tools/install-apptainer, or ask your administrator"
 _ELSEWHERE = "docs/how-to/build-elsewhere.md"
 SQUASHFS_TOOLS = ("mksquashfs", "unsquashfs")
@@ -43,11 +42,6 @@ def problems(plan: Plan) -> Iterator[Problem]:
     if ids.needs_fakeroot():
         yield from site_policy.lead(site, [*_id_problems(), *_namespace_problems()])
     yield from _file_system_problems()
-
-
-def temporary_root() -> Path:
-    """Return the folder that Apptainer unpacks in: its own variable, then the system's rule."""
-    return Path(os.environ.get("APPTAINER_TMPDIR") or tempfile.gettempdir()).absolute()
 
 
 def temporary_notes() -> Iterator[Problem]:

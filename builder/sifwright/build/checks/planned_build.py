@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sifwright.build.forecast import BuildEstimate
+from sifwright.build.forecast.forecast import BuildEstimate
 from sifwright.build.request.base_image import BaseImage
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.plan.model import Plan

@@ -12,10 +12,10 @@ from sifwright.build.checks import (
     network_checks,
 )
 from sifwright.build.checks.base_size import sized
-from sifwright.build.checks.disk_space import Way
 from sifwright.build.checks.network_checks import WheelTarget
 from sifwright.build.checks.planned_build import PlannedBuild
-from sifwright.build.forecast import estimate_build, estimate_cold_build
+from sifwright.build.forecast.disk_needs import Way
+from sifwright.build.forecast.forecast import estimate_build, estimate_cold_build
 from sifwright.build.request import host_settings
 from sifwright.build.request.base_image import base_image_of
 from sifwright.build.request.build_request import BuildRequest

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sifwright.build.checks import disk_space, host_checks
 from sifwright.build.deliver import oci_archive
-from sifwright.build.flatten_sif import flatten_sif
+from sifwright.build.deliver.flatten_sif import flatten_sif
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import ARCHITECTURES
 from sifwright.system import files
-from sifwright.system.tempdirs import workspace
+from sifwright.system.free_space import require_free_space
+from sifwright.system.tempdirs import temporary_root, workspace
 
 SUFFIXES = {"squashfs": ".sqsh", "oci": ".oci.tar", "edf": ".toml"}
 
@@ -36,7 +36,7 @@ def deliver(sif: Path, delivery: Delivery) -> None:
     size = sum(part.size for part in sif_file.partitions(sif))
     needed = size * (2 if delivery.form == "squashfs" else 4)
     fix = "Free some, or choose another folder."
-    disk_space.require_free_space(delivery.path.parent, needed, "for the delivered image", fix)
+    require_free_space(delivery.path.parent, needed, "for the delivered image", fix)
     with workspace(delivery.path.parent) as staging:
         finished = staging / delivery.path.name
         squashfs = finished if delivery.form == "squashfs" else staging / "image.sqsh"
@@ -54,7 +54,7 @@ def _write_squashfs(sif: Path, target: Path) -> None:
     if len(parts) == 1:
         sif_file.extract(sif, parts[0], target)
         return
-    with workspace(host_checks.temporary_root()) as scratch:
+    with workspace(temporary_root()) as scratch:
         flat = scratch / "flat.sif"
         flatten_sif(sif, flat, "")
         sif_file.extract(flat, sif_file.partitions(flat)[0], target)

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sifwright.build.checks.host_checks import TEMPORARY_FIX
 from sifwright.build.docker import archives
 from sifwright.build.docker.docker_build import REPOSITORY, DockerBuild, open_container
 from sifwright.build.docker.image_archives import archive_member, load, load_tree, text, unnamed
@@ -21,7 +20,7 @@ from sifwright.host.network import credentials
 from sifwright.host.network.registry import Reference
 from sifwright.images.model import ARCHITECTURES
 from sifwright.render import oci_config
-from sifwright.system.tempdirs import workspace
+from sifwright.system.tempdirs import TEMPORARY_FIX, workspace
 
 # What a container or a build does with these is nothing that a layer asked for: what is written
 # into a volume is in no image, a health check runs beside the steps.

@@ -11,11 +11,10 @@ from sifwright.build.docker import archives
 from sifwright.build.docker.configure import configure_image
 from sifwright.build.docker.docker_base import prepare_base
 from sifwright.build.docker.docker_build import DockerBuild, open_container
-from sifwright.build.engine import Artifact
 from sifwright.build.request import base_image
 from sifwright.build.request.build_context import BuildContext
-from sifwright.build.request.first_use import SourceDigest
 from sifwright.build.steps import build_folder, step_keys
+from sifwright.build.steps.step_engine import Artifact
 from sifwright.errors import BuildError
 from sifwright.host.engines.docker import Container, Docker
 from sifwright.images.contents.image_tree import BadImage, ImageTree, stacked
@@ -23,6 +22,7 @@ from sifwright.images.contents.inventory import Inventory, inventory
 from sifwright.images.oci import layer
 from sifwright.images.oci.streams import PieceStream
 from sifwright.plan.model import Plan
+from sifwright.plan.source_digest import SourceDigest
 from sifwright.render import build_files, dockerfile, oci_config, singularity_metadata
 from sifwright.system import cache_folder, files, small_file
 from sifwright.system.tempdirs import workspace

@@ -21,7 +21,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from sifwright.build.checks.host_checks import TEMPORARY_FIX
 from sifwright.build.docker.docker_build import DockerBuild
 from sifwright.errors import MachineError
 from sifwright.host.engines.docker import Docker
@@ -31,6 +30,7 @@ from sifwright.images.model import ARCHITECTURES
 from sifwright.images.oci import documents, oci_layout
 from sifwright.images.oci.streams import CheckedStream, PieceStream
 from sifwright.render.oci_config import Local, OciConfig
+from sifwright.system.tempdirs import TEMPORARY_FIX
 
 if TYPE_CHECKING:
     Opened = Callable[[str], IO[bytes]]

@@ -8,21 +8,21 @@ from pathlib import Path
 from sifwright.build.checks import preflight
 from sifwright.build.docker.configure import configure_like_base
 from sifwright.build.docker.docker_steps import DockerSteps, StepImage, open_build
-from sifwright.build.engine import Artifact
 from sifwright.build.layers.pack import PackOptions, WorkTree, pack
-from sifwright.build.publish import OUTPUT_FIX
 from sifwright.build.request import host_settings
 from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.epoch import iso_date
-from sifwright.build.request.first_use import SourceDigest
+from sifwright.build.request.image_folder import OUTPUT_FIX
 from sifwright.build.steps import build_folder
 from sifwright.build.steps.assemble import Metadata, compose
 from sifwright.build.steps.sif_engine import SifEngine
+from sifwright.build.steps.step_engine import Artifact
 from sifwright.errors import BuildError, MachineError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.host.engines.docker import Docker
 from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import Partition
+from sifwright.plan.source_digest import SourceDigest
 from sifwright.render import singularity_metadata
 from sifwright.render.singularity_metadata import BaseMetadata
 from sifwright.system import files, processes, user_namespace

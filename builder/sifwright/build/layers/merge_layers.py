@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sifwright.build.checks import disk_space
 from sifwright.build.layers.in_namespace import PackRequest
 from sifwright.build.layers.pack import (
     BYTES_PER_FILE,
@@ -19,6 +18,7 @@ from sifwright.build.layers.pack import (
     squash_command,
 )
 from sifwright.system import processes, user_namespace
+from sifwright.system.free_space import require_free_space
 
 # Megabytes; each would take 256 by default.
 _QUEUES = "64"
@@ -33,7 +33,7 @@ def flatten(layers: Sequence[Path], into: Path, how: PackOptions, *, work_dir: P
     Raises as `pack` does, and `MachineError` if there is no room for the tree and what is packed.
     """
     size = sum(path.stat().st_size + _unpacked(path) for path in layers)
-    disk_space.require_free_space(work_dir, size, "to unpack the layers and pack them again")
+    require_free_space(work_dir, size, "to unpack the layers and pack them again")
     command = squash_command(into / SQUASHFS, how.compression)
     request = _request(layers, work_dir / "tree", into / LISTING, command)
     return packed(into, perform(request, into, how))

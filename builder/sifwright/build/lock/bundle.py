@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from sifwright.build.downloads.fetch import NotFetched
-from sifwright.build.lock import git_packs, lock_file, locked_files, locked_image
-from sifwright.build.lock.lock_file import LockedSource
+from sifwright.build.lock import git_packs, locked_files, locked_image
+from sifwright.build.lock_format import lock_file
+from sifwright.build.lock_format.lock_file import LockedSource
 from sifwright.errors import BuildError
 from sifwright.images.contents.image_tree import BadImage
 from sifwright.images.oci.oci_layout import blob_name
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.build.cache.store import Store
-    from sifwright.build.lock.lock_file import Lock
     from sifwright.build.lock.locked_files import LockedFile
+    from sifwright.build.lock_format.lock_file import Lock
 
     Expected = dict[str, LockedFile | LockedSource]
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.build.cache.store import CacheEntry, Store
-    from sifwright.build.lock.lock_file import Lock
     from sifwright.build.lock.locked_files import LockedFile
+    from sifwright.build.lock_format.lock_file import Lock
     from sifwright.build.request.build_request import BuildRequest
     from sifwright.plan.model import Plan
 

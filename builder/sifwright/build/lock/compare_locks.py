@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sifwright.build.lock.lock_file import Deb, Lock
+    from sifwright.build.lock_format.lock_file import Deb, Lock
 
 _NONE = "none"
 

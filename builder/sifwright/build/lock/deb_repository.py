@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from sifwright.build.lock.lock_file import Archive, Deb
+    from sifwright.build.lock_format.lock_file import Archive, Deb
 
 _MAGIC, _HEADER = b"!<arch>\n", 60
 _MOST_BYTES = 16 << 20

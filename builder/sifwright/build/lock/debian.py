@@ -8,7 +8,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from sifwright.build.lock.lock_file import Archive, Deb
+from sifwright.build.lock_format.lock_file import Archive, Deb
 from sifwright.catalog.mirrors import load, redirect
 from sifwright.catalog.processors import debian_architecture
 from sifwright.errors import BuildError, MachineError, Problem

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.build.cache.store import CacheEntry, Store
-    from sifwright.build.lock.lock_file import Lock, LockedSource
+    from sifwright.build.lock_format.lock_file import Lock, LockedSource
 
 _REF = "refs/heads/locked"
 _ALL = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")

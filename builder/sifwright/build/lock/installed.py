@@ -16,7 +16,7 @@ from sifwright.images.sources.sif_image import tree_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sifwright.build.lock.lock_file import Lock
+    from sifwright.build.lock_format.lock_file import Lock
     from sifwright.images.sif.copy_data import Range
 
 # Debian's packages of Python bring these.

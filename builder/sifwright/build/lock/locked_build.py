@@ -17,9 +17,9 @@ from sifwright.build.lock import (
     compare_locks,
     deb_repository,
     git_packs,
-    lock_file,
     locked_files,
 )
+from sifwright.build.lock_format import lock_file
 from sifwright.catalog import image_name, mirrors
 from sifwright.errors import BuildError
 from sifwright.host.network.apt_mirror import DEBIAN, SECURITY
@@ -29,7 +29,7 @@ from sifwright.system.tempdirs import name_folder_in_errors
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sifwright.build.lock.lock_file import Lock
+    from sifwright.build.lock_format.lock_file import Lock
     from sifwright.build.request.build_request import BuildRequest
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress

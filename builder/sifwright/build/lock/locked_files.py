@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.build.cache.store import CacheEntry, Store
-    from sifwright.build.lock.lock_file import Lock
+    from sifwright.build.lock_format.lock_file import Lock
     from sifwright.images.contents.files_to_read import Readable
 
 POOL, WHEELS, SOURCES, GIT, IMAGE = "repository/pool", "wheels", "sources", "git", "image"

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from sifwright.build.downloads.resolve_wheels import best_wheels
 from sifwright.build.lock import collect, find_wheels
 from sifwright.build.lock.debian import Listing
-from sifwright.build.lock.lock_file import Wheel
+from sifwright.build.lock_format.lock_file import Wheel
 from sifwright.catalog import image_name
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import BuildError, UsageError
@@ -19,7 +19,7 @@ from sifwright.errors import BuildError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sifwright.build.lock.lock_file import Lock
+    from sifwright.build.lock_format.lock_file import Lock
     from sifwright.plan.model import Plan
 
 BASE, DEBIAN, PYTHON = "base", "debian", "python"

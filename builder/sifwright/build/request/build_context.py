@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from sifwright.build.output_parser import OutputParser
 from sifwright.build.request.build_request import BuildRequest
 from sifwright.build.request.host_settings import Settings
 from sifwright.build.request.inputs import Inputs
+from sifwright.build.request.output_parser import OutputParser
 from sifwright.host.engines import apptainer
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.host.engines.docker import Docker

@@ -17,7 +17,7 @@ from sifwright.plan.model import Plan
 from sifwright.render.definition import planned_definition
 
 if TYPE_CHECKING:
-    from sifwright.build.lock.lock_file import Lock
+    from sifwright.build.lock_format.lock_file import Lock
 
 Layout = Literal["flat", "layered"]
 

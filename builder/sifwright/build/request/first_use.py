@@ -6,32 +6,14 @@ later ones, until `sifwright pins` gives it a pin or the user removes the entry.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from sifwright.errors import BuildError
+from sifwright.plan.source_digest import ARCHIVE, SourceDigest
 from sifwright.system import small_file
 
 FILE = "pins.json"
-# For a source's name, which has no blank: an archive of Debian or Ubuntu, which moves on.
-ARCHIVE = "apt archive"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SourceDigest:
-    """A source of a build: a commit, the sha256 of an archive, or the digest of a base image.
-
-    Of an archive of packages (`ARCHIVE`), `ref` is the suite and `digest` the time of its release.
-    """
-
-    layer: str
-    source: str
-    ref: str
-    digest: str
-
-    @property
-    def key(self) -> str:
-        return f"{self.layer} {self.source} {self.ref}"
 
 
 def read_first_use(folder: Path) -> dict[str, str]:

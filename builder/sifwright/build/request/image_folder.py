@@ -15,6 +15,7 @@ from sifwright.images.sif.fingerprint import is_intact, known_fingerprint
 from sifwright.system import files, small_file
 
 _IMAGE = "image.sif"
+OUTPUT_FIX = "Free space there, or choose another folder with --output."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,15 +11,15 @@ from sifwright.build.cache.store import Store
 from sifwright.build.request import first_use
 from sifwright.build.request.base_image import BaseImage
 from sifwright.build.request.epoch import source_epoch
-from sifwright.build.request.first_use import SourceDigest
 from sifwright.catalog import image_name
 from sifwright.errors import BuildError, MachineError
 from sifwright.host.network import registry
+from sifwright.plan.source_digest import SourceDigest
 from sifwright.render.definition import AS_PLANNED
 from sifwright.system import cache_folder, files
 
 if TYPE_CHECKING:
-    from sifwright.build.lock.lock_file import Lock
+    from sifwright.build.lock_format.lock_file import Lock
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

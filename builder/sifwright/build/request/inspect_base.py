@@ -13,6 +13,7 @@ from sifwright.host.network.registry import Reference
 from sifwright.images.contents.image_facts import ImageFacts
 from sifwright.plan import base_request
 from sifwright.plan.base_request import BaseRequest
+from sifwright.plan.source_digest import SourceDigest
 from sifwright.system.progress import Progress
 
 
@@ -85,7 +86,7 @@ def _source(base: BaseRequest, site: Site, folder: Path | None) -> str:
     kind, name = image_name.split(base.name)
     if kind != image_name.REGISTRY:
         return base.name
-    used = first_use.SourceDigest(
+    used = SourceDigest(
         layer=base.layer.name, source="From", ref=str(registry.parse(name)), digest=""
     )
     reference = base_image.redirected_reference(site, name)

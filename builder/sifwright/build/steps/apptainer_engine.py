@@ -7,21 +7,20 @@ from dataclasses import dataclass
 
 from sifwright.build.cache import pruning
 from sifwright.build.cache.store import CacheEntry, Store
-from sifwright.build.checks import host_checks
 from sifwright.build.downloads import prefetch
 from sifwright.build.downloads.prefetch import Prefetcher
-from sifwright.build.engine import Artifact, DamagedResultError
 from sifwright.build.request.build_context import BuildContext
 from sifwright.build.steps.assemble import assemble
 from sifwright.build.steps.run_in_apptainer import Sandbox
 from sifwright.build.steps.sif_engine import SifEngine
+from sifwright.build.steps.step_engine import Artifact, DamagedResultError
 from sifwright.build.steps.step_keys import CachedSteps
 from sifwright.build.steps.step_lookup import StepResults
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import PartitionError
 from sifwright.system import cache_folder
-from sifwright.system.tempdirs import workspace
+from sifwright.system.tempdirs import temporary_root, workspace
 
 
 @dataclass(kw_only=True)
@@ -98,7 +97,7 @@ def _open_store(context: BuildContext) -> Iterator[Store]:
             pruning.remove_stale(store.root)
         yield store
         return
-    with workspace(host_checks.temporary_root()) as root:
+    with workspace(temporary_root()) as root:
         cache_folder.make(root)
         yield Store(root=root)
 

@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 from sifwright.build.attest.attach import Statements
 from sifwright.build.cache.store import CacheEntry
-from sifwright.build.checks.host_checks import TEMPORARY_FIX
 from sifwright.build.layers.merge_layers import flatten
 from sifwright.build.layers.pack import SQUASHFS, PackOptions, squash_command, with_fix
 from sifwright.build.request.build_context import BuildContext
 from sifwright.build.request.epoch import iso_date
-from sifwright.build.request.first_use import SourceDigest
 from sifwright.build.steps.build_folder import write_files
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError, SifwrightError
@@ -22,10 +20,11 @@ from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import Composed, Contents, Partition, PartitionError, write
 from sifwright.images.squashfs.join_layers import join
 from sifwright.images.squashfs.structures import BadSquashfs
+from sifwright.plan.source_digest import SourceDigest
 from sifwright.render import build_files, singularity_metadata
 from sifwright.system import processes, user_namespace
 from sifwright.system.files import sha256
-from sifwright.system.tempdirs import name_folder_in_errors
+from sifwright.system.tempdirs import TEMPORARY_FIX, name_folder_in_errors
 
 # Go's names of processors, which SIFs and labels have.
 _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}

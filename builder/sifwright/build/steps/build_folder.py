@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from sifwright.build.checks.host_checks import TEMPORARY_FIX
 from sifwright.build.request.host_settings import Settings
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError
@@ -21,7 +20,7 @@ from sifwright.images.contents.image_tree import resolve_links
 from sifwright.plan.model import Plan
 from sifwright.render import build_files
 from sifwright.render.singularity_metadata import ENVIRONMENT, HEADER, LABELS, BaseMetadata
-from sifwright.system.tempdirs import name_folder_in_errors, remove
+from sifwright.system.tempdirs import TEMPORARY_FIX, name_folder_in_errors, remove
 
 # What is packed with no step. The two files name the day, the mirror and a folder of the machine;
 # the metadata of the finished image has other ones (render/singularity_metadata.py).

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sifwright.build.cache.store import CacheEntry
-from sifwright.build.checks import disk_space, host_checks
 from sifwright.build.downloads.prefetch import Prefetcher
 from sifwright.build.layers.merge_layers import merge
 from sifwright.build.layers.pack import SQUASHFS, PackOptions, WorkTree
@@ -27,6 +26,8 @@ from sifwright.host.engines.apptainer import Apptainer
 from sifwright.render import build_files
 from sifwright.render.definition import base_definition
 from sifwright.system import os_errors, processes, tempdirs, user_namespace
+from sifwright.system.free_space import require_free_space
+from sifwright.system.tempdirs import TEMPORARY_FIX
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,7 +114,7 @@ class Sandbox:
         """
         self._clear()
         folder, size = self.context.work_dir, sum(entry.unpacked for entry in below) + beside
-        disk_space.require_free_space(folder, size, "to unpack the layers")
+        require_free_space(folder, size, "to unpack the layers")
         how = PackOptions(
             compression="", log=self.context.log, fix=self.context.watcher.fix, owners=self.owners
         )
@@ -130,7 +131,7 @@ class Sandbox:
         self.background.submit(self._remove).result()
         if self._tree.exists():
             message = "cannot be removed, and another step needs the place"
-            raise MachineError.of(message, where=str(self._tree), fix=host_checks.TEMPORARY_FIX)
+            raise MachineError.of(message, where=str(self._tree), fix=TEMPORARY_FIX)
 
     def _remove(self) -> None:
         if self._tree.exists():

@@ -5,17 +5,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sifwright.build import test
-from sifwright.build.engine import Artifact
 from sifwright.build.lock import installed
 from sifwright.build.request.build_context import BuildContext
-from sifwright.build.request.first_use import SourceDigest
 from sifwright.build.steps import build_folder
+from sifwright.build.steps.sif_tests import run_in_sif
+from sifwright.build.steps.step_engine import Artifact
 from sifwright.errors import BuildError, MachineError
 from sifwright.host.engines.apptainer import Apptainer
 from sifwright.images.contents.inventory import Inventory
 from sifwright.images.sif import fingerprint, sif_file
 from sifwright.images.sif.fingerprint import Digests
+from sifwright.plan.source_digest import SourceDigest
 from sifwright.render.definition import definition as render_definition
 from sifwright.system import processes, user_namespace
 
@@ -49,7 +49,7 @@ class SifEngine:
 
     def test(self, _artifact: Artifact, layers: Sequence[str] | None) -> int:
         log, watcher = self.context.log, self.context.watcher
-        return test.run_in_sif(self.apptainer, self.sif, layers, log, watcher)
+        return run_in_sif(self.apptainer, self.sif, layers, log, watcher)
 
     def name(self, _artifact: Artifact) -> None:
         """Do nothing: the link image.sif is the name of a SIF."""

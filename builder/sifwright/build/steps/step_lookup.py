@@ -15,12 +15,12 @@ from pathlib import Path
 from sifwright.build.cache.claims import claim
 from sifwright.build.cache.leases import lease
 from sifwright.build.cache.store import CacheEntry
-from sifwright.build.engine import DamagedResultError
 from sifwright.build.layers.pack import LISTING, PackedLayer, PackOptions, WorkTree, pack
-from sifwright.build.output_parser import OutputParser
 from sifwright.build.request.build_context import BuildContext
+from sifwright.build.request.output_parser import OutputParser
 from sifwright.build.steps import build_folder, step_keys
 from sifwright.build.steps.run_in_apptainer import Sandbox, StepRun
+from sifwright.build.steps.step_engine import DamagedResultError
 from sifwright.build.steps.step_keys import CachedSteps
 from sifwright.errors import BuildError, SifwrightError
 from sifwright.system import ids

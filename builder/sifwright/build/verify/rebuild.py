@@ -7,15 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sifwright.build.checks import host_checks
-from sifwright.build.lock.lock_file import Lock
+from sifwright.build.lock_format.lock_file import Lock
 from sifwright.build.request import first_use
 from sifwright.build.request.build_request import BuildOptions, BuildRequest, request_build
 from sifwright.build.request.image_folder import ImageFolder
 from sifwright.errors import PlanError, UsageError
 from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import PlanFacts
-from sifwright.system.tempdirs import workspace
+from sifwright.system.tempdirs import temporary_root, workspace
 
 _SET = "--set"
 
@@ -69,7 +68,7 @@ def rebuilding(plan: Plan, options: BuildOptions, folder: Path) -> Iterator[Buil
 
     The image's own `folder` has what was used the first time.
     """
-    with workspace(host_checks.temporary_root()) as scratch:
+    with workspace(temporary_root()) as scratch:
         output = ImageFolder(
             folder=scratch / plan.site.name / plan.image.name, name=plan.image.name
         )

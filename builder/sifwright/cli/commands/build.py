@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from sifwright.build.checks import limit_checks, site_policy
+from sifwright.build.checks import limit_checks
 from sifwright.build.request.build_request import BuildOptions, BuildRequest, request_build
 from sifwright.build.request.epoch import source_epoch
 from sifwright.build.request.image_folder import ImageFolder
@@ -18,6 +18,7 @@ from sifwright.cli.options.context import output_of, progress_of, resolve_plan
 from sifwright.errors import MachineError, UsageError
 from sifwright.launch.submit.graph import Task
 from sifwright.launch.submit.tasks import image_tasks
+from sifwright.plan import site_policy
 from sifwright.plan.lint import run as lint
 from sifwright.plan.model import Plan
 from sifwright.system import small_file

@@ -27,8 +27,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Write the bundle of a lock."""
-    from sifwright.build.lock import lock_file  # noqa: PLC0415  # takes 0.2 s
     from sifwright.build.lock.locked_build import default_path, write_bundle  # noqa: PLC0415
+    from sifwright.build.lock_format import lock_file  # noqa: PLC0415  # takes 0.2 s
 
     arguments.locked = arguments.lock
     plan, progress = resolve_plan(arguments), progress_of(arguments)

@@ -9,10 +9,10 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from sifwright.build import forecast
 from sifwright.build.checks import disk_space
-from sifwright.build.checks.disk_space import DiskNeeds
-from sifwright.build.forecast import StepForecast
+from sifwright.build.forecast import forecast
+from sifwright.build.forecast.disk_needs import DiskNeeds
+from sifwright.build.forecast.forecast import StepForecast
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import output_of, resolve_plan
 from sifwright.plan.model import Plan

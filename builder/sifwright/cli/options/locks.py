@@ -13,7 +13,7 @@ from sifwright.plan.model import Plan
 from sifwright.system.progress import Progress
 
 if TYPE_CHECKING:
-    from sifwright.build.lock.lock_file import Lock
+    from sifwright.build.lock_format.lock_file import Lock
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -66,7 +66,8 @@ def base_facts(arguments: Namespace, site: str, image: str) -> Mapping[str, str]
     named, bundled = getattr(arguments, "locked", None), getattr(arguments, "bundle", None)
     if named is None and not bundled:
         return {}
-    from sifwright.build.lock import bundle, lock_file, locked_build  # noqa: PLC0415  # 0.2 s
+    from sifwright.build.lock import bundle, locked_build  # noqa: PLC0415  # 0.2 s
+    from sifwright.build.lock_format import lock_file  # noqa: PLC0415  # 0.2 s
 
     if bundled:
         return bundle.lock_of(Path(bundled)).facts

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from sifwright.build.output_parser import OutputParser
 from sifwright.build.request import host_settings
+from sifwright.build.request.output_parser import OutputParser
 from sifwright.build.steps import build_folder
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError, MachineError, TestError

@@ -5,10 +5,9 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 
-from sifwright.build.checks.site_policy import ELSEWHERE
-from sifwright.build.request import first_use
-from sifwright.build.request.first_use import SourceDigest
 from sifwright.errors import Problem
+from sifwright.plan.site_policy import ELSEWHERE
+from sifwright.plan.source_digest import ARCHIVE, SourceDigest
 from sifwright.system.progress import Progress, Timer
 
 # Printed by render/templates/step.sh, render/templates/trap.sh and by %test of the definition file.
@@ -85,7 +84,7 @@ class OutputParser:
             self.used.append(SourceDigest(layer=layer, source=source, ref=ref, digest=digest))
         elif match := _ARCHIVE.fullmatch(line):
             layer, ref, digest = match.groups()
-            source = first_use.ARCHIVE
+            source = ARCHIVE
             self.used.append(SourceDigest(layer=layer, source=source, ref=ref, digest=digest))
         elif match := _REFUSED.fullmatch(line):
             self._refused.append(f"'{match[1]}' wanted id {match[2]}")

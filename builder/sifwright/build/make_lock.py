@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from sifwright import __version__
 from sifwright.build.checks import preflight
 from sifwright.build.downloads.fetch import open_store
-from sifwright.build.engine import run_steps
 from sifwright.build.layers.pack import SQUASHFS
 from sifwright.build.lock import collect, debian, find_wheels, git_packs, installed
 from sifwright.build.lock.debian import Listing
-from sifwright.build.lock.lock_file import Deb, Lock, LockedSource, Rpm, Unlocked, Wheel
+from sifwright.build.lock_format.lock_file import Deb, Lock, LockedSource, Rpm, Unlocked, Wheel
 from sifwright.build.open_shell import open_stepwise
 from sifwright.build.prepare import prepare_build
+from sifwright.build.steps.step_engine import run_steps
 from sifwright.catalog import image_name
 from sifwright.errors import MachineError
 from sifwright.images.sif.copy_data import Range

@@ -13,7 +13,7 @@ from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationErro
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from sifwright.build.lock import check_lock
+from sifwright.build.lock_format import check_lock
 from sifwright.errors import BuildError
 from sifwright.system import files, small_file
 

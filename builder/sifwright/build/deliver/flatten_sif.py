@@ -5,7 +5,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from sifwright.build.attest import attach
-from sifwright.build.checks import disk_space, host_checks
 from sifwright.build.layers.merge_layers import flatten
 from sifwright.build.layers.pack import PackOptions
 from sifwright.errors import UsageError
@@ -17,7 +16,8 @@ from sifwright.images.sif.write_sif import Composed, Contents, Partition
 from sifwright.images.squashfs import join_layers
 from sifwright.images.squashfs.structures import BadSquashfs
 from sifwright.system import digest_cache, files
-from sifwright.system.tempdirs import workspace
+from sifwright.system.free_space import require_free_space
+from sifwright.system.tempdirs import temporary_root, workspace
 
 
 def flatten_sif(source: Path, target: Path, compression: str) -> int:
@@ -38,7 +38,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
     if target.exists():
         raise is_there
     # Beside the target, so that putting it in place is a rename.
-    with workspace(host_checks.temporary_root()) as work_dir, workspace(target.parent) as staging:
+    with workspace(temporary_root()) as work_dir, workspace(target.parent) as staging:
         partition = _joined(ranges, compression)
         if partition is None:
             # How many bytes it will be, nobody knows yet.
@@ -59,7 +59,7 @@ def flatten_sif(source: Path, target: Path, compression: str) -> int:
 
 def _require_room(folder: Path, size: int) -> None:
     fix = "Free some, or choose another folder."
-    disk_space.require_free_space(folder, size, "for the flat SIF", fix)
+    require_free_space(folder, size, "for the flat SIF", fix)
 
 
 def _compression(part: Range) -> str | None:
@@ -82,9 +82,7 @@ def _joined(ranges: Sequence[Range], compression: str) -> Partition | Composed |
 def _repacked(
     source: Path, parts: Sequence[Descriptor], compression: str, work_dir: Path
 ) -> Partition:
-    disk_space.require_free_space(
-        work_dir, sum(part.size for part in parts), "for the layers of the SIF"
-    )
+    require_free_space(work_dir, sum(part.size for part in parts), "for the layers of the SIF")
     layers = [work_dir / f"{number}.sqfs" for number in range(len(parts))]
     for part, path in zip(parts, layers, strict=True):
         sif_file.extract(source, part, path)

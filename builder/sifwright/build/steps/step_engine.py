@@ -5,8 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from sifwright.build.request.first_use import SourceDigest
 from sifwright.images.contents.inventory import Inventory
+from sifwright.plan.source_digest import SourceDigest
 
 Result = TypeVar("Result")
 Finished = TypeVar("Finished")

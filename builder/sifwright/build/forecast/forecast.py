@@ -8,13 +8,13 @@ from itertools import takewhile
 from pathlib import Path
 
 from sifwright.build.cache.store import CacheEntry, Store
-from sifwright.build.checks.disk_space import DiskNeeds, Way
+from sifwright.build.forecast.disk_needs import DiskNeeds, Way
 from sifwright.build.request.base_image import base_image_of
-from sifwright.build.request.first_use import ARCHIVE
 from sifwright.build.request.inputs import Inputs
 from sifwright.build.steps import step_keys
 from sifwright.build.steps.step_keys import CachedSteps
 from sifwright.plan.model import Plan, Step
+from sifwright.plan.source_digest import ARCHIVE
 from sifwright.system import cache_folder, ids
 
 # After so many, Debian's security archive has something new for nearly every image.
