@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from figures import Skipped
 
-from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog import load
 from sifwright.host.engines import apptainer
+from sifwright.make_image.request.image_folder import ImageFolder
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import planned_definition
 from sifwright.system import processes

@@ -20,8 +20,8 @@ from project import LAST, Project
 from storage import BASE, Storage
 from usage import measured, resources
 
-from sifwright.build.steps import build_folder
 from sifwright.images.sif import sif_file as sif
+from sifwright.make_image.steps import build_folder
 from sifwright.render import build_files
 from sifwright.system import user_namespace
 from sifwright.system.tempdirs import temporary_root, workspace

@@ -13,11 +13,11 @@ from figures import Skipped
 from project import Project
 from usage import measured
 
-from sifwright.build.checks import preflight
-from sifwright.build.request import host_settings
-from sifwright.build.request.output_parser import OutputParser
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
+from sifwright.make_image.checks import preflight
+from sifwright.make_image.request import host_settings
+from sifwright.make_image.request.output_parser import OutputParser
 from sifwright.system import processes
 from sifwright.system.progress import QuietProgress, Timer
 from sifwright.system.tempdirs import temporary_root, workspace

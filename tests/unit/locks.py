@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright.build.lock_format.lock_file import (
+from sifwright.make_image.lock_format.lock_file import (
     Archive,
     Deb,
     Lock,

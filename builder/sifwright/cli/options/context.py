@@ -4,13 +4,13 @@ from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
-from sifwright.build.request.image_folder import ImageFolder
-from sifwright.build.request.inspect_base import KnownBase, inspect_base
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import locks
 from sifwright.errors import UsageError
+from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.request.inspect_base import KnownBase, inspect_base
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from sifwright.recipe_import.requirements.saved_extension import with_known

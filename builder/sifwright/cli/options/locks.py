@@ -6,14 +6,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.build.request.build_request import BuildRequest
 from sifwright.catalog.project_folder import project_folder
 from sifwright.errors import UsageError
+from sifwright.make_image.request.build_request import BuildRequest
 from sifwright.plan.model import Plan
 from sifwright.system.progress import Progress
 
 if TYPE_CHECKING:
-    from sifwright.build.lock_format.lock_file import Lock
+    from sifwright.make_image.lock_format.lock_file import Lock
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def lock_of(arguments: Namespace, plan: Plan) -> "Lock | None":
             fix = "Name a bundle with --bundle, or a lock with --locked."
             raise UsageError.of("only a lock says what is needed", where="--offline", fix=fix)
         return None
-    from sifwright.build.lock import locked_build  # noqa: PLC0415  # takes 0.2 s to load
+    from sifwright.make_image.lock import locked_build  # noqa: PLC0415  # takes 0.2 s to load
 
     names = plan.site.name, plan.image.name
     default = locked_build.default_path(project_folder(arguments.project), *names)
@@ -66,8 +66,8 @@ def base_facts(arguments: Namespace, site: str, image: str) -> Mapping[str, str]
     named, bundled = getattr(arguments, "locked", None), getattr(arguments, "bundle", None)
     if named is None and not bundled:
         return {}
-    from sifwright.build.lock import bundle, locked_build  # noqa: PLC0415  # 0.2 s
-    from sifwright.build.lock_format import lock_file  # noqa: PLC0415  # 0.2 s
+    from sifwright.make_image.lock import bundle, locked_build  # noqa: PLC0415  # 0.2 s
+    from sifwright.make_image.lock_format import lock_file  # noqa: PLC0415  # 0.2 s
 
     if bundled:
         return bundle.lock_of(Path(bundled)).facts
@@ -81,7 +81,7 @@ def with_files(
     """Return the request, with the files of its lock if it has one."""
     if request.options.lock is None:
         return nullcontext(request)
-    from sifwright.build.lock.locked_build import locked_request  # noqa: PLC0415  # as above
+    from sifwright.make_image.lock.locked_build import locked_request  # noqa: PLC0415  # as above
 
     bundled = Path(arguments.bundle) if arguments.bundle else None
     return locked_request(request, bundled, progress, offline=arguments.offline)

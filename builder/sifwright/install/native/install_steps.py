@@ -6,12 +6,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from sifwright.build.request import host_settings
-from sifwright.build.request.output_parser import OutputParser
-from sifwright.build.steps import build_folder
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError, MachineError, TestError
 from sifwright.install.native import conda_hooks, host_script, tree_snapshot
+from sifwright.make_image.request import host_settings
+from sifwright.make_image.request.output_parser import OutputParser
+from sifwright.make_image.steps import build_folder
 from sifwright.plan.model import Plan
 from sifwright.render import build_files
 from sifwright.system import processes
