@@ -13,7 +13,7 @@ from figures import Skipped
 
 from sifwright.catalog import load
 from sifwright.host.engines import apptainer
-from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import planned_definition
 from sifwright.system import processes

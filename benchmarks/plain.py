@@ -15,9 +15,9 @@ from usage import measured
 
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
-from sifwright.make_image.checks import preflight
-from sifwright.make_image.request import host_settings
-from sifwright.make_image.request.output_parser import OutputParser
+from sifwright.make_image.check_machine import preflight
+from sifwright.make_image.resolve_request import host_settings
+from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.system import processes
 from sifwright.system.progress import QuietProgress, Timer
 from sifwright.system.tempdirs import temporary_root, workspace

@@ -126,7 +126,7 @@ def real_project(tmp_path: Path) -> Path:
 def run_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
     """Run the command line here; the machine's mirror is one of the standard's example names."""
     monkeypatch.setattr(
-        "sifwright.make_image.request.host_settings.values", lambda _plan: dict(MACHINE)
+        "sifwright.make_image.resolve_request.host_settings.values", lambda _plan: dict(MACHINE)
     )
     before = signal.getsignal(signal.SIGTERM)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sifwright.images.sif.write_sif import Composed, Contents, write
-from sifwright.make_image.layers.pack import PackOptions
-from sifwright.make_image.steps.assemble import pack_files
+from sifwright.make_image.pack_layers.pack import PackOptions
+from sifwright.make_image.pack_layers.pack_files import pack_files
 
 if TYPE_CHECKING:
     from sifwright.catalog.model import LayerFile

@@ -9,18 +9,18 @@ from typing import Any
 
 from sifwright.errors import Interrupted
 from sifwright.host.emulation import emulate
-from sifwright.make_image.check_processor import refuse_other_processor
-from sifwright.make_image.checks import preflight
+from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.docker import docker_steps, to_sif
 from sifwright.make_image.lock.installed import refuse_difference
 from sifwright.make_image.prepare import prepare_build
-from sifwright.make_image.publish import publish
-from sifwright.make_image.request.build_context import BuildContext
-from sifwright.make_image.request.build_request import BuildRequest
-from sifwright.make_image.steps import apptainer_engine
-from sifwright.make_image.steps.sif_engine import open_whole_definition
-from sifwright.make_image.steps.step_engine import StepEngine, run_steps
-from sifwright.make_image.test import run_tests
+from sifwright.make_image.publish_image.publish import publish
+from sifwright.make_image.resolve_request.build_context import BuildContext
+from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.make_image.run_steps import apptainer_engine
+from sifwright.make_image.run_steps.sif_engine import open_whole_definition
+from sifwright.make_image.run_steps.step_engine import StepEngine, run_steps
+from sifwright.make_image.test_image.check_processor import refuse_other_processor
+from sifwright.make_image.test_image.run_tests import run_tests
 from sifwright.system.progress import Progress, Timer
 
 

@@ -10,15 +10,15 @@ from sifwright import __version__
 from sifwright.catalog import image_name
 from sifwright.errors import MachineError
 from sifwright.images.sif.copy_data import Range
-from sifwright.make_image.checks import preflight
+from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.downloads.fetch import open_store
-from sifwright.make_image.layers.pack import SQUASHFS
 from sifwright.make_image.lock import collect, debian, find_wheels, git_packs, installed
 from sifwright.make_image.lock.debian import Listing
 from sifwright.make_image.lock_format.lock_file import Deb, Lock, LockedSource, Rpm, Unlocked, Wheel
 from sifwright.make_image.open_shell import open_stepwise
+from sifwright.make_image.pack_layers.pack import SQUASHFS
 from sifwright.make_image.prepare import prepare_build
-from sifwright.make_image.steps.step_engine import run_steps
+from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.system import processes
 from sifwright.system.progress import Timer
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from sifwright.images.contents.inventory import Inventory
     from sifwright.make_image.cache.store import CacheEntry
     from sifwright.make_image.lock.installed import PythonKey
-    from sifwright.make_image.request.build_context import BuildContext
-    from sifwright.make_image.request.build_request import BuildRequest
+    from sifwright.make_image.resolve_request.build_context import BuildContext
+    from sifwright.make_image.resolve_request.build_request import BuildRequest
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from sifwright.catalog.schema import did_you_mean
 from sifwright.errors import MachineError, UsageError
-from sifwright.make_image.checks import preflight
+from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.prepare import prepare_build
-from sifwright.make_image.request.build_context import BuildContext
-from sifwright.make_image.request.build_request import BuildRequest
-from sifwright.make_image.steps import apptainer_engine
-from sifwright.make_image.steps.apptainer_engine import ApptainerSteps
-from sifwright.make_image.steps.step_engine import run_steps
+from sifwright.make_image.resolve_request.build_context import BuildContext
+from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.make_image.run_steps import apptainer_engine
+from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
+from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
 from sifwright.system import processes
 from sifwright.system.progress import Progress, Timer

@@ -9,14 +9,14 @@ from sifwright.catalog.model import Site
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.engines import docker
 from sifwright.host.engines.docker import Docker
-from sifwright.make_image.checks import preflight
+from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.docker.docker_build import remove_stale_containers
-from sifwright.make_image.request import host_settings
-from sifwright.make_image.request.build_context import BuildContext
-from sifwright.make_image.request.build_request import BuildRequest
-from sifwright.make_image.request.host_settings import Settings
-from sifwright.make_image.request.inputs import Inputs
-from sifwright.make_image.request.output_parser import OutputParser
+from sifwright.make_image.resolve_request import host_settings
+from sifwright.make_image.resolve_request.build_context import BuildContext
+from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.make_image.resolve_request.host_settings import Settings
+from sifwright.make_image.resolve_request.inputs import Inputs
+from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.render import oci_config
 from sifwright.render.definition import require_header
 from sifwright.system import cache_folder, files

@@ -10,7 +10,7 @@ import pytest
 
 from sifwright.images.contents import listing
 from sifwright.make_image.cache.store import Store
-from sifwright.make_image.layers.pack import LISTING
+from sifwright.make_image.pack_layers.pack import LISTING
 from sifwright.system import cache_folder
 from tests.conftest import run, sifwright
 from tests.system.apptainer.steps import POPULATE, differences

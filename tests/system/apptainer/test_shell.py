@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.make_image.cache.store import Store
-from sifwright.make_image.layers.pack import SQUASHFS
+from sifwright.make_image.pack_layers.pack import SQUASHFS
 from tests.conftest import sifwright
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.images.sif.write_sif import Contents, Partition, write
-from sifwright.make_image.layers.pack import squash_command
+from sifwright.make_image.pack_layers.pack import squash_command
 from sifwright.make_image.signing.trust import SignatureError, read_trust
 from sifwright.make_image.signing.verify import verify_image
 from sifwright.system import files

@@ -9,8 +9,8 @@ import pytest
 
 from sifwright.errors import BuildError, MachineError
 from sifwright.images.contents import listing
-from sifwright.make_image.layers.merge_layers import flatten, merge
-from sifwright.make_image.layers.pack import PackedLayer, PackOptions, pack
+from sifwright.make_image.pack_layers.merge_layers import flatten, merge
+from sifwright.make_image.pack_layers.pack import PackedLayer, PackOptions, pack
 from sifwright.system import user_namespace
 from tests.conftest import run
 from tests.system.apptainer.steps import SAME, Tree, described, differences, inside

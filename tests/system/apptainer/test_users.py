@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.make_image.cache.store import Store
-from sifwright.make_image.layers.pack import SQUASHFS
+from sifwright.make_image.pack_layers.pack import SQUASHFS
 from sifwright.system import cache_folder
 from tests.checkouts import copy_checkout
 from tests.conftest import run

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sifwright.images.sif import write_sif
 from sifwright.images.sif.write_sif import Contents, Partition
-from sifwright.make_image.layers.pack import squash_command
+from sifwright.make_image.pack_layers.pack import squash_command
 from tests.conftest import run
 
 

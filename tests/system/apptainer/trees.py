@@ -10,8 +10,8 @@ import stat
 from typing import TYPE_CHECKING
 
 from sifwright.images.sif import sif_file
-from sifwright.make_image.layers.merge_layers import flatten
-from sifwright.make_image.layers.pack import PackOptions
+from sifwright.make_image.pack_layers.merge_layers import flatten
+from sifwright.make_image.pack_layers.pack import PackOptions
 from tests.conftest import run
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from sifwright.images.sif import sif_file
-from sifwright.make_image.layers.merge_layers import merge
-from sifwright.make_image.layers.pack import PackOptions
+from sifwright.make_image.pack_layers.merge_layers import merge
+from sifwright.make_image.pack_layers.pack import PackOptions
 from tests.conftest import run
 from tests.system.apptainer.steps import DESCRIBE, PYTHON, Tree, inside
 

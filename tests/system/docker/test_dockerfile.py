@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sifwright.catalog import load
 from sifwright.catalog.script_rules import refuse_text
-from sifwright.make_image import recipe_folder
+from sifwright.make_image.publish_image import recipe_folder
 from sifwright.plan import resolve
 from sifwright.render import oci_config
 from sifwright.render.recipe import dockerfile_files

@@ -11,7 +11,7 @@ import pytest
 
 from sifwright.catalog import mirrors
 from sifwright.errors import CatalogError
-from sifwright.make_image.request import host_settings
+from sifwright.make_image.resolve_request import host_settings
 from tests.conftest import run
 from tests.unit.conftest import program
 from tests.unit.mirror_files import ALL, MirrorsFile, empty

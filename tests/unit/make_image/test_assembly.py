@@ -16,7 +16,7 @@ import pytest
 import sifwright.make_image.attest.sbom  # noqa: F401  # another user may not be able to load it
 from sifwright.catalog.model import LayerFile
 from sifwright.images.sif import sif_file
-from sifwright.make_image.steps.assemble import assemble
+from sifwright.make_image.assemble_sif.assemble import assemble
 from sifwright.render.definition import definition
 from tests.unit.conftest import MACHINE
 from tests.unit.render.test_goldens import PLANS, SAMPLE
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sifwright.make_image.cache.store import CacheEntry, Store
-    from sifwright.make_image.request.build_context import BuildContext
-    from sifwright.make_image.request.build_request import Layout
+    from sifwright.make_image.resolve_request.build_context import BuildContext
+    from sifwright.make_image.resolve_request.build_request import Layout
     from sifwright.plan.model import Plan
 
 _METADATA = {"labels": {"org.label-schema.schema-version": "1.0"}, "environment": ""}

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from sifwright.make_image.checks.base_size import sized
-from sifwright.make_image.request.base_image import BaseImage, base_image_of
+from sifwright.make_image.check_machine.base_size import sized
+from sifwright.make_image.resolve_request.base_image import BaseImage, base_image_of
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from tests.catalogs import REAL

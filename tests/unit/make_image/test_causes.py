@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sifwright.errors import BuildError, Problem
-from sifwright.make_image.layers.pack import PackOptions, pack
-from sifwright.make_image.request.output_parser import OutputParser
+from sifwright.make_image.pack_layers.pack import PackOptions, pack
+from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.system.progress import QuietProgress, Timer
 
 LOG = "Whole log: build.log"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import MachineError
-from sifwright.make_image.checks import disk_space, host_checks
+from sifwright.make_image.check_machine import disk_space, host_checks
 from sifwright.make_image.forecast.disk_needs import DiskNeeds
 from sifwright.system.free_space import require_free_space
 

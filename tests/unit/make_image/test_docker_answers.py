@@ -9,7 +9,7 @@ import pytest
 
 from sifwright.errors import MachineError
 from sifwright.host.engines.docker import Docker
-from sifwright.make_image.request import host_settings
+from sifwright.make_image.resolve_request import host_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,7 +3,7 @@
 import pytest
 
 from sifwright.errors import UsageError
-from sifwright.make_image.request.epoch import DEFAULT, source_epoch
+from sifwright.make_image.resolve_request.epoch import DEFAULT, source_epoch
 
 
 @pytest.mark.parametrize(("text", "time"), [("", DEFAULT), ("1700000000", 1700000000)])

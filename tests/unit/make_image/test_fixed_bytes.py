@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.make_image.layers import fixed_bytes
-from sifwright.make_image.layers.bytecode import source_of
+from sifwright.make_image.pack_layers import fixed_bytes
+from sifwright.make_image.pack_layers.bytecode import source_of
 
 EPOCH = 1735689600
 TIMES = [EPOCH, EPOCH + 1]

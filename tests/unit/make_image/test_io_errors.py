@@ -23,13 +23,13 @@ from sifwright.images.sif import write_sif as writing
 from sifwright.images.sif.fingerprint import record_text
 from sifwright.images.sif.sif_file import SifError
 from sifwright.images.sif.write_sif import Contents, Partition, PartitionError
+from sifwright.make_image.assemble_sif import assemble
 from sifwright.make_image.cache import manifest
 from sifwright.make_image.deliver.flatten_sif import flatten_sif
 from sifwright.make_image.downloads.fetch import File, NotFetched, fetch
-from sifwright.make_image.layers.pack import PackOptions
-from sifwright.make_image.request import first_use
-from sifwright.make_image.request.image_folder import ImageFolder
-from sifwright.make_image.steps import assemble
+from sifwright.make_image.pack_layers.pack import PackOptions
+from sifwright.make_image.resolve_request import first_use
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.system import digest_cache, files
 from tests.system.apptainer.toys import make_toy
 from tests.unit.sifs import squashfs_of, write_sif

@@ -13,7 +13,8 @@ import pytest
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError
 from sifwright.make_image.docker.docker_build import StepOutput
-from sifwright.make_image.steps import build_folder
+from sifwright.make_image.pack_layers.pack_files import write_files
+from sifwright.make_image.run_steps import build_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,7 +138,7 @@ def test_folders_of_files_are_readable_whatever_the_umask(tmp_path: Path) -> Non
     before = os.umask(0o077)
     try:
         file = LayerFile(path="/build/layers/a/launch/main.py", data=b"", executable=False)
-        build_folder.write_files(tmp_path / "new", [file], "/build")
+        write_files(tmp_path / "new", [file], "/build")
     finally:
         os.umask(before)
     made = [tmp_path / "new", *(tmp_path / "new").rglob("*")]

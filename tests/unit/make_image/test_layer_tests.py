@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sifwright.errors import TestError
-from sifwright.make_image.request.output_parser import OutputParser
-from sifwright.make_image.test import run_tests
+from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.make_image.test_image.run_tests import run_tests
 from sifwright.system.progress import QuietProgress, Timer
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     def build(*_: object, **__: object) -> None:
         raise MachineError.of("nothing is built here", fix="It is a test.")
 
-    monkeypatch.setattr("sifwright.make_image.checks.preflight.findings", lambda _: LACKING)
+    monkeypatch.setattr("sifwright.make_image.check_machine.preflight.findings", lambda _: LACKING)
     monkeypatch.setattr("sifwright.host.engines.apptainer.find", lambda: ENGINE)
     monkeypatch.setattr("sifwright.make_image.build_image.build_image", build)
 
@@ -49,10 +49,12 @@ def test_check_says_what_the_machine_lacks_as_well(
 ) -> None:
     """A note is no reason to refuse; the status is that of the first kind of errors."""
     disk, hole = Problem(what="too small"), Problem(what="a hole", fix="Mend it.", severity="note")
-    monkeypatch.setattr("sifwright.make_image.checks.preflight.findings", lambda _: [hole])
+    monkeypatch.setattr("sifwright.make_image.check_machine.preflight.findings", lambda _: [hole])
     noted = run_cli("--project", project, "check", "here")
     assert (noted.code, noted.out.splitlines()[0]) == (0, "a hole. Mend it.")
-    monkeypatch.setattr("sifwright.make_image.checks.preflight.findings", lambda _: [disk, hole])
+    monkeypatch.setattr(
+        "sifwright.make_image.check_machine.preflight.findings", lambda _: [disk, hole]
+    )
     assert run_cli("--project", project, "check", "here").code == MachineError.exit_code
     _spoil(project, "gpu-arch")
     both = run_cli("--project", project, "check", "here")

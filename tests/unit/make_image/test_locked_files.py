@@ -15,8 +15,8 @@ from sifwright.make_image.downloads.fetch import open_store
 from sifwright.make_image.lock import collect, deb_repository
 from sifwright.make_image.lock.update_lock import is_of_base, update_lock
 from sifwright.make_image.lock_format.lock_file import Archive, Wheel
-from sifwright.make_image.request.build_request import BuildOptions, request_build
-from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.build_request import BuildOptions, request_build
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.resolve import resolve
 from tests.servers import sha256
 from tests.unit.locks import LOCK, write_debs
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.make_image.lock_format.lock_file import Lock
-    from sifwright.make_image.request.build_request import BuildRequest
+    from sifwright.make_image.resolve_request.build_request import BuildRequest
 
 TOY = "toy-1.0-py3-none-any.whl"
 

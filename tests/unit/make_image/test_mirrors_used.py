@@ -12,10 +12,10 @@ import pytest
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Bootstrap, Download, Value
 from sifwright.host.network import apt_mirror, pip_settings
-from sifwright.make_image.checks import network_checks
-from sifwright.make_image.checks.network_checks import WheelTarget
-from sifwright.make_image.request import host_settings
-from sifwright.make_image.request.base_image import base_image_of
+from sifwright.make_image.check_machine import network_checks
+from sifwright.make_image.check_machine.network_checks import WheelTarget
+from sifwright.make_image.resolve_request import host_settings
+from sifwright.make_image.resolve_request.base_image import base_image_of
 from sifwright.plan.model import Plan, StepSource
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import definition

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from sifwright.make_image.publish import publish_sif
-from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.publish_image.publish import publish_sif
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from tests.unit.sifs import write_sif
 
 if TYPE_CHECKING:

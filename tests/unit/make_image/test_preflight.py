@@ -11,8 +11,8 @@ from packaging.version import Version
 
 from sifwright.errors import MachineError, Problem
 from sifwright.host.engines.apptainer import Apptainer
-from sifwright.make_image.checks import engine_checks, host_checks, network_checks, preflight
-from sifwright.make_image.checks.planned_build import PlannedBuild
+from sifwright.make_image.check_machine import engine_checks, host_checks, network_checks, preflight
+from sifwright.make_image.check_machine.planned_build import PlannedBuild
 from sifwright.plan.resolve import resolve
 from sifwright.system import ids, user_namespace
 from tests.catalogs import REAL

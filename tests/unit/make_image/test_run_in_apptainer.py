@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sifwright.errors import BuildError, MachineError
-from sifwright.make_image.request.output_parser import OutputParser
-from sifwright.make_image.steps import build_folder
-from sifwright.make_image.steps.run_in_apptainer import Sandbox
+from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.make_image.run_steps import build_folder
+from sifwright.make_image.run_steps.run_in_apptainer import Sandbox
 from sifwright.system import os_errors, tempdirs
 from sifwright.system.progress import QuietProgress, Timer
 

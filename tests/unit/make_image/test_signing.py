@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from sifwright.images.sif.fingerprint import measure
-from sifwright.make_image.checks import preflight
+from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.signing import statements
 from sifwright.make_image.signing.keys import PemKey, PgpKey, find_key
 from sifwright.make_image.signing.trust import (

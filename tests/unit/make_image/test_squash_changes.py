@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.images.contents import listing
-from sifwright.make_image.layers.changes import collected
-from sifwright.make_image.layers.lower_tree import LowerTree
-from sifwright.make_image.layers.normalise_upper import tidy
-from sifwright.make_image.layers.tree_state import NewState
+from sifwright.make_image.pack_layers.changes import collected
+from sifwright.make_image.pack_layers.lower_tree import LowerTree
+from sifwright.make_image.pack_layers.normalise_upper import tidy
+from sifwright.make_image.pack_layers.tree_state import NewState
 
 if TYPE_CHECKING:
     from pathlib import Path

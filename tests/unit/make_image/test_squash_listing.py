@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sifwright.errors import BuildError
 from sifwright.images.contents import listing
 from sifwright.images.contents.listing import ListedPath
-from sifwright.make_image.layers.lower_tree import LowerTree
+from sifwright.make_image.pack_layers.lower_tree import LowerTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PEAK = """
 import sys
 from pathlib import Path
-from sifwright.make_image.layers import in_namespace
+from sifwright.make_image.pack_layers import in_namespace
 code = in_namespace.main(Path(sys.argv[1]))
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 sys.exit(code)

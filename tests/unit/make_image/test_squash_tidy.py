@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from sifwright.images.contents import listing
-from sifwright.make_image.layers.lower_tree import LowerTree
-from sifwright.make_image.layers.normalise_upper import tidy
+from sifwright.make_image.pack_layers.lower_tree import LowerTree
+from sifwright.make_image.pack_layers.normalise_upper import tidy
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from sifwright.images.contents import listing
 from sifwright.images.contents.listing import ListedPath
-from sifwright.make_image.layers import lower_tree
-from sifwright.make_image.layers.lower_tree import LowerTree
-from sifwright.make_image.layers.tree_state import PreviousState
+from sifwright.make_image.pack_layers import lower_tree
+from sifwright.make_image.pack_layers.lower_tree import LowerTree
+from sifwright.make_image.pack_layers.tree_state import PreviousState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.make_image.steps import build_folder
+from sifwright.make_image.run_steps import build_folder
 
 
 @pytest.fixture

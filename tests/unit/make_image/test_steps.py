@@ -14,15 +14,15 @@ from sifwright.errors import BuildError
 from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import PartitionError
 from sifwright.make_image.cache.store import Store
-from sifwright.make_image.layers.pack import LISTING, SQUASHFS, PackedLayer
-from sifwright.make_image.request.base_image import base_image_of
-from sifwright.make_image.request.inputs import Inputs
-from sifwright.make_image.request.output_parser import OutputParser
-from sifwright.make_image.steps import apptainer_engine, step_lookup
-from sifwright.make_image.steps.apptainer_engine import ApptainerSteps
-from sifwright.make_image.steps.step_engine import Artifact, run_steps
-from sifwright.make_image.steps.step_keys import CachedSteps
-from sifwright.make_image.steps.step_lookup import StepResults
+from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS, PackedLayer
+from sifwright.make_image.resolve_request.base_image import base_image_of
+from sifwright.make_image.resolve_request.inputs import Inputs
+from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.make_image.run_steps import apptainer_engine, step_lookup
+from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
+from sifwright.make_image.run_steps.step_engine import Artifact, run_steps
+from sifwright.make_image.run_steps.step_keys import CachedSteps
+from sifwright.make_image.run_steps.step_lookup import StepResults
 from sifwright.plan.resolve import resolve
 from sifwright.render.singularity_metadata import LABELS
 from sifwright.system import digest_cache
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.make_image.cache.store import CacheEntry
-    from sifwright.make_image.request.build_request import Layout
-    from sifwright.make_image.steps.run_in_apptainer import Sandbox
+    from sifwright.make_image.resolve_request.build_request import Layout
+    from sifwright.make_image.run_steps.run_in_apptainer import Sandbox
     from sifwright.plan.model import Plan
 
 LAYERS = ("base", "tool", "extra")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.cli.commands.build import example_command
-from sifwright.make_image.publish import publish_sif
+from sifwright.make_image.publish_image.publish import publish_sif
 from sifwright.plan.resolve import resolve
 from sifwright.system import digest_cache
 from tests.unit.own_image import with_image
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sifwright.catalog.model import Catalog
-    from sifwright.make_image.request.build_request import BuildRequest
+    from sifwright.make_image.resolve_request.build_request import BuildRequest
     from sifwright.system.progress import Progress
     from tests.unit.conftest import Cli, Result
 

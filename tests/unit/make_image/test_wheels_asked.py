@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.make_image.checks import network_checks
-from sifwright.make_image.checks.network_checks import WheelTarget
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Download, Value
+from sifwright.make_image.check_machine import network_checks
+from sifwright.make_image.check_machine.network_checks import WheelTarget
 from sifwright.plan.resolve import resolve
 from tests.servers import send, serve
 from tests.unit.mirror_files import ALL, MirrorsFile

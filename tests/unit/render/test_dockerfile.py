@@ -13,7 +13,7 @@ from dockerfile_parse import DockerfileParser
 
 from sifwright.catalog.model import Bootstrap, Catalog
 from sifwright.errors import PlanError
-from sifwright.make_image import recipe_folder
+from sifwright.make_image.publish_image import recipe_folder
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from sifwright.render import dockerfile, oci_config, recipe

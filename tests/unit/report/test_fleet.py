@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sifwright.catalog.model import Catalog
-from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.plan_file import plan_document
 from sifwright.plan.resolve import resolve
 from sifwright.report import fleet

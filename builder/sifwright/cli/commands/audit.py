@@ -18,7 +18,7 @@ from sifwright.images.contents.inventory import Inventory, inventory
 from sifwright.images.sif.fingerprint import known_record
 from sifwright.images.sources.inspect_image import contents_of, refused
 from sifwright.images.sources.parse_name import is_file_or_scheme
-from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.report.audit import data, lock_contents
 from sifwright.report.audit.audit import Auditor
 from sifwright.report.audit.findings import Audit

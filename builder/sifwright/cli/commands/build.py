@@ -13,11 +13,15 @@ from sifwright.cli.options.context import output_of, progress_of, resolve_plan
 from sifwright.errors import MachineError, UsageError
 from sifwright.launch.submit.graph import Task
 from sifwright.launch.submit.tasks import image_tasks
-from sifwright.make_image.checks import limit_checks
-from sifwright.make_image.request.build_request import BuildOptions, BuildRequest, request_build
-from sifwright.make_image.request.epoch import source_epoch
-from sifwright.make_image.request.image_folder import ImageFolder
-from sifwright.make_image.request.secrets import read_secrets
+from sifwright.make_image.check_machine import limit_checks
+from sifwright.make_image.resolve_request.build_request import (
+    BuildOptions,
+    BuildRequest,
+    request_build,
+)
+from sifwright.make_image.resolve_request.epoch import source_epoch
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.secrets import read_secrets
 from sifwright.plan import site_policy
 from sifwright.plan.lint import run as lint
 from sifwright.plan.model import Plan

@@ -7,7 +7,7 @@ from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import output_of, progress_of, resolve_plan
 from sifwright.errors import UsageError
-from sifwright.make_image.request.build_request import BuildOptions, request_build
+from sifwright.make_image.resolve_request.build_request import BuildOptions, request_build
 
 HELP = "write a lock and its files into one file for offline builds"
 GROUP = "build"

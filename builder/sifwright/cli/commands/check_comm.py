@@ -8,7 +8,7 @@ from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import built, load, resolve_plan
 from sifwright.errors import TestError
 from sifwright.launch.comm import check, results, start
-from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.resolve import get_or_suggest
 from sifwright.system.terminal import console, note, print_json, print_line, print_line_flushed
 

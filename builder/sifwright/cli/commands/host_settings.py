@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from sifwright.errors import UsageError
-from sifwright.make_image.request import host_settings
+from sifwright.make_image.resolve_request import host_settings
 from sifwright.system.terminal import print_line
 
 HELP = "write this machine's settings for a build by hand"

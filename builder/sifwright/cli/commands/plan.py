@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options.context import output_of, resolve_plan
-from sifwright.make_image.checks import disk_space
+from sifwright.make_image.check_machine import disk_space
 from sifwright.make_image.forecast import forecast
 from sifwright.make_image.forecast.disk_needs import DiskNeeds
 from sifwright.make_image.forecast.forecast import StepForecast

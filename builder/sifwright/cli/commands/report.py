@@ -10,7 +10,7 @@ from sifwright.catalog.model import Catalog
 from sifwright.cli.options import context
 from sifwright.errors import MachineError, UsageError
 from sifwright.install.native.native_folder import InstalledVersion, NativeFolder, native_folder
-from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.model import Plan
 from sifwright.plan.native import with_env_manager
 from sifwright.plan.resolve import get_or_suggest, resolve

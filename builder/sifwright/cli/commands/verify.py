@@ -12,7 +12,7 @@ from sifwright.cli.options import locks
 from sifwright.cli.options.context import progress_of, resolve_plan
 from sifwright.errors import UsageError
 from sifwright.images.sif.fingerprint import read_record
-from sifwright.make_image.request.secrets import read_secrets
+from sifwright.make_image.resolve_request.secrets import read_secrets
 from sifwright.make_image.signing.trust import Trust, read_trust
 from sifwright.make_image.signing.verify import signatures, verify_image
 from sifwright.make_image.verify.published import Check, check_published

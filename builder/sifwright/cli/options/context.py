@@ -9,8 +9,8 @@ from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import locks
 from sifwright.errors import UsageError
-from sifwright.make_image.request.image_folder import ImageFolder
-from sifwright.make_image.request.inspect_base import KnownBase, inspect_base
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.inspect_base import KnownBase, inspect_base
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from sifwright.recipe_import.requirements.saved_extension import with_known

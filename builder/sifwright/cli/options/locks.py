@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sifwright.catalog.project_folder import project_folder
 from sifwright.errors import UsageError
-from sifwright.make_image.request.build_request import BuildRequest
+from sifwright.make_image.resolve_request.build_request import BuildRequest
 from sifwright.plan.model import Plan
 from sifwright.system.progress import Progress
 

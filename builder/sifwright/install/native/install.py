@@ -14,7 +14,7 @@ from sifwright.errors import MachineError
 from sifwright.install.native.install_steps import HostSteps
 from sifwright.install.native.native_folder import NativeFolder
 from sifwright.make_image.cache import claims
-from sifwright.make_image.request.output_parser import OutputParser
+from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.plan.model import Plan
 from sifwright.system import cache_folder, files
 from sifwright.system.progress import Progress, Timer

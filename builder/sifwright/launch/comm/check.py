@@ -20,8 +20,8 @@ from sifwright.launch.comm import nccl_log, results, start
 from sifwright.launch.comm import verdict as comm_verdict
 from sifwright.launch.comm.nccl_log import Process
 from sifwright.launch.comm.verdict import Verdict
-from sifwright.make_image.checks import preflight
-from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.check_machine import preflight
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.system import files, processes, small_file
 from sifwright.system.tempdirs import workspace
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from sifwright.catalog.model import Resources
 from sifwright.launch.submit.graph import IMAGE, Task
 from sifwright.make_image.cache.store import Store
-from sifwright.make_image.request.build_request import BuildRequest
-from sifwright.make_image.request.inputs import Inputs
-from sifwright.make_image.steps.step_keys import CachedSteps
+from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.make_image.resolve_request.inputs import Inputs
+from sifwright.make_image.run_steps.step_keys import CachedSteps
 from sifwright.plan.model import Plan
 
 

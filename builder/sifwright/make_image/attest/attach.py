@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sifwright.images.contents.image_tree import ImageTree
     from sifwright.images.sif.sif_file import SifImage
-    from sifwright.make_image.request.build_context import BuildContext
+    from sifwright.make_image.resolve_request.build_context import BuildContext
     from sifwright.plan.source_digest import SourceDigest
 
 SBOM, PROVENANCE = "sbom.cdx.json", "provenance.json"

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sifwright.make_image.layers.pack import BYTES_PER_FILE
+from sifwright.make_image.pack_layers.pack import BYTES_PER_FILE
 from sifwright.plan.source_digest import SourceDigest
 from sifwright.system import files, small_file
 

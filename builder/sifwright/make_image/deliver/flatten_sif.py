@@ -13,8 +13,8 @@ from sifwright.images.sif.write_sif import Composed, Contents, Partition
 from sifwright.images.squashfs import join_layers
 from sifwright.images.squashfs.structures import BadSquashfs
 from sifwright.make_image.attest import attach
-from sifwright.make_image.layers.merge_layers import flatten
-from sifwright.make_image.layers.pack import PackOptions
+from sifwright.make_image.pack_layers.merge_layers import flatten
+from sifwright.make_image.pack_layers.pack import PackOptions
 from sifwright.system import digest_cache, files
 from sifwright.system.free_space import require_free_space
 from sifwright.system.tempdirs import temporary_root, workspace

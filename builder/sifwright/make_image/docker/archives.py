@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from sifwright.catalog.model import LayerFile
-from sifwright.make_image.request.host_settings import Settings
-from sifwright.make_image.steps import build_folder
+from sifwright.make_image.pack_layers.pack_files import write_files
+from sifwright.make_image.resolve_request.host_settings import Settings
+from sifwright.make_image.run_steps import build_folder
 from sifwright.plan.model import Plan
 from sifwright.render import build_files, oci_config, shell
 
@@ -34,7 +35,7 @@ def closing(work_dir: Path, files: Iterable[LayerFile]) -> bytes:
     build.mkdir()
     for number, file in enumerate(files):
         copy = replace(file, path=f"{carried}/{number}", executable=False)
-        build_folder.write_files(build, [copy], build_files.BUILD)
+        write_files(build, [copy], build_files.BUILD)
         target = shell.quote(file.path)
         lines.append(shell.make_folders({file.path.rpartition("/")[0]}))
         lines += [f"cp {carried}/{number} {target}", f"chmod 644 {target}"]
@@ -47,7 +48,7 @@ def program(work_dir: Path, files: Iterable[LayerFile], machine: Path, command: 
     """Return the archive that runs a command with the machine's settings and these files."""
     build = work_dir / "build"
     build_folder.copy_settings(build, machine)
-    build_folder.write_files(build, files, build_files.BUILD)
+    write_files(build, files, build_files.BUILD)
     (build / "run").write_text(f"set -ex\numask 022\n{command}\n", encoding="utf-8")
     return _archive(build)
 
@@ -57,7 +58,7 @@ def _archive(build: Path) -> bytes:
     (build / "enter").write_text(
         build_files.package_text("render/templates/enter.sh"), encoding="utf-8"
     )
-    build_folder.write_files(build, [oci_config.surround()], build_files.BUILD)
+    write_files(build, [oci_config.surround()], build_files.BUILD)
     with io.BytesIO() as file:
         with tarfile.open(fileobj=file, mode="w") as archive:
             archive.add(build, arcname=build_files.BUILD.lstrip("/"), filter=_of_root)

@@ -24,7 +24,7 @@ from sifwright.make_image.docker.image_archives import (
     text,
     unnamed,
 )
-from sifwright.make_image.request import base_image
+from sifwright.make_image.resolve_request import base_image
 from sifwright.render import oci_config
 from sifwright.system.tempdirs import TEMPORARY_FIX, workspace
 

@@ -17,8 +17,8 @@ from typing import TextIO
 from sifwright.errors import BuildError
 from sifwright.host.engines.docker import Container, Docker
 from sifwright.make_image.docker.archives import ENTER
-from sifwright.make_image.request.build_context import BuildContext
-from sifwright.make_image.steps import build_folder
+from sifwright.make_image.resolve_request.build_context import BuildContext
+from sifwright.make_image.run_steps import build_folder
 from sifwright.render import build_files
 from sifwright.system.liveness import ProcessIdentity, has_ended
 from sifwright.system.tempdirs import name_folder_in_errors, workspace

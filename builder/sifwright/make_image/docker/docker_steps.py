@@ -17,10 +17,10 @@ from sifwright.make_image.docker import archives
 from sifwright.make_image.docker.configure import configure_image
 from sifwright.make_image.docker.docker_base import prepare_base
 from sifwright.make_image.docker.docker_build import DockerBuild, open_container
-from sifwright.make_image.request import base_image
-from sifwright.make_image.request.build_context import BuildContext
-from sifwright.make_image.steps import build_folder, step_keys
-from sifwright.make_image.steps.step_engine import Artifact
+from sifwright.make_image.resolve_request import base_image
+from sifwright.make_image.resolve_request.build_context import BuildContext
+from sifwright.make_image.run_steps import build_folder, step_keys
+from sifwright.make_image.run_steps.step_engine import Artifact
 from sifwright.plan.model import Plan
 from sifwright.plan.source_digest import SourceDigest
 from sifwright.render import build_files, dockerfile, oci_config, singularity_metadata

@@ -10,18 +10,18 @@ from sifwright.host.engines.apptainer import Apptainer
 from sifwright.host.engines.docker import Docker
 from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import Partition
-from sifwright.make_image.checks import preflight
+from sifwright.make_image.assemble_sif.assemble import Metadata, compose
+from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.docker.configure import configure_like_base
 from sifwright.make_image.docker.docker_steps import DockerSteps, StepImage, open_build
-from sifwright.make_image.layers.pack import PackOptions, WorkTree, pack
-from sifwright.make_image.request import host_settings
-from sifwright.make_image.request.build_context import BuildContext
-from sifwright.make_image.request.epoch import iso_date
-from sifwright.make_image.request.image_folder import OUTPUT_FIX
-from sifwright.make_image.steps import build_folder
-from sifwright.make_image.steps.assemble import Metadata, compose
-from sifwright.make_image.steps.sif_engine import SifEngine
-from sifwright.make_image.steps.step_engine import Artifact
+from sifwright.make_image.pack_layers.pack import PackOptions, WorkTree, pack
+from sifwright.make_image.resolve_request import host_settings
+from sifwright.make_image.resolve_request.build_context import BuildContext
+from sifwright.make_image.resolve_request.epoch import iso_date
+from sifwright.make_image.resolve_request.image_folder import OUTPUT_FIX
+from sifwright.make_image.run_steps import build_folder
+from sifwright.make_image.run_steps.sif_engine import SifEngine
+from sifwright.make_image.run_steps.step_engine import Artifact
 from sifwright.plan.source_digest import SourceDigest
 from sifwright.render import singularity_metadata
 from sifwright.render.singularity_metadata import BaseMetadata

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sifwright.make_image.cache.store import CacheEntry, Store
     from sifwright.make_image.lock.locked_files import LockedFile
     from sifwright.make_image.lock_format.lock_file import Lock
-    from sifwright.make_image.request.build_request import BuildRequest
+    from sifwright.make_image.resolve_request.build_request import BuildRequest
     from sifwright.plan.model import Plan
 
     Locate = Callable[[], str]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sifwright.make_image.lock_format.lock_file import Lock
-    from sifwright.make_image.request.build_request import BuildRequest
+    from sifwright.make_image.resolve_request.build_request import BuildRequest
     from sifwright.plan.model import Plan
     from sifwright.system.progress import Progress
 

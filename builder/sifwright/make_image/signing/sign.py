@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sifwright.images.sif import fingerprint, sif_file
 from sifwright.images.sif.copy_data import Range, created
 from sifwright.images.sif.fingerprint import known_record
-from sifwright.make_image.checks import preflight
+from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.signing import statements
 from sifwright.make_image.signing.keys import find_key, passphrase
 from sifwright.make_image.signing.trust import SignatureError, last_line

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sifwright.images.sif import fingerprint, sif_file
 from sifwright.images.sif.fingerprint import known_record
 from sifwright.images.sif.format import DataType, Descriptor
-from sifwright.make_image.checks import preflight
+from sifwright.make_image.check_machine import preflight
 from sifwright.make_image.signing import statements
 from sifwright.make_image.signing.trust import SignatureError, last_line
 from sifwright.system import files, processes

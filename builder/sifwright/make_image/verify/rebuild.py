@@ -9,9 +9,13 @@ from typing import Any
 
 from sifwright.errors import PlanError, UsageError
 from sifwright.make_image.lock_format.lock_file import Lock
-from sifwright.make_image.request import first_use
-from sifwright.make_image.request.build_request import BuildOptions, BuildRequest, request_build
-from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request import first_use
+from sifwright.make_image.resolve_request.build_request import (
+    BuildOptions,
+    BuildRequest,
+    request_build,
+)
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import PlanFacts
 from sifwright.system.tempdirs import temporary_root, workspace

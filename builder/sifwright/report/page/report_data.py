@@ -14,8 +14,8 @@ from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import DataType
 from sifwright.make_image.attest import attach
 from sifwright.make_image.cache.store import CacheEntry, Store
-from sifwright.make_image.layers.pack import LISTING, SQUASHFS
-from sifwright.make_image.request.image_folder import ImageFolder
+from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan import plan_file
 from sifwright.plan.plan_file import PlanFacts
 from sifwright.report.page import sizes

@@ -1,0 +1,1 @@
+"""Put the results of steps together as a SIF, layered or flat."""

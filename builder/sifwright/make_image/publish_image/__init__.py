@@ -1,0 +1,1 @@
+"""Put a tested image in place, with its record and the recipe folder."""

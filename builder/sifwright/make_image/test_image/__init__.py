@@ -1,0 +1,1 @@
+"""Test an image before it is published, or at any later time."""
