@@ -126,11 +126,22 @@ def test_no_folders_import_each_other_in_a_circle() -> None:
             pytest.fail(f"{folder.relative_to(PACKAGE.parent)}: {circle}")
 
 
+def test_no_folder_of_a_build_imports_the_files_that_lead_through_it() -> None:
+    above = {
+        one
+        for folder, one, other in imports_between_branches()
+        if other == "its files"
+        if folder == PACKAGE / "make_image"
+    }
+    assert not above
+
+
 def test_every_folder_is_a_room_that_says_what_it_does() -> None:
     folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
     assert folders == ALLOWED.keys()
     modules = {path.name for path in PACKAGE.glob("*.py")}
     assert modules == {"__init__.py", "__main__.py", "errors.py"}
-    for room in folders:
-        text = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text())) or ""
-        assert 3 <= len(text.splitlines()) <= 8, f"{room}/__init__.py: {text!r}"
+    inner = (PACKAGE / "make_image").rglob("__init__.py")
+    for file in [*(PACKAGE / room / "__init__.py" for room in folders), *inner]:
+        text = ast.get_docstring(ast.parse(file.read_text())) or ""
+        assert 3 <= len(text.splitlines()) <= 8, f"{file.relative_to(PACKAGE)}: {text!r}"

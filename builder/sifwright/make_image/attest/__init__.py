@@ -1,1 +1,6 @@
-"""Statements about an image: what is in it (SBOM), and what it was made from (provenance)."""
+"""Make statements about an image: its packages (SBOM) and its origin (provenance).
+
+A context and the files of an image come in. Documents go out, for the SIF and beside it. The same
+image has the same statements. They are signed in `signing`, and compared with advisories in
+`report`.
+"""

@@ -1,1 +1,5 @@
-"""The forecast of a build: which steps will run and why, and the disk space that they need."""
+"""Forecast a build: which steps will run and why, their time, and the disk space.
+
+A plan and the record of earlier builds come in. The cache is read, and nothing is changed.
+Whether the machine has so much space is asked in `check_machine`.
+"""
