@@ -61,6 +61,27 @@ def test_folders_are_bound_and_rules_lead_there(
         assert (prepared / name).stat().st_mode & 0o777 == 0o600
 
 
+def test_steps_write_to_the_machines_compiler_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "compiled").mkdir()
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "compiled"))
+    settings = host_settings.prepare(empty(tmp_path))
+    bind = settings.binds[-1]
+    assert bind.startswith(f"{tmp_path}/compiled:/mnt/")
+    assert bind.endswith(":rw")
+    environment = (tmp_path / "out" / "machine" / "environment").read_text()
+    assert f"export CCACHE_DIR={bind.split(':')[1]}\n" in environment
+
+
+def test_a_compiler_cache_that_is_not_there_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "gone"))
+    host_settings.prepare(empty(tmp_path))
+    assert "CCACHE" not in (tmp_path / "out" / "machine" / "environment").read_text()
+
+
 def _values(plan: Plan) -> dict[str, str]:
     return host_settings.values(base_image_of(plan))
 

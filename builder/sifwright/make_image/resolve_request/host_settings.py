@@ -103,7 +103,7 @@ def prepare(
         apt += 'APT::Get::AllowUnauthenticated "true";\n'
         # Its date is that of the lock, and a clock may be behind.
         apt += 'Acquire::Check-Date "false";\n'
-    _write(machine, pip, rules, proxies)
+    _write(machine, pip, rules, {**proxies, **_compiler_cache(binds)})
     _write_private(machine / "apt.conf", apt)
     pins = "".join(f"{key} {value}\n" for key, value in record.items())
     _write_private(machine / "pins", pins)
@@ -129,6 +129,19 @@ def prepare_native(folder: Path) -> Path:
     machine.mkdir()
     _write(machine, pip_settings.settings(), list(mirrors.load().rules), _NONE)
     return machine
+
+
+def _compiler_cache(binds: Binds) -> dict[str, str]:
+    """Bind this machine's cache of compiled files; return the variables that lead ccache there.
+
+    With it, a step that compiles for hours goes on where an earlier build was stopped.
+    """
+    named = os.environ.get("CCACHE_DIR", "")
+    if not named or not Path(named).is_dir():
+        return {}
+    folder = str(binds.bound(Path(named).resolve(), "rw"))
+    # The same compiler has another time in an unpacked layer.
+    return {"CCACHE_DIR": folder, "CCACHE_COMPILERCHECK": "content"}
 
 
 def _write(
