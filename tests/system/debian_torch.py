@@ -27,12 +27,13 @@ PACKAGES = (
     *("ccache", "flatbuffers-compiler-dev", "libcpp-httplib-dev", "libcpuinfo-dev"),
     *("libeigen3-dev", "libflatbuffers-dev", "libfmt-dev", "libfp16-dev", "libfxdiv-dev"),
     *("libonnx-dev", "libprotobuf-dev", "libpsimd-dev", "libpthreadpool-dev", "libsleef-dev"),
-    *("nlohmann-json3-dev", "protobuf-compiler", "pybind11-dev"),
+    *("libtensorpipe-dev", "nlohmann-json3-dev", "protobuf-compiler", "pybind11-dev"),
 )
-# What the proof needs, and no more: without optimisation, and with one copy of each kernel.
+# What the proof needs, and no more: no optimisation, and one copy of each kernel. TensorPipe stays:
+# without it torch.distributed.rpc, and torch with it, cannot be imported.
 _LEFT_OUT = (
     *("USE_MKLDNN", "USE_FBGEMM", "USE_KINETO", "USE_ITT", "USE_NNPACK", "USE_XNNPACK"),
-    *("USE_PYTORCH_QNNPACK", "USE_TENSORPIPE", "USE_GLOO", "BUILD_LAZY_TS_BACKEND"),
+    *("USE_PYTORCH_QNNPACK", "USE_GLOO", "BUILD_LAZY_TS_BACKEND"),
 )
 VARIABLES = {
     "USE_SYSTEM_LIBS": "1",
