@@ -105,7 +105,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 81a64bb13865b69cda10a4e399fa456120313b2419ae0c0c2fce8e6fa80493fd
+# step 360febaf2ce3a2ccf316418530454fe9dbb4e9c2d969d99b165112286e65ce0c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -118,7 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="81a64bb13865b69cda10a4e399fa456120313b2419ae0c0c2fce8e6fa80493fd"
+      org.sifwright.plan="360febaf2ce3a2ccf316418530454fe9dbb4e9c2d969d99b165112286e65ce0c"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
