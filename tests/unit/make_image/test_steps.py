@@ -21,7 +21,7 @@ from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps import apptainer_engine, step_lookup
 from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
 from sifwright.make_image.run_steps.step_engine import Artifact, run_steps
-from sifwright.make_image.run_steps.step_keys import CachedSteps
+from sifwright.make_image.run_steps.step_keys import CachedSteps, step_key
 from sifwright.make_image.run_steps.step_lookup import StepResults
 from sifwright.plan.resolve import resolve
 from sifwright.render.singularity_metadata import LABELS
@@ -139,6 +139,13 @@ def harm(number: int) -> None:
     for entry in store.entries():
         if entry.manifest["layer"] == LAYERS[number]:
             spoil(entry.file(SQUASHFS), b"pAcked")
+
+
+def test_a_step_on_another_result_has_another_key(plan: Plan) -> None:
+    """The layers below have the same ids and other bytes, as after an update of packages."""
+    step = plan.steps[1]
+    assert step_key(step, {}, "sha256:1") == step_key(step, {}, "sha256:1")
+    assert step_key(step, {}, "sha256:1") != step_key(step, {}, "sha256:2")
 
 
 def test_what_is_damaged_once_is_made_again(plan: Plan, ground: Ground) -> None:

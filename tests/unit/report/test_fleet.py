@@ -43,6 +43,15 @@ def test_stale(real: Catalog, built: Path) -> None:
     assert (state.state, "layer pytorch-wheel" in state.why) == (fleet.STALE, True)
 
 
+def test_a_layer_less_is_stale(real: Catalog, built: Path) -> None:
+    path = built / "local/pytorch/record.json"
+    record = json.loads(path.read_text())
+    record["plan"]["steps"].append({"id": "of a layer that was taken out"})
+    path.write_text(json.dumps(record))
+    state = _state(real, built)
+    assert (state.state, state.why) == (fleet.STALE, "it has a layer that the image no longer has")
+
+
 def test_broken(real: Catalog, built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ImageFolder, "damage", lambda _self: "the image is another\nmore")
     state = _state(real, built)
