@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from figures import Skipped
 
-from sifwright.build.checks import host_checks
-from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog import load
 from sifwright.host.engines import apptainer
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.resolve import resolve
 from sifwright.render.definition import planned_definition
 from sifwright.system import processes
+from sifwright.system.tempdirs import temporary_root
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +78,7 @@ def _repack(ours: Container, sif: Path) -> None:
         older.unlink()
     part = sif.with_suffix(".part")
     command = [ours.program, "--silent", "build", "--force", str(part), str(ours.sif)]
-    folder = str(host_checks.temporary_root())
+    folder = str(temporary_root())
     places = {"APPTAINER_TMPDIR": folder, "SINGULARITY_TMPDIR": folder}
     env = {**os.environ, **places, "PATH": processes.search_path()}
     subprocess.run(command, check=True, env=env)

@@ -20,12 +20,11 @@ from project import LAST, Project
 from storage import BASE, Storage
 from usage import measured, resources
 
-from sifwright.build.checks import host_checks
-from sifwright.build.steps import build_folder
 from sifwright.images.sif import sif_file as sif
+from sifwright.make_image.pack_layers.pack_files import write_files
 from sifwright.render import build_files
 from sifwright.system import user_namespace
-from sifwright.system.tempdirs import workspace
+from sifwright.system.tempdirs import temporary_root, workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +65,7 @@ class _Buildah:
         shutil.rmtree(build, ignore_errors=True)
         (build / "tmp").mkdir(parents=True)
         files = [*build_files.programs(), *build_files.of_step(plan.steps[last])]
-        build_folder.write_files(build, files, build_files.BUILD)
+        write_files(build, files, build_files.BUILD)
         (build / "run").write_text(build_files.script(plan, last), encoding="utf-8")
         (context / "Containerfile").write_text(RECIPE.format(build_files.BUILD), encoding="utf-8")
 
@@ -77,7 +76,7 @@ class _Buildah:
             self.storage.build(self.work_dir / "context")
             self.storage.to_sif(self.engine, self.sif)
 
-        return measured(run, self.work_dir, host_checks.temporary_root())[1]
+        return measured(run, self.work_dir, temporary_root())[1]
 
     def build(self) -> Usage:
         """Find that nothing has changed."""

@@ -13,8 +13,7 @@ from plain import plain_build, program
 from synthetic import GB, LAST_LAYER, Synthetic
 from usage import resources
 
-from sifwright.build.checks import host_checks
-from sifwright.system.tempdirs import remove, workspace
+from sifwright.system.tempdirs import remove, temporary_root, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -163,7 +162,7 @@ def _medians(row: Mapping[str, Sequence[Build]]) -> list[float]:
 
 def _need_disk(settings: Settings, size: float) -> None:
     """Raise `Skipped` rather than fill the disk; `size` in GB."""
-    for folder in (settings.folder, host_checks.temporary_root()):
+    for folder in (settings.folder, temporary_root()):
         free = shutil.disk_usage(folder).free / GB
         if free < DISK * size:
             raise Skipped(f"{folder}: {DISK * size:g} GB are needed, {free:.0f} GB are free")

@@ -13,14 +13,14 @@ from figures import Skipped
 from project import Project
 from usage import measured
 
-from sifwright.build.checks import host_checks, preflight
-from sifwright.build.output_parser import OutputParser
-from sifwright.build.request import host_settings
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
+from sifwright.make_image.check_machine import preflight
+from sifwright.make_image.resolve_request import host_settings
+from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.system import processes
 from sifwright.system.progress import QuietProgress, Timer
-from sifwright.system.tempdirs import workspace
+from sifwright.system.tempdirs import temporary_root, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,9 +92,7 @@ def plain_build(
         command = [engine, "build", "--fakeroot", *options, str(sif), str(definition)]
         env = {**os.environ, **sources.env, "PATH": processes.search_path()}
         log = settings.folder / "plain.log"
-        steps, usage = measured(
-            lambda: _run(command, log, env), folder, host_checks.temporary_root()
-        )
+        steps, usage = measured(lambda: _run(command, log, env), folder, temporary_root())
         size = sif.stat().st_size / 1e6
         if keep:
             sif.replace(keep)

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 from built import IMAGE, SITE
 from usage import measured
 
-from sifwright.build.checks import host_checks
 from sifwright.catalog import load
 from sifwright.plan.resolve import resolve
-from sifwright.system.tempdirs import remove
+from sifwright.system.tempdirs import remove, temporary_root
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,7 +98,7 @@ class Project:
                 command, check=True, env=env, stdout=subprocess.PIPE, encoding="utf-8"
             ).stdout
 
-        text, usage = measured(run, self.folder, host_checks.temporary_root())
+        text, usage = measured(run, self.folder, temporary_root())
         folder = self.folder / layout / site / image
         remove_older(folder)
         ended = [row for row in map(json.loads, text.splitlines()) if row["event"] == "finished"]

@@ -1,12 +1,13 @@
 """Every way sifwright can refuse or fail: one class, one exit code, and what to do next."""
 
+import os
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 
 def quoted(value: object, limit: int = 80) -> str:
-    """Return a value as a message shows it: on one line of limited length."""
-    text = repr(value)
+    """Return a value as a message shows it: on one line of limited length, bytes as text."""
+    text = repr(os.fsdecode(value) if isinstance(value, bytes) else value)
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 

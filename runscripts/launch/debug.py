@@ -27,6 +27,7 @@ SHOWN = (
     "SIFWRIGHT_SITE",
 )
 # Where NCCL's and RCCL's loaders look, and where sites and layers put the plugin.
+# That of aws-ofi-rccl is in older images only.
 PLUGIN_FOLDERS = (
     "/opt/aws-ofi-nccl/lib",
     "/opt/aws-ofi-rccl",

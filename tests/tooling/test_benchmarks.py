@@ -87,7 +87,12 @@ def test_all_of_our_pythons_count_as_ours() -> None:
     with ExitStack() as stack:
         for mark in ("-m", "x", "-m"):
             pipe = subprocess.PIPE
-            command = [sys.executable, *words, mark, "sifwright.build.layers.in_namespace"]
+            command = [
+                sys.executable,
+                *words,
+                mark,
+                "sifwright.make_image.pack_layers.in_namespace",
+            ]
             child = stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe))
             assert child.stdout
             assert child.stdout.readline()

@@ -62,7 +62,9 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
     text = page.read_text()
     top = "builder|tests|tools|runscripts|examples|benchmarks"
     names = re.findall(rf"`((?:{top})/[\w/.-]+)`", text)
-    rooms = "build|catalog|cli|host|images|install|launch|plan|recipe_import|render|report|system"
+    rooms = (
+        "catalog|cli|host|images|install|launch|make_image|plan|recipe_import|render|report|system"
+    )
     names += [
         f"builder/sifwright/{name}" for name in re.findall(rf"`((?:{rooms})/[\w/]+\.py)`", text)
     ]

@@ -13,7 +13,7 @@ from .conftest import FROM_OUTER_MAKE
 FOLDERS = ("catalog", "cli", "host", "images", "recipe_import", "render", "report")
 WITH_PACKAGES = (
     *(f"tests/unit/{folder}" for folder in FOLDERS),
-    *("tests/unit/build/test_attest.py", "tests/unit/build/test_signing.py"),
+    *("tests/unit/make_image/test_attest.py", "tests/unit/make_image/test_signing.py"),
 )
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from sifwright.build.cache.store import Store
-from sifwright.build.layers.pack import LISTING, SQUASHFS
-from sifwright.build.request.base_image import base_image_of
-from sifwright.build.request.inputs import Inputs
-from sifwright.build.steps import step_keys
-from sifwright.build.steps.step_keys import CachedSteps
+from sifwright.make_image.cache.store import Store
+from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
+from sifwright.make_image.resolve_request.base_image import base_image_of
+from sifwright.make_image.resolve_request.inputs import Inputs
+from sifwright.make_image.run_steps import step_keys
+from sifwright.make_image.run_steps.step_keys import CachedSteps
 from sifwright.system import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
-    from sifwright.build.cache.manifest import CacheEntry
-    from sifwright.build.request.first_use import SourceDigest
+    from sifwright.make_image.cache.manifest import CacheEntry
     from sifwright.plan.model import Plan
+    from sifwright.plan.source_digest import SourceDigest
 
 __all__ = ["ENTRIES", "PACKED", "SECONDS", "UNPACKED", "build"]
 

@@ -125,7 +125,9 @@ def real_project(tmp_path: Path) -> Path:
 @pytest.fixture
 def run_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
     """Run the command line here; the machine's mirror is one of the standard's example names."""
-    monkeypatch.setattr("sifwright.build.request.host_settings.values", lambda _plan: dict(MACHINE))
+    monkeypatch.setattr(
+        "sifwright.make_image.resolve_request.host_settings.values", lambda _plan: dict(MACHINE)
+    )
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*arguments: str | Path) -> Result:

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.build.cache import pruning
 from sifwright.errors import MachineError
+from sifwright.make_image.cache import pruning
 from tests.unit.stores import add, is_right, key_of, leftovers, new_store
 
 if TYPE_CHECKING:
-    from sifwright.build.cache.store import Store
+    from sifwright.make_image.cache.store import Store
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 KEPT, NEW = key_of("kept"), key_of("new")

@@ -128,25 +128,14 @@ IMAGES = {
         ),
         where=_WHEEL,
     ),
-    "plugin-name": Broken(
-        bad=(*_stack("aws-ofi-rccl", rocm="7.2"), site(**AMD)),
-        good=(*_stack("aws-ofi-rccl", rocm="7.1"), site(**AMD)),
-        where="image 'small'",
-    ),
-    "plugin-name of both": Broken(
-        bad=(*_stack("aws-ofi-rccl", rocm="7.2.1"), site(**AMD)),
-        good=(*_stack("aws-ofi-nccl", rocm="7.2.1"), site(**AMD)),
-        where="image 'small'",
-    ),
-    "plugin-name of another layer": Broken(
-        bad=(*_stack("aws-ofi-rccl", rocm="7.2"), site(**AMD)),
-        good=(*_stack("our-own-plugin", rocm="7.2"), site(**AMD)),
-        where="image 'small'",
-    ),
-    "plugin-name as set": _both(
+    "plugin-name": _both(
         _PLUGIN,
         site(several={"NCCL_NET_PLUGIN": "spectrum-x"}),
         site(several={"NCCL_NET_PLUGIN": "ofi"}),
+    ),
+    "plugin-name of another layer": Broken(
+        bad=(*_PLUGIN, site(several={"NCCL_NET_PLUGIN": "spectrum-x"})),
+        good=(*_stack("our-own-plugin"), site(several={"NCCL_NET_PLUGIN": "spectrum-x"})),
     ),
     "plugin-name as a file": _both(
         _PLUGIN,

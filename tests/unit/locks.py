@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sifwright.build.lock.lock_file import Archive, Deb, Lock, LockedSource, Rpm, Unlocked, Wheel
+from sifwright.make_image.lock_format.lock_file import (
+    Archive,
+    Deb,
+    Lock,
+    LockedSource,
+    Rpm,
+    Unlocked,
+    Wheel,
+)
 from sifwright.system import files
 from tests.conftest import run
 

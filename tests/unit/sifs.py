@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sifwright.build.layers.pack import PackOptions
-from sifwright.build.steps.assemble import pack_files
 from sifwright.images.sif.write_sif import Composed, Contents, write
+from sifwright.make_image.pack_layers.pack import PackOptions
+from sifwright.make_image.pack_layers.pack_files import pack_files
 
 if TYPE_CHECKING:
     from sifwright.catalog.model import LayerFile

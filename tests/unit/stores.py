@@ -14,8 +14,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from sifwright.build.cache import claims, leases
-from sifwright.build.cache.store import Store
+from sifwright.make_image.cache import claims, leases
+from sifwright.make_image.cache.store import Store
 from sifwright.system import cache_folder, liveness
 from tests.waiting import wait_for
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from sifwright.build.cache.manifest import CacheEntry
+    from sifwright.make_image.cache.manifest import CacheEntry
 
 FACTS = {"layer": "python", "site": "here", "image": "small", "seconds": 1.5}
 PACKED, LISTING = "layer.squashfs", "files.json.gz"

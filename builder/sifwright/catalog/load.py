@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from sifwright.catalog import (
     parse,
     references,
-    renamed_keys,
     schema,
     script_rules,
     site_environment,
@@ -44,7 +43,6 @@ def load_catalog(defs: Path, project: Path) -> Catalog:
         layers=reader.layers(),
         versions=parse.versions(reader.document(defs / "versions.yaml", "versions") or {}),
         included=tuple(reader.included),
-        warnings=tuple(reader.warnings),
     )
     problems = reader.problems or list(references.broken_references(catalog, reader.location))
     if problems:
@@ -59,7 +57,6 @@ class _CatalogReader:
     defs: Path
     project: Path
     problems: list[Problem] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
     lines: dict[str, dict[yaml_file.Path, int]] = field(default_factory=dict)
     included: list[tuple[str, tuple[LayerFile, ...]]] = field(default_factory=list)
 
@@ -104,8 +101,6 @@ class _CatalogReader:
         except yaml_file.YamlProblem as error:
             self.problems.append(error.problem)
             return None
-        document, warnings = renamed_keys.rename_keys(document, kind, self.name(path))
-        self.warnings += warnings
         self.lines[path.relative_to(self.defs).as_posix()] = document.lines
         problems = list(schema.check_document(document, kind, self.name(path)))
         self.problems += problems

@@ -246,8 +246,7 @@ class Catalog:
     """Everything under `defs/`, checked. `versions` is table -> row -> column -> values.
 
     `included`: the folders beside `defs/` that layers include, as often as they do. `inspected`:
-    rows of versions that were read from an image -> where they come from. `warnings` name old keys
-    with their file and line.
+    rows of versions that were read from an image -> where they come from.
     """
 
     sites: Mapping[str, Site]
@@ -256,7 +255,6 @@ class Catalog:
     versions: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]]
     included: tuple[tuple[str, tuple[LayerFile, ...]], ...]
     inspected: Mapping[str, str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

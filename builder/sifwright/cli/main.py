@@ -13,7 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from sifwright import __version__
-from sifwright.cli import deprecated, registry
+from sifwright.cli import registry
 from sifwright.errors import Interrupted, MachineError, SifwrightError, UsageError
 from sifwright.system import os_errors
 from sifwright.system.terminal import strip_control_characters
@@ -31,7 +31,7 @@ _BUILDS = frozenset({"build", "extend", "flatten"})
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     _choose_encoding()
-    words = deprecated.rename(sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else arguments
     name = next(iter(words[registry.position(words) :]), "")
     parsed = argparse.Namespace()
     signal.signal(signal.SIGTERM, _stop)

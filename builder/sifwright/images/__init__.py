@@ -2,5 +2,5 @@
 
 `sif` and `squashfs` are formats that are read and written; `oci` is a format that is read.
 `sources` opens an image by its name: a registry, an archive, an engine, a SIF. `contents` tells
-what is in one. No image is started here.
+what is in one. `transfer` pushes a SIF and pulls it again. No image is started here.
 """

@@ -5,7 +5,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Site
 from sifwright.errors import UsageError
 from sifwright.images.contents import packages
@@ -16,6 +15,7 @@ from sifwright.images.sif.format import DataType
 from sifwright.install import inspect_foreign_image, installed_image
 from sifwright.install.easybuild_folder import as_json
 from sifwright.install.installed_image import InstalledImage
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan import plan_file
 from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import PlanFacts, plan_json

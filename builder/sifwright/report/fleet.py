@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sifwright.build.request.base_image import base_image_of
-from sifwright.build.request.image_folder import ImageFolder
-from sifwright.build.request.inputs import Inputs
 from sifwright.errors import BuildError, SifwrightError
+from sifwright.make_image.resolve_request.base_image import base_image_of
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.inputs import Inputs
 from sifwright.plan.model import Plan
 from sifwright.system import small_file
 

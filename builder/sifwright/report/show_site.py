@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from rich.table import Table
 from rich.text import Text
 
-from sifwright.build.checks import site_policy
 from sifwright.catalog.model import JobFacts, Reason, Site
 from sifwright.catalog.site_contradictions import default_partition
+from sifwright.plan import site_policy
 
 _VENDORS = {"amd": "AMD", "nvidia": "NVIDIA", "cpu": "no GPUs"}
 _GROUPS = {

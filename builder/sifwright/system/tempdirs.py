@@ -20,6 +20,12 @@ _SILENCE = 600.0
 # Seconds; with `mount -o discard`, removing takes up to 0.3 ms a file (measured).
 _REMOVAL = 1800.0
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+TEMPORARY_FIX = "Free space there, or set APPTAINER_TMPDIR to another folder."
+
+
+def temporary_root() -> Path:
+    """Return the folder that Apptainer unpacks in: its own variable, then the system's rule."""
+    return Path(os.environ.get("APPTAINER_TMPDIR") or tempfile.gettempdir()).absolute()
 
 
 @contextmanager

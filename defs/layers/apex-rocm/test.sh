@@ -6,6 +6,7 @@ python - <<'PYTHON'
 import importlib
 import importlib.metadata
 import os
+import pathlib
 import sys
 from importlib.util import find_spec
 
@@ -21,6 +22,12 @@ for name in ("amp_C", "apex_C", "fused_layer_norm_cuda"):
     if not spec or not spec.origin.endswith(".so"):
         sys.exit(f"apex's {name} is not compiled: {spec}")
     importlib.import_module(spec.name)
+    if name == "apex_C":  # no code for GPUs
+        continue
+    code = pathlib.Path(spec.origin).read_bytes()
+    missing = [gpu for gpu in os.environ["OPT_ARCH"].split() if f"amdhsa--{gpu}".encode() not in code]
+    if missing and b"CCOB" not in code:  # compressed
+        sys.exit(f"apex's {name} has no code for {' '.join(missing)}")
 # On tensors of the processor it falls back to torch's own.
 layer = FusedLayerNorm(4)
 assert layer(torch.ones(1, 4)).shape == (1, 4)

@@ -4,14 +4,14 @@ set -euo pipefail
 
 # The release that torch requires is there already; this adds its other parts. cuobjdump is a package since CUDA 13.2
 # only, and reads older code.
-pip install "cuda-toolkit[cccl,crt,cudart,nvcc,nvml,nvvm,profiler]==$OPT_CUDA.*" nvidia-cuda-cuobjdump
+pip install "cuda-toolkit[cccl,crt,cudart,nvcc,nvml,nvvm,profiler]==$OPT_CUDA.*" "nvidia-cuda-cuobjdump==${OPT_CUDA%%.*}.*"
 
 packages=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia
 readonly packages toolkit=$packages/cu${OPT_CUDA%%.*}
 ln -sfn "$toolkit" /usr/local/cuda
 ln -sfn lib "$toolkit/lib64" # where nvcc and torch look
 for part in cudnn nccl; do
-  ln -sf "$packages/$part"/include/*.h "$toolkit/include/"
+  ln -sfn "$packages/$part"/include/* "$toolkit/include/"
   ln -sf "$packages/$part"/lib/lib*.so.* "$toolkit/lib/"
 done
 # The linker takes names without a version.
@@ -22,14 +22,19 @@ echo /usr/local/cuda/lib64 >/etc/ld.so.conf.d/cuda.conf
 ldconfig
 
 # The driver's libraries are on nodes with GPUs only. NVIDIA's other packages bring stubs of them to link with.
-make_stub() { # make_stub LIBRARY HEADER FUNCTIONS
-  echo "#include <$2>" | cpp -P -I"$toolkit/include" | grep -oP "\b$3[A-Z]\w*(?=\()" | sort -u |
-    sed 's/.*/int &(void) { return 34; }/' | # CUDA_ERROR_STUB_LIBRARY
+make_stub() { # make_stub LIBRARY HEADER PREFIX ANSWER
+  local names
+  # Programs with a stream for each thread ask for other names.
+  names=$(for flag in -DPLAIN -DCUDA_API_PER_THREAD_DEFAULT_STREAM; do
+    echo "#include <$2>" | cpp -P "$flag" -I"$toolkit/include"
+  done | grep -oP "\b$3[A-Z]\w*(?=\()" | sort -u) || true
+  [[ -n $names ]] || { echo "no function of $1 is found in $2" >&2; exit 1; }
+  printf '%s\n' "$names" | sed "s/.*/int &(void) { return $4; }/" |
     gcc -shared -Wl,-soname,"$1.so.1" -x c -o "$toolkit/lib/stubs/$1.so" -
 }
 mkdir -p "$toolkit/lib/stubs"
-make_stub libcuda cuda.h cu
-make_stub libnvidia-ml nvml.h nvml
+make_stub libcuda cuda.h cu 34        # CUDA_ERROR_STUB_LIBRARY
+make_stub libnvidia-ml nvml.h nvml 12 # NVML_ERROR_LIBRARY_NOT_FOUND
 
 # A host compiler too new for it is refused by its headers.
 echo 'int main() {}' >empty.cu

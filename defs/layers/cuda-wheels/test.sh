@@ -6,6 +6,7 @@ die() { echo "$1" >&2; exit 1; }
 
 readonly prefix=/usr/local/cuda
 [[ $(nvcc --version) == *"release $OPT_CUDA,"* ]] || die "nvcc is not that of CUDA $OPT_CUDA: $(nvcc --version)"
+pip check
 [[ -z $(find "$prefix/" -xtype l) ]] || die "links that lead nowhere: $(find "$prefix/" -xtype l)"
 
 folder=$(mktemp -d)
@@ -29,7 +30,10 @@ nvcc -o "$folder/driver" "$folder/driver.cu" -lcuda
 
 versions=$("$folder/versions") TORCH_EXTENSIONS_DIR=$folder/extensions TORCHINDUCTOR_CACHE_DIR=$folder/inductor \
   python - "$folder" <<'PYTHON'
+import ctypes
 import os
+import pathlib
+import re
 import sys
 
 import torch
@@ -45,7 +49,7 @@ if cpp_extension.CUDA_HOME != "/usr/local/cuda":
     sys.exit(f"torch finds a toolkit at {cpp_extension.CUDA_HOME}")
 
 # A kernel in an extension of torch, for the newest GPU that torch itself has code for.
-arch = torch._C._cuda_getArchFlags().split()[-1].removeprefix("sm_")
+arch = re.findall(r"\bsm_(\d+)\b", torch._C._cuda_getArchFlags())[-1]
 os.environ["TORCH_CUDA_ARCH_LIST"] = f"{arch[:-1]}.{arch[-1]}"
 kernel = """
 __global__ void twice(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= 2; }
@@ -53,10 +57,17 @@ void run(torch::Tensor x) { twice<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<f
 """
 cpp_extension.load_inline("twice", "void run(torch::Tensor x);", kernel, functions=["run"])
 
-# The code that AOTInductor writes for a GPU has these headers, whatever the model.
-source = os.path.join(sys.argv[1], "model.cpp")
-with open(source, "w", encoding="utf-8") as file:
-    file.write("#include <torch/csrc/inductor/aoti_include/cuda.h>\n")
-options = CppTorchDeviceOptions(device_type="cuda", aot_mode=True, compile_only=True)
-CppBuilder("model", source, options, sys.argv[1]).build()
+# What AOTInductor writes for a GPU has these headers and calls the driver, whatever the model.
+folder = pathlib.Path(sys.argv[1])
+with open(folder / "model.cpp", "w", encoding="utf-8") as file:
+    file.write(
+        "#include <torch/csrc/inductor/aoti_include/cuda.h>\n"
+        'extern "C" int load() { CUmodule module; return cuModuleLoad(&module, "none"); }\n'
+    )
+options = CppTorchDeviceOptions(device_type="cuda", aot_mode=True)
+CppBuilder("model", str(folder / "model.cpp"), options, str(folder)).build()
+# The stub of the driver answers: nothing is loaded.
+ctypes.CDLL("/usr/local/cuda/lib64/stubs/libcuda.so", ctypes.RTLD_GLOBAL)
+if ctypes.CDLL(folder / "model.so").load() == 0:
+    sys.exit("the driver loaded a module that is not there")
 PYTHON

@@ -50,6 +50,8 @@ print(found[1] if found else "")
 PYTHON
 }
 
+# torch.utils.cpp_extension, which Horovod asks where torch is, needs setuptools, of old with pkg_resources.
+needed=(-r files/requirements.txt 'setuptools>=70.1,<81')
 case $OPT_VENDOR in
   nvidia)
     cuda=${CUDA_HOME:-/usr/local/cuda}
@@ -86,8 +88,12 @@ case $OPT_VENDOR in
     fi
     ;;
   amd)
-    # As Horovod's documentation says (docs/gpus.rst); not tried by us, for want of a torch for ROCm 5.
-    export HOROVOD_GPU=ROCM HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_ROCM_HOME=/opt/rocm
+    # Its parts were compiled so with ROCm 6.4 and 7.2; never linked, and never run on a GPU.
+    export HOROVOD_GPU=ROCM HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_ROCM_HOME=${ROCM_PATH:-/opt/rocm}
+    [[ -z $OPT_ARCH ]] || export HOROVOD_BUILD_ROCM_ARCH_LIST=$OPT_ARCH
+    # CMake knows the language HIP since 3.21.
+    needed+=('cmake>=3.21,<4')
+    export HOROVOD_CMAKE=$PWD/needed/bin/cmake
     ;;
 esac
 
@@ -97,16 +103,9 @@ case $(uname -m) in
   aarch64) export HOROVOD_BUILD_ARCH_FLAGS="-march=armv8-a" ;;
 esac
 
-# torch.utils.cpp_extension, which Horovod asks where torch is, needs setuptools, of old with pkg_resources.
-needed=(-r files/requirements.txt 'setuptools>=70.1,<81')
-if [[ -z $IMAGE_ROOT ]]; then
-  pip install "${needed[@]}"
-else
-  # Not in the environment: a failed build would leave changed files of earlier layers, and the next run
-  # would begin with the first.
-  pip install --target needed "${needed[@]}"
-  export PYTHONPATH=$PWD/needed
-fi
+# Not in the environment, where it would replace a newer setuptools of an earlier layer.
+pip install --target needed "${needed[@]}"
+export PYTHONPATH=$PWD/needed
 
 # The bundled gloo asks for CMake 2.8, which CMake 4 refuses without the last one.
 export HOROVOD_CXX_STANDARD=$OPT_CXX CMAKE_POLICY_VERSION_MINIMUM=3.5
@@ -117,4 +116,4 @@ MAKEFLAGS=-j$(build-jobs) env -u PIP_BUILD_CONSTRAINT \
   tail -n 20 build.log >&2
   exit 1
 }
-[[ -z $IMAGE_ROOT ]] || env -u PYTHONPATH pip install -r files/requirements.txt
+env -u PYTHONPATH pip install -r files/requirements.txt

@@ -125,7 +125,8 @@ pip install "setuptools>=77.0.3,<80" wheel "numpy==$OPT_NUMPY" "cmake>=3.27" nin
 requirements="requirements-build.txt"
 if [[ ! -f $requirements ]]; then requirements="requirements.txt"; fi
 pip install -r "$requirements" "setuptools<80" "numpy==$OPT_NUMPY"
-pip wheel --no-build-isolation --no-deps --wheel-dir ../dist .
+# Hours without a line would look like a hang.
+pip wheel --verbose --no-build-isolation --no-deps --wheel-dir ../dist .
 cd ..
 
 pip install dist/torch-*.whl

@@ -4,13 +4,14 @@ set -euo pipefail
 
 readonly prefix=/opt/rccl-tests
 
-# Its sources are CUDA's until this program has turned them into HIP's; Debian has no package of it.
-if ! command -v hipify-perl >/dev/null && [[ ! -x /opt/rocm/bin/hipify-perl ]]; then
-  echo "no hipify-perl: rccl-tests are built on a base with AMD's own ROCm (base-rocm)" >&2
+export PATH=/opt/rocm/bin:$PATH
+# Its sources are CUDA's until this program has turned them into HIP's.
+if ! command -v hipify-perl >/dev/null; then
+  echo "there is no hipify-perl in /opt/rocm/bin: the image's ROCm is not whole" >&2
   exit 1
 fi
-export PATH=/opt/rocm/bin:$PATH
 
+# Every ROCm has an RCCL; that of layer rccl comes before it.
 rccl=/opt/rocm
 [[ ! -d /opt/rccl ]] || rccl=/opt/rccl
 options=(ROCM_PATH=/opt/rocm NCCL_HOME="$rccl")

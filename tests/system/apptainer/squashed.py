@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.layers.pack import squash_command
+from sifwright.make_image.pack_layers.pack import squash_command
 from tests.conftest import run
 
 if TYPE_CHECKING:

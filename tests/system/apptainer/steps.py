@@ -13,11 +13,11 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sifwright.build.layers.merge_layers import merge
-from sifwright.build.layers.pack import PackedLayer, PackOptions, WorkTree, pack
 from sifwright.images.contents import listing
 from sifwright.images.sif.copy_data import Range, created
 from sifwright.images.squashfs.join_layers import join
+from sifwright.make_image.pack_layers.merge_layers import merge
+from sifwright.make_image.pack_layers.pack import PackedLayer, PackOptions, WorkTree, pack
 from sifwright.system import user_namespace
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.request import host_settings
+from sifwright.make_image.resolve_request import host_settings
 from tests.conftest import run
 from tests.system.apptainer.trees import differences, unpack
 

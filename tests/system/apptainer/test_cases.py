@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache.store import Store
-from sifwright.build.layers.pack import LISTING
 from sifwright.images.contents import listing
+from sifwright.make_image.cache.store import Store
+from sifwright.make_image.pack_layers.pack import LISTING
 from sifwright.system import cache_folder
 from tests.conftest import run, sifwright
 from tests.system.apptainer.steps import POPULATE, differences

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from sifwright.build.cache import manifest
-from sifwright.build.layers.pack import LISTING, SQUASHFS
+from sifwright.make_image.cache import manifest
+from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
 from tests.system.apptainer.toys import make_toy
 from tests.system.apptainer.trials import LAYERS, Trial, copied
 

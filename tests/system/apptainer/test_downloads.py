@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache.store import Store
-from sifwright.build.downloads.fetch import open_store
 from sifwright.host.network import pip_settings
+from sifwright.make_image.cache.store import Store
+from sifwright.make_image.downloads.fetch import open_store
 from tests.conftest import ROOT
 from tests.system.apptainer.toys import Toy
 from tests.unit.wheels import serve_index

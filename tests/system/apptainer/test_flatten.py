@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from sifwright.build.flatten_sif import flatten_sif
 from sifwright.errors import MachineError, UsageError
 from sifwright.images.sif import sif_file, write_sif
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.squashfs.join_layers import compression
+from sifwright.make_image.deliver.flatten_sif import flatten_sif
 from tests.conftest import run, sifwright
 from tests.system.apptainer.toy_sif import toy_sif
 

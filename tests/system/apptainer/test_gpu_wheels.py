@@ -1,17 +1,20 @@
 """Images with a GPU's PyTorch from a Python package index on Debian, imported without a GPU.
 
-Each has the index's own build for its CUDA. The sources of libfabric and the plugin come from where
-SIFWRIGHT_MIRRORS leads; without such a copy their images are skipped.
+Each has the index's own build for its CUDA. Sources come from where SIFWRIGHT_MIRRORS leads;
+without such a copy their images are skipped.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
+from sifwright.catalog import mirrors
 from sifwright.catalog.load import load_catalog
 from tests.conftest import ROOT, run, sifwright
 from tests.system.fabric.images import SOURCES, missing_sources, prove
@@ -48,6 +51,13 @@ CHOICES = {
         settings=("pytorch-wheel.version=2.13.0", "pytorch-wheel.variant=cu130"),
         sources=SOURCES,
     ),
+    "cu126-slingshot": Choice(
+        site="derecho",
+        image="cuda-debian",
+        variant="cu126",
+        settings=("base-debian.suite=trixie", "pytorch-wheel.version=2.7.1"),
+        sources=SOURCES,
+    ),
     "cu121": Choice(site="cirrus-epcc", image="pytorch", variant="cu121"),
 }
 MARKS = {
@@ -71,6 +81,16 @@ MARKS = {
             variant="cu130",
         ),
     ),
+    "cu126-slingshot": (
+        pytest.mark.builds(
+            "pytorch-wheel",
+            "torch-extras",
+            by="make test-slow",
+            depth="imported",
+            vendor="nvidia",
+            variant="cu126",
+        ),
+    ),
     "cu121": (
         pytest.mark.builds(
             "pytorch-wheel",
@@ -82,34 +102,74 @@ MARKS = {
         ),
     ),
 }
+# An image of none of ours: where a site's registry is out of reach, Debian has CUDA, too.
+CUDA_DEBIAN = (
+    *("base-debian", "python-venv", "build-tools", "cuda-debian", "libfabric", "pytorch-wheel"),
+    *("aws-ofi-nccl", "torch-extras", "run-scripts"),
+)
 FACTS = """
 import json, torch, torchvision
-archs = torch._C._cuda_getArchFlags().split()
-print(json.dumps([torch.version.cuda, [one for one in archs if one.startswith("sm_")]]))
+archs = [one for one in torch._C._cuda_getArchFlags().split() if one.startswith("sm_")]
+pins = open("/opt/sifwright/constraints.txt").read().split()
+print(json.dumps([torch.version.cuda, archs, pins]))
 """
 
 
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheels")
+    shutil.copytree(ROOT / "defs", folder / "defs")
+    shutil.copytree(ROOT / "runscripts", folder / "runscripts")
+    layers = [{"layer": layer} for layer in CUDA_DEBIAN]
+    text = json.dumps({"description": "wheels for GPUs, on Debian alone", "layers": layers})
+    (folder / "defs" / "images" / "cuda-debian.yaml").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def python_index_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put an empty folder in place of PyTorch's own index; keep the other mirrors."""
+    given = mirrors.load()
+    rules: dict[str, dict[str, str]] = {"wheels": {}, "pip": dict(given.pip)}
+    for rule in given.rules:
+        rules.setdefault(rule.kind, {})[rule.source] = rule.target
+    rules["wheels"]["https://download.pytorch.org/whl"] = str(tmp_path)
+    path = tmp_path / "mirrors.yaml"
+    path.write_text(yaml.safe_dump({kind: some for kind, some in rules.items() if some}))
+    monkeypatch.setenv(mirrors.VARIABLE, str(path))
+
+
+@pytest.mark.usefixtures("python_index_alone")
 @pytest.mark.parametrize(
     "choice", [pytest.param(CHOICES[name], marks=MARKS.get(name, ()), id=name) for name in CHOICES]
 )
-def test_the_image_is_built_and_imported(engine: str, tmp_path: Path, choice: Choice) -> None:
+def test_the_image_is_built_and_imported(engine: str, project: Path, choice: Choice) -> None:
     if missing := missing_sources(choice.sources):
         pytest.skip(f"SIFWRIGHT_MIRRORS names no copy of {missing}")
-    words = ["build", choice.site, choice.image, "--output", tmp_path]
+    output = project / "build"
+    words = ["--project", project, "build", choice.site, choice.image, "--output", output]
     words += (word for setting in choice.settings for word in ("--set", setting))
     done = sifwright(*words, timeout=SECONDS)  # the tests of the layers are in it
     assert done.returncode == 0, done.stdout + done.stderr
-    image = tmp_path / choice.site / choice.image / "image.sif"
+    image = output / choice.site / choice.image / "image.sif"
     found = run([engine, "exec", image, "conda-python-simple", "-c", FACTS])
     assert found.returncode == 0, found.stderr
-    cuda, archs = json.loads(found.stdout)
+    cuda, archs, pins = json.loads(found.stdout)
     catalog = load_catalog(ROOT / "defs", ROOT)
     row, arch = catalog.versions["wheels"][choice.variant], catalog.sites[choice.site].fact("arch")
     assert (cuda,) == row["cuda"]
-    assert set(archs) <= set(row["arch"])  # code for sm_86 runs on sm_89
     assert not arch or arch in archs
+    assert [one for one in row["arch"] if not _runs_on(one, archs)] == []
+    assert [pin for pin in pins if pin.startswith("torch==") and "+" not in pin], pins
     if choice.sources == SOURCES:
         proved = prove(engine, image)
         assert proved.returncode == 0, proved.stdout + proved.stderr
         assert "(a) torch maps /opt/venv/lib/" in proved.stdout
     image.unlink()  # 3 GB
+
+
+def _runs_on(gpu: str, archs: list[str]) -> bool:
+    """Tell whether there is code for a GPU: for its own generation, of its own age or older."""
+    number = int(gpu.removeprefix("sm_"))
+    others = [int(arch.removeprefix("sm_")) for arch in archs]
+    return any(one // 10 == number // 10 and one <= number for one in others)

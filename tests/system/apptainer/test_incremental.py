@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache.store import Store
 from sifwright.images.sif import sif_file as sif
+from sifwright.make_image.cache.store import Store
 from sifwright.system import files
 from tests.conftest import run, sifwright
 from tests.servers import serve_folder

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache.store import Store
+from sifwright.make_image.cache.store import Store
 from tests.system.apptainer.toys import STRICT
 
 if TYPE_CHECKING:

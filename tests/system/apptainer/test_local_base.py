@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache.store import Store
 from sifwright.images.sif.fingerprint import record_text
+from sifwright.make_image.cache.store import Store
 from tests.conftest import sifwright
 from tests.system.apptainer.trials import states
 

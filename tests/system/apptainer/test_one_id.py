@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.layers import rootless_owners
+from sifwright.make_image.pack_layers import rootless_owners
 from sifwright.system import ids
 from tests.checkouts import copy_checkout
 from tests.conftest import run, sifwright
@@ -273,7 +273,7 @@ def test_files_get_the_owners_that_the_engine_noted(tmp_path: Path) -> None:
     (tree / "mail").chmod(0o2775)
     # By a step, since.
     _alone("chown", "5:6", tree / "later", owners=owners, tree=tree)
-    give = (sys.executable, "-P", "-m", "sifwright.build.layers.rootless_owners", tree)
+    give = (sys.executable, "-P", "-m", "sifwright.make_image.pack_layers.rootless_owners", tree)
     _alone(*give, owners=owners, tree=tree)
     paths = [tree / name for name in ("mail", "mail/roots", "theirs", "later", "link")]
     said = _alone("stat", "-c", "%u:%g:%a", *paths, owners=owners, tree=tree)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.layers.pack import PackOptions
-from sifwright.build.steps.assemble import pack_files
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.squashfs.join_layers import compression
+from sifwright.make_image.pack_layers.pack import PackOptions
+from sifwright.make_image.pack_layers.pack_files import pack_files
 from tests.system.apptainer.squashed import loop, packed
 from tests.system.apptainer.steps import write_joined
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.version import Version
 
-from sifwright.build.checks import host_checks, preflight
 from sifwright.catalog.load import load_catalog
 from sifwright.errors import MachineError
 from sifwright.host.engines import apptainer
+from sifwright.make_image.check_machine import host_checks, preflight
 from sifwright.plan.resolve import resolve
 from sifwright.system import ids
 from tests.conftest import ROOT

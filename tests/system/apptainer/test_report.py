@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache.store import Store
-from sifwright.build.layers.pack import LISTING, SQUASHFS
-from sifwright.build.request.image_folder import ImageFolder
 from sifwright.cli.commands.report import write as write_page
 from sifwright.images.contents import listing
 from sifwright.images.contents.listing import ListedPath
+from sifwright.make_image.cache.store import Store
+from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.report.page import report_data
 from tests.conftest import sifwright
 from tests.system.apptainer.test_diff import METADATA, PLAN, squash, tree, write

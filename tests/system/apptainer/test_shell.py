@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache.store import Store
-from sifwright.build.layers.pack import SQUASHFS
+from sifwright.make_image.cache.store import Store
+from sifwright.make_image.pack_layers.pack import SQUASHFS
 from tests.conftest import sifwright
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.layers.pack import squash_command
-from sifwright.build.signing.trust import SignatureError, read_trust
-from sifwright.build.signing.verify import verify_image
 from sifwright.images.sif.write_sif import Contents, Partition, write
+from sifwright.make_image.pack_layers.pack import squash_command
+from sifwright.make_image.signing.trust import SignatureError, read_trust
+from sifwright.make_image.signing.verify import verify_image
 from sifwright.system import files
 from tests.conftest import run, sifwright
 from tests.unit.two_layers import flip, give_record

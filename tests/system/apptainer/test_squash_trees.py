@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.layers.merge_layers import flatten, merge
-from sifwright.build.layers.pack import PackedLayer, PackOptions, pack
 from sifwright.errors import BuildError, MachineError
 from sifwright.images.contents import listing
+from sifwright.make_image.pack_layers.merge_layers import flatten, merge
+from sifwright.make_image.pack_layers.pack import PackedLayer, PackOptions, pack
 from sifwright.system import user_namespace
 from tests.conftest import run
 from tests.system.apptainer.steps import SAME, Tree, described, differences, inside

@@ -13,7 +13,7 @@ from pathlib import Path
 import packaging
 import pytest
 
-from sifwright.build.layers.pack import PackOptions, pack
+from sifwright.make_image.pack_layers.pack import PackOptions, pack
 from tests.conftest import ROOT
 from tests.system.apptainer.machines import old_unshare
 from tests.system.apptainer.steps import PYTHON, SAME, inside
@@ -34,7 +34,7 @@ cp /usr/bin/id /data/id; setcap cap_net_admin+ep /data/id
 PROGRAM = """
 import hashlib, sys
 from pathlib import Path
-from sifwright.build.layers.pack import pack
+from sifwright.make_image.pack_layers.pack import pack
 from tests.system.apptainer.steps import SAME, Stack, differences, inside
 stack = Stack.start(Path("stack").absolute())
 seen = stack.step("1", sys.argv[1])

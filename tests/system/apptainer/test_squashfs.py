@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.layers.pack import squash_command
 from sifwright.images.sif.copy_data import Range
 from sifwright.images.squashfs.join_layers import compression, join
 from sifwright.images.squashfs.structures import SUPERBLOCK_BYTES, BadSquashfs
+from sifwright.make_image.pack_layers.pack import squash_command
 from tests.conftest import run
 from tests.system.apptainer.squashed import described, loop, mounted, packed
 from tests.system.apptainer.steps import write_joined

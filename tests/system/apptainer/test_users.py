@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache.store import Store
-from sifwright.build.layers.pack import SQUASHFS
+from sifwright.make_image.cache.store import Store
+from sifwright.make_image.pack_layers.pack import SQUASHFS
 from sifwright.system import cache_folder
 from tests.checkouts import copy_checkout
 from tests.conftest import run

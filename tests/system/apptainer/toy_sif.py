@@ -3,9 +3,9 @@
 import hashlib
 from pathlib import Path
 
-from sifwright.build.layers.pack import squash_command
 from sifwright.images.sif import write_sif
 from sifwright.images.sif.write_sif import Contents, Partition
+from sifwright.make_image.pack_layers.pack import squash_command
 from tests.conftest import run
 
 

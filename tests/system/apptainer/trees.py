@@ -9,9 +9,9 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from sifwright.build.layers.merge_layers import flatten
-from sifwright.build.layers.pack import PackOptions
 from sifwright.images.sif import sif_file
+from sifwright.make_image.pack_layers.merge_layers import flatten
+from sifwright.make_image.pack_layers.pack import PackOptions
 from tests.conftest import run
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sifwright.build.cache.store import Store
-from sifwright.build.layers.pack import SQUASHFS
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.fingerprint import sif_fingerprint
+from sifwright.make_image.cache.store import Store
+from sifwright.make_image.pack_layers.pack import SQUASHFS
 from sifwright.system import cache_folder
 from tests.conftest import run, sifwright
 from tests.system.apptainer.wholes import whole

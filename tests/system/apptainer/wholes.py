@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from sifwright.build.layers.merge_layers import merge
-from sifwright.build.layers.pack import PackOptions
 from sifwright.images.sif import sif_file
+from sifwright.make_image.pack_layers.merge_layers import merge
+from sifwright.make_image.pack_layers.pack import PackOptions
 from tests.conftest import run
 from tests.system.apptainer.steps import DESCRIBE, PYTHON, Tree, inside
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.build.docker import image_archives
 from sifwright.errors import MachineError
 from sifwright.host.engines import docker
+from sifwright.make_image.docker import image_archives
 from sifwright.render.oci_config import Local
 from tests.conftest import run, sifwright
 from tests.spread import spread

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.build.docker.docker_build import open_container
 from sifwright.host.engines import docker
 from sifwright.host.engines.docker import Container
+from sifwright.make_image.docker.docker_build import open_container
 from tests.spread import spread
 from tests.system.apptainer.steps import make_root
 from tests.system.docker.bases import Layout

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.docker import docker_base
 from sifwright.errors import MachineError, Problem
 from sifwright.host.engines import docker
 from sifwright.host.engines.docker import engine_errors
 from sifwright.host.network import registry
+from sifwright.make_image.docker import docker_base
 from tests.conftest import run
 from tests.registries import Registry, running
 from tests.spread import spread

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from sifwright.build import recipe_folder
 from sifwright.catalog import load
 from sifwright.catalog.script_rules import refuse_text
+from sifwright.make_image.publish_image import recipe_folder
 from sifwright.plan import resolve
 from sifwright.render import oci_config
 from sifwright.render.recipe import dockerfile_files

@@ -15,7 +15,7 @@ from spython.main.parse.writers import SingularityWriter
 
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
-from sifwright.recipe_import import write_layers
+from sifwright.recipe_import.layers import write_layers
 
 CORPUS = Path(__file__).parent / "corpus"
 

@@ -8,7 +8,7 @@ import pytest
 
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
-from sifwright.recipe_import import write_layers
+from sifwright.recipe_import.layers import write_layers
 from tests.conftest import sifwright
 from tests.system.importing.corpus import CORPUS, verdicts
 

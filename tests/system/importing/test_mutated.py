@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sifwright.catalog import load
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
-from sifwright.recipe_import import write_layers
+from sifwright.recipe_import.layers import write_layers
 from tests.conftest import ROOT
 from tests.system.importing.corpus import CORPUS
 

@@ -11,8 +11,8 @@ from sifwright.cli.commands.import_ import imported
 from sifwright.cli.main import main
 from sifwright.errors import UsageError
 from sifwright.images.contents.image_tree import BadImage
+from sifwright.images.model import Start
 from sifwright.images.oci import documents
-from sifwright.images.sources.model import Start
 from tests.registries import Registry, running
 from tests.system.apptainer.toys import make_toy
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sifwright.recipe_import.write_layers import ImportedImage
+    from sifwright.recipe_import.layers.write_layers import ImportedImage
 
 BASH = {"shell": ("/bin/bash", "-o", "pipefail", "-c")}
 

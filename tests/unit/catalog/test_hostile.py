@@ -26,8 +26,6 @@ from tests.unit import deffile, hostile
 from tests.unit.broken import IMAGE, TOOL, write
 from tests.unit.conftest import GOOD, MACHINE, SHELLS, Shells, program
 
-pytestmark = pytest.mark.all
-
 BATCH = 50
 OPTION_VALUES, ENV_VALUES, FILES, DESCRIPTIONS = 8000, 4500, 2000, 300
 ACTIONS: tuple[Literal["set", "default", "prepend"], ...] = ("set", "default", "prepend")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.request import host_settings
 from sifwright.catalog import mirrors
 from sifwright.errors import CatalogError
+from sifwright.make_image.resolve_request import host_settings
 from tests.conftest import run
 from tests.unit.conftest import program
 from tests.unit.mirror_files import ALL, MirrorsFile, empty

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.build.lock import lock_file
-from sifwright.build.lock.lock_file import Deb
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.network import package_index
 from sifwright.images.contents.inventory import Inventory
 from sifwright.images.contents.packages import Package
+from sifwright.make_image.lock_format import lock_file
+from sifwright.make_image.lock_format.lock_file import Deb
 from sifwright.report.audit import osv, rpm_sources
 from tests.registries import Registry, running
 from tests.servers import sha256

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache import leases
-from sifwright.build.cache.store import Store
-from sifwright.build.downloads.fetch import CONTENT, open_store
 from sifwright.cli.commands.cache import size
 from sifwright.errors import UsageError
+from sifwright.make_image.cache import leases
+from sifwright.make_image.cache.store import Store
+from sifwright.make_image.downloads.fetch import CONTENT, open_store
 from tests.conftest import run
 from tests.unit.stores import PACKED, add, contents, key_of, spoil
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
-    from sifwright.build.cache.store import CacheEntry
+    from sifwright.make_image.cache.store import CacheEntry
     from tests.unit.conftest import Cli
 
 KEYS = [key_of(number) for number in range(3)]

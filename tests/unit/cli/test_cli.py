@@ -148,7 +148,9 @@ def test_render_runs_nothing_but_apt_for_the_mirror(
 def test_without_a_mirror_render_says_what_to_do(
     run_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sifwright.build.request.host_settings.values", lambda _plan: {})
+    monkeypatch.setattr(
+        "sifwright.make_image.resolve_request.host_settings.values", lambda _plan: {}
+    )
     result = run_cli("--project", GOOD, "render", "here", "--single-file")
     assert (result.code, result.out) == (5, "")
     assert result.err == (

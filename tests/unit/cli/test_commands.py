@@ -1,4 +1,4 @@
-"""The commands as a folder of modules: what each has, old names, completion, manual page."""
+"""The commands as a folder of modules: what each has, completion, manual page."""
 
 import argparse
 import shlex
@@ -8,19 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.cli import deprecated, main, registry
+from sifwright.cli import main, registry
 from tests.conftest import run
-from tests.unit.conftest import CHECKOUT, GOOD, Cli, program
-
-# What a command line needs beside an old name.
-WORDS = {
-    "build": ["here"],
-    "extend": ["here", "--requirements", "r.txt"],
-    "jobscript": ["--site", "here", "--nodes", "1"],
-    "shell": ["here"],
-}
-OLD_OPTIONS = [(name, old) for name, pairs in deprecated.OPTIONS.items() for old in pairs]
-VALUES = {"--engine": ["container"], "--at": ["tool"]}
+from tests.unit.conftest import CHECKOUT, Cli, program
 
 
 def subparsers() -> dict[str, argparse.ArgumentParser]:
@@ -68,66 +58,6 @@ def test_an_option_means_the_same_everywhere() -> None:
     assert [option for option, found in forms.items() if len(found) > 1] == []
 
 
-@pytest.mark.parametrize("old", deprecated.COMMANDS)
-def test_an_old_command_is_a_new_one(old: str, capsys: pytest.CaptureFixture[str]) -> None:
-    new = deprecated.COMMANDS[old]
-    warning = f"'{old}' is now '{new}'; the next release knows the new name only"
-    for before in ([], ["--project", "x"], ["--project=x"]):
-        words = deprecated.rename([*before, old, "--json"])
-        assert words == [*before, *new.split(), "--json"]
-        assert capsys.readouterr().err == f"sifwright: warning: {warning}\n"
-    assert new.split()[0] in registry.names()
-    assert old not in registry.names()
-
-
-@pytest.mark.parametrize(("name", "old"), OLD_OPTIONS)
-def test_an_old_option_is_a_new_one(
-    name: str, old: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    new, value = deprecated.OPTIONS[name][old], VALUES.get(old, [])
-    for joined in (False, True):
-        words = ["=".join([*old.split(), *value])] if joined else [*old.split(), *value]
-        command = [name, *words, *WORDS[name], *(["--", "train.py"] * (name == "jobscript"))]
-        parsed = main.parser(name).parse_args(deprecated.rename(command))
-        expected = [name, *new.split(), *value, *command[1 + len(words) :]]
-        assert parsed == main.parser(name).parse_args(expected)
-        assert f"warning: '{old}' is now '{new}'; " in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        [],
-        ["--project"],
-        ["--project", "machine"],
-        ["build", "machine"],
-        ["build", "here", "--engine", "docker", "--tests", "all"],
-        ["jobscript", "--site", "here", "--", "x.py", "--engine", "native", "--engine=container"],
-        ["plan", "labels", "--at", "x"],
-    ],
-    ids=" ".join,
-)
-def test_other_words_stay(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert deprecated.rename(words) == words
-    assert capsys.readouterr().err == ""
-
-
-def test_an_old_command_runs(run_cli: Cli, tmp_path: Path) -> None:
-    """What it prints is the new one's, and the warning is not among it."""
-    old = run_cli("--project", GOOD, "machine", tmp_path / "old")
-    new = run_cli("--project", GOOD, "host-settings", tmp_path / "new")
-    assert (old.code, old.out) == (0, new.out.replace("/new", "/old"))
-    assert (old.err.count("\n"), new.err) == (1, "")
-    assert (tmp_path / "old" / "machine").is_dir()
-
-
-def test_labels_of_an_image_that_is_none(run_cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "x.sif").write_text("no SIF")
-    result = run_cli("labels", tmp_path / "x.sif")
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("sifwright: warning: 'labels' is now 'inspect --labels'; ")
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_completion_names_all_of_today(run_cli: Cli, shell: str) -> None:
     result = run_cli("--print-completion", shell)
@@ -135,7 +65,6 @@ def test_completion_names_all_of_today(run_cli: Cli, shell: str) -> None:
     for name, option, _ in options():
         assert name in result.out
         assert option in result.out
-    assert not [old for old in deprecated.COMMANDS if f"'{old}'" in result.out]
     subprocess.run([program(shell), "-n"], input=result.out, text=True, check=True)
 
 

@@ -110,8 +110,8 @@ RUN ["env", \
      "SOURCE_MPI4PY=pip mpi4py 4.1.2 56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02", \
      "bash", "/.sifwright/run", "mpi4py"]
 
-# horovod: Horovod for PyTorch, over MPI, Gloo and on NVIDIA GPUs NCCL
-# step cb7f29172a2bce3431ee452d4cf02152a8f5ed949e6599aec69c09ccf9f8fb61
+# horovod: Horovod for PyTorch, over MPI, Gloo and on GPUs NCCL or RCCL
+# step 9b363098e51b905ae191a01d4c98ae7e6e54d052853b6a00bf44a42edd9a65b9
 COPY layers/horovod/ /.sifwright/layers/horovod/
 RUN ["env", \
      "OPT_VERSION=0.28.1", \
@@ -125,7 +125,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "horovod"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step fc2289444b8736b0ecb0268baab299818f0a8e85895e45fbe87c1739ed4b6876
+# step dd5d46042b1a57bce571430fa827fcff7be9dbe4d62ea1638b894c864c2a0aa4
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -138,7 +138,7 @@ LABEL org.opencontainers.image.title="pytorch-horovod" \
       org.opencontainers.image.description="PyTorch with Horovod and mpi4py over the MPI that suits the site" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="derecho" \
-      org.sifwright.plan="fc2289444b8736b0ecb0268baab299818f0a8e85895e45fbe87c1739ed4b6876"
+      org.sifwright.plan="dd5d46042b1a57bce571430fa827fcff7be9dbe4d62ea1638b894c864c2a0aa4"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -109,7 +109,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchdata"]
 
 # apex-rocm: AMD's apex for ROCm, with its fused optimizers and layer norms
-# step df78134632257be2d725995763cba48aad30778222a4f85813bc7492438d098e
+# step 40ba6860587bafc967356795de0ba5842f9ce07bdba9c8b6e29bf55aa637472b
 COPY layers/apex-rocm/ /.sifwright/layers/apex-rocm/
 RUN ["env", \
      "OPT_VERSION=1.10.0", \
@@ -118,7 +118,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "apex-rocm"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 08bf88ff03471c24c401f55921ad929bea59db4e499b882d13822b37650b3699
+# step 3507e17aefe250f17043c612fe369a2e9638abde2c9ae7f12752f3ac8bda2808
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -127,7 +127,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 90858c3f82f72c2e368eb7bf81cc3486e637af7a536961d0d1d8b72ecb82e825
+# step 533533adef4296cb7a858dd958d486313776c971cce23e0d122d69acd4b62e29
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -137,21 +137,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step b26f789237cbf0cc979a47607bac4fbb7558fd1bd921b136c560b35853121d0b
+# step b57a67d262e73f34662366117c322e1c620ddd15cda3060882de50b226b513f4
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step f7deb3385d5bf7aa95298dc7fce1a9af17a747a66070252c3512e8d57d12ac32
+# step 70067d5246e5d054b6481233aaf6dc6174e81e5db5dcf9c111dd1116c88da452
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 3787753ba7c369e4f85f3a08937af0e3ffa30274a6f37dca20bbb0f3381c5598
+# step 6e69d97038f3a2b2df0a4792f3d3dcc185016dfcef796af1316f32b548eb6590
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -164,7 +164,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate, transformers, torchdata; apex for AMD" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="3787753ba7c369e4f85f3a08937af0e3ffa30274a6f37dca20bbb0f3381c5598"
+      org.sifwright.plan="6e69d97038f3a2b2df0a4792f3d3dcc185016dfcef796af1316f32b548eb6590"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

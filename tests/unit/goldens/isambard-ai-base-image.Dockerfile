@@ -61,7 +61,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 595d6c1bfd9121d88788b282a8d50b5ee61eac8112cb60e0b1fb71646db9bd9f
+# step a6266c8d2ac794128633d1595badf892a6897dc38d2c020347946efb29dd83d7
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -74,7 +74,7 @@ LABEL org.opencontainers.image.title="base-image" \
       org.opencontainers.image.description="Somebody else's image, from a registry or an archive, with torch if it has none, and run scripts" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="isambard-ai" \
-      org.sifwright.plan="595d6c1bfd9121d88788b282a8d50b5ee61eac8112cb60e0b1fb71646db9bd9f"
+      org.sifwright.plan="a6266c8d2ac794128633d1595badf892a6897dc38d2c020347946efb29dd83d7"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -49,7 +49,7 @@ ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}" \
     OMPI_MCA_ras="${OMPI_MCA_ras:-^slurm}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step bf984a2871e15d617c22847bdaa99fe9e7a9ea3c9b1f5417384f6c29507efbae
+# step 1421efc51978bd2b86d71bf88d73a4307bd79fc0c7b4ff50892b28d7c3e65f56
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -68,7 +68,7 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 1370378eb0db5ece1f7541c238c0874b812b72715414dfee7138d40bf97f61f9
+# step 91ffe9aa7c75a434eb2d70649f506afa0a8e9072c807a83a0616ab9ec4ab616b
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -78,7 +78,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 5694c93aa27814d8625e95e8cc0f22c2df384d67e8e2771605dec3369b19846b
+# step 4f22feb6934511b494bbf78816880efd883250ca096107707e247511d892ba5f
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -87,7 +87,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step b69ab2760d8629ba1a965d54e9a6878a2d8b0cb30efa206ef29bcd3cab5de053
+# step 43119e5213f7e936563046c749d4d610c6f79719200953d55caf95c9197d68d7
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -105,7 +105,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 4c2f15cdfdac76a914e41eedabda1ce934ef37cd1a56f61c231bf08a12754ded
+# step 360febaf2ce3a2ccf316418530454fe9dbb4e9c2d969d99b165112286e65ce0c
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -118,7 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="4c2f15cdfdac76a914e41eedabda1ce934ef37cd1a56f61c231bf08a12754ded"
+      org.sifwright.plan="360febaf2ce3a2ccf316418530454fe9dbb4e9c2d969d99b165112286e65ce0c"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -64,7 +64,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 3d104cb40d02c74cdc0ca87cbdf62bbf977bc38280f14a76be63c7284c5a8bfa
+# step 459bc3cc3ad3ac9a4fa8dd71f9bca3650ec594cc830771bb6da14596db2e9016
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -77,7 +77,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="local" \
-      org.sifwright.plan="3d104cb40d02c74cdc0ca87cbdf62bbf977bc38280f14a76be63c7284c5a8bfa"
+      org.sifwright.plan="459bc3cc3ad3ac9a4fa8dd71f9bca3650ec594cc830771bb6da14596db2e9016"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

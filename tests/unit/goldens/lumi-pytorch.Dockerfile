@@ -92,7 +92,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 1312f75f6bcc0baa5fcdb46d1ae3e8117aba0a30a448a348e6d3d510f4119310
+# step a3da783faf793bb7f176223f86443f4a96574776bad86eae7016fcb44fddfdb3
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -105,7 +105,7 @@ LABEL org.opencontainers.image.title="pytorch" \
       org.opencontainers.image.description="PyTorch from the upstream wheels, with NCCL's plugin where the site's network needs one" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="lumi" \
-      org.sifwright.plan="1312f75f6bcc0baa5fcdb46d1ae3e8117aba0a30a448a348e6d3d510f4119310"
+      org.sifwright.plan="a3da783faf793bb7f176223f86443f4a96574776bad86eae7016fcb44fddfdb3"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.build.check_processor import refuse_other_processor
 from sifwright.catalog.model import Catalog, LayerFile
-from sifwright.cli import emulation
+from sifwright.cli.options import emulation
 from sifwright.errors import BuildError, UsageError
 from sifwright.host.emulation import binfmt, emulate
+from sifwright.make_image.test_image.check_processor import refuse_other_processor
 from sifwright.plan.resolve import resolve
 from sifwright.system import ids
 from sifwright.system.progress import Progress

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.checks import network_checks
-from sifwright.build.checks.network_checks import WheelTarget
 from sifwright.catalog.load import load_catalog
 from sifwright.host.network import pip_settings, sdist
+from sifwright.make_image.check_machine import network_checks
+from sifwright.make_image.check_machine.network_checks import WheelTarget
 from sifwright.plan.resolve import resolve
 from tests.servers import archive, cut, send, serve, sha256
 from tests.unit.fetching import WRONG, Step, refused

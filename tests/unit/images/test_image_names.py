@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.errors import SifwrightError
+from sifwright.images.model import Source, SourceError
 from sifwright.images.sources.inspect_image import facts_of
-from sifwright.images.sources.model import Source, SourceError
 from sifwright.images.sources.parse_name import parse
 from sifwright.system.progress import QuietProgress
 from tests.system.docker.toys import LOWER, tar

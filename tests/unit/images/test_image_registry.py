@@ -13,10 +13,10 @@ import pytest
 
 from sifwright.errors import MachineError, SifwrightError
 from sifwright.host.network import http, registry
+from sifwright.images.model import SourceError
 from sifwright.images.oci.documents import MOST_BYTES
 from sifwright.images.sources import registry_image
 from sifwright.images.sources.inspect_image import facts_of
-from sifwright.images.sources.model import SourceError
 from sifwright.system.progress import QuietProgress
 from tests.registries import INDEX, MANIFEST, Registry, running
 from tests.system.docker.toys import LOWER, tar

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sifwright.images.contents.image_tree import BadImage
-from sifwright.images.oci import sif_parts
+from sifwright.images.transfer import sif_parts
 from tests.unit.two_layers import two_layers
 
 if TYPE_CHECKING:

@@ -213,7 +213,7 @@ def test_the_record_tells(run_cli: Cli, beside: Callable[..., Path]) -> None:
 
 def test_an_image_that_no_build_can_make_is_refused(run_cli: Cli) -> None:
     """It is not built, nor named by --sif: the job would end after its time in the queue."""
-    job = ("jobscript", "--site", "frontier", "--image", "pytorch-horovod", "--nodes", "2")
+    job = ("jobscript", "--site", "setonix", "--image", "pytorch-horovod", "--nodes", "2")
     refused = run_cli(*job, "--account", "a", "--", "x.py")
     assert (refused.code, refused.out) == (4, "")
     assert "does not go with rocm" in refused.err

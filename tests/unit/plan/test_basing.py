@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sifwright.build.checks.lockable_base import refuse_rpm_updates
-from sifwright.build.request import adapt_base
 from sifwright.errors import MachineError, PlanError
 from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python, Torch
+from sifwright.make_image.check_machine.lockable_base import refuse_rpm_updates
+from sifwright.make_image.resolve_request import adapt_base
 from sifwright.plan import base_request
 from sifwright.plan.resolve import resolve
 from tests.unit.own_image import with_image

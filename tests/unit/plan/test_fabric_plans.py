@@ -94,24 +94,6 @@ REFUSED = {
         (),
         "'aws-ofi-nccl' does not suit: it is for fabric slingshot, the site has infiniband",
     ),
-    "legacy-plugin-with-libfabric-1.22": (
-        "frontier",
-        (*ROCM, "aws-ofi-rccl"),
-        ("libfabric.version=1.22.0",),
-        "version 1.4.0 does not go with libfabric 1.22.0; .*hangs with libfabric 1.22",
-    ),
-    "legacy-plugin-on-nvidia": (
-        "derecho",
-        (*CUDA, "aws-ofi-rccl"),
-        (),
-        "'aws-ofi-rccl' does not suit: it is for vendor amd, the site has nvidia",
-    ),
-    "two-plugins": (
-        "frontier",
-        (*ROCM, "aws-ofi-nccl", "aws-ofi-rccl"),
-        (),
-        "'aws-ofi-nccl' and 'aws-ofi-rccl' both provide 'net-plugin'",
-    ),
     "cxi-before-it-was-public": (
         "derecho",
         CUDA,
@@ -164,17 +146,8 @@ def test_what_cannot_be_is_refused_with_the_reason(real: Catalog, case: str) -> 
     assert re.search(said, found), found
 
 
-def test_the_legacy_plugin_is_refused_with_rocm_7(real: Catalog) -> None:
-    """By the table alone: Debian has no ROCm 7 to plan with."""
-    row = real.versions["aws-ofi-rccl"]["1.4.0"]
-    assert not SpecifierSet(row["rocm"][0]).contains("7.0")
-    assert SpecifierSet(row["rocm"][0]).contains("6.4")
-    found = plan(real, "frontier", (*ROCM, "aws-ofi-rccl"), TRIXIE, "libfabric.version=1.21.1")
-    assert found.facts["rocm"] == "5.7"
-
-
 def test_every_pinned_version_is_in_the_tables(real: Catalog) -> None:
-    for name in ("libfabric", "aws-ofi-nccl", "aws-ofi-rccl"):
+    for name in ("libfabric", "aws-ofi-nccl"):
         source = next(s for s in real.layers[name].sources if s.name == name)
         assert set(source.versions) == set(real.versions[name])
 

@@ -248,3 +248,11 @@ def _goes(real: Catalog, site: str, settings: list[str]) -> bool:
     except PlanError:
         return False
     return True
+
+
+@pytest.mark.parametrize("rocm", REAL.versions["rocm-images"])
+def test_rccl_tests_take_the_rccl_of_every_rocm(real: Catalog, rocm: str) -> None:
+    """Layer rccl knows some releases only, and each ROCm has an RCCL."""
+    mine = with_image(real, "base-rocm", "build-tools", "rccl-tests")
+    plan = resolve(mine, "frontier", "mine", [f"base-rocm.rocm={rocm}"])
+    assert [step.layer.name for step in plan.steps] == ["base-rocm", "build-tools", "rccl-tests"]

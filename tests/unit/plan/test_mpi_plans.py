@@ -97,9 +97,12 @@ def test_horovod_follows_torch_and_the_site(real: Catalog) -> None:
 
 
 def test_horovod_for_a_rocm_it_cannot_be_built_for(real: Catalog) -> None:
-    said = refused(real, "frontier", ("base-rocm", *REST, "mpich", "horovod"))
+    layers = ("base-rocm", *REST, "mpich", "horovod")
+    assert plan(real, "frontier", layers).steps[-1].options["vendor"].value == "amd"
+    older = "base-rocm.rocm=6.3.4", "pytorch-wheel.version=2.7.1", "pytorch-wheel.variant=rocm6.3"
+    said = refused(real, "frontier", layers, *older)
     assert said.count("does not go with") == 1
-    assert "it goes with <6: with our patch it builds for ROCm 5 only" in said
+    assert "rocm 6.3; it goes with >=6.4,<7.3: our patch was tried with ROCm 6.4 and 7.2" in said
 
 
 @pytest.mark.parametrize(

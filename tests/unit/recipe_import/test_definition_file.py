@@ -8,13 +8,13 @@ import pytest
 
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
-from sifwright.images.sources.model import Start
+from sifwright.images.model import Start
 from sifwright.recipe_import.draft import Wanted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.recipe_import.write_layers import ImportedImage
+    from sifwright.recipe_import.layers.write_layers import ImportedImage
 
 BASE = "Bootstrap: docker\nStage: only\nFrom: tiny:{{ TAG }}\n%arguments\n TAG=1-{{B}}\n B = 2\n"
 

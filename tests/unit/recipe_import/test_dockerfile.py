@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from sifwright.recipe_import.write_layers import ImportedImage
+    from sifwright.recipe_import.layers.write_layers import ImportedImage
 
 STAGES = """ARG TAG=1
 FROM tiny:$TAG AS base

@@ -8,12 +8,12 @@ import pytest
 
 from sifwright.cli.commands.import_ import imported
 from sifwright.errors import UsageError
-from sifwright.recipe_import import write_layers
+from sifwright.recipe_import.layers import write_layers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sifwright.recipe_import.write_layers import ImportedImage
+    from sifwright.recipe_import.layers.write_layers import ImportedImage
 
 BASE = "FROM debian:12\n"
 HEREDOCS = """FROM debian:12

@@ -10,8 +10,8 @@ import pytest
 from sifwright.cli.commands.import_ import imported
 from sifwright.cli.main import main
 from sifwright.errors import CatalogError
-from sifwright.images.sources.model import SourceError, Start
-from sifwright.recipe_import import write_layers
+from sifwright.images.model import SourceError, Start
+from sifwright.recipe_import.layers import write_layers
 from sifwright.render.build_files import runscript
 from tests.system.apptainer.toys import make_toy
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from sifwright.recipe_import.write_layers import ImportedImage
+    from sifwright.recipe_import.layers.write_layers import ImportedImage
 
 DEF = "Bootstrap: docker\nFrom: debian:12\n"
 SHELL = "#!/bin/sh\n"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 from dockerfile_parse import DockerfileParser
 
-from sifwright.build import recipe_folder
 from sifwright.catalog.model import Bootstrap, Catalog
 from sifwright.errors import PlanError
+from sifwright.make_image.publish_image import recipe_folder
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from sifwright.render import dockerfile, oci_config, recipe

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sifwright.build.cache.store import Store
 from sifwright.images.contents.layer_stack import LayeredNode, LayerStack
 from sifwright.images.contents.listing import ListedPath
 from sifwright.images.contents.packages import Package
+from sifwright.make_image.cache.store import Store
 from sifwright.plan.plan_file import parse_plan
 from sifwright.report.diff import lines, packages, plans, trees
 from tests.unit.stores import add, key_of

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Catalog
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.plan_file import plan_document
 from sifwright.plan.resolve import resolve
 from sifwright.report import fleet
@@ -41,6 +41,15 @@ def test_current_and_of_when(real: Catalog, built: Path) -> None:
 def test_stale(real: Catalog, built: Path) -> None:
     state = _state(real, built, "pytorch-wheel.version=2.12.1")
     assert (state.state, "layer pytorch-wheel" in state.why) == (fleet.STALE, True)
+
+
+def test_a_layer_less_is_stale(real: Catalog, built: Path) -> None:
+    path = built / "local/pytorch/record.json"
+    record = json.loads(path.read_text())
+    record["plan"]["steps"].append({"id": "of a layer that was taken out"})
+    path.write_text(json.dumps(record))
+    state = _state(real, built)
+    assert (state.state, state.why) == (fleet.STALE, "it has a layer that the image no longer has")
 
 
 def test_broken(real: Catalog, built: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.build.checks import limit_checks
 from sifwright.errors import MachineError
+from sifwright.make_image.check_machine import limit_checks
 from sifwright.system import limits
 
 
 def _problems_with(limit: str) -> str:
     """What is said in a process with a limit of its own."""
     text = (
-        "import resource, sys; from sifwright.build.checks import limit_checks;"
+        "import resource, sys; from sifwright.make_image.check_machine import limit_checks;"
         f"number = resource.{limit}; resource.setrlimit(number, (900 * 10**6,) * 2)"
         " if number == resource.RLIMIT_AS else resource.setrlimit(number, (64, 64));"
         "print(*limit_checks.problems(), *limit_checks.file_size_problems(10**6))"

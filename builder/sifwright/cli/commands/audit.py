@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Catalog
-from sifwright.cli import arguments as shared
-from sifwright.cli import context
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import context
 from sifwright.errors import MachineError
 from sifwright.images.contents.inventory import Inventory, inventory
 from sifwright.images.sif.fingerprint import known_record
 from sifwright.images.sources.inspect_image import contents_of, refused
 from sifwright.images.sources.parse_name import is_file_or_scheme
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.report.audit import data, lock_contents
 from sifwright.report.audit.audit import Auditor
 from sifwright.report.audit.findings import Audit

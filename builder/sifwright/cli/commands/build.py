@@ -6,19 +6,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from sifwright.build.checks import limit_checks, site_policy
-from sifwright.build.request.build_request import BuildOptions, BuildRequest, request_build
-from sifwright.build.request.epoch import source_epoch
-from sifwright.build.request.image_folder import ImageFolder
-from sifwright.build.request.secrets import read_secrets
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import arguments as shared
-from sifwright.cli import emulation, locks, submission
-from sifwright.cli.context import output_of, progress_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import emulation, locks, submission
+from sifwright.cli.options.context import output_of, progress_of, resolve_plan
 from sifwright.errors import MachineError, UsageError
 from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.graph import Task
 from sifwright.launch.submit.tasks import image_tasks
+from sifwright.make_image.check_machine import limit_checks
+from sifwright.make_image.resolve_request.build_request import (
+    BuildOptions,
+    BuildRequest,
+    request_build,
+)
+from sifwright.make_image.resolve_request.epoch import source_epoch
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.secrets import read_secrets
+from sifwright.plan import site_policy
 from sifwright.plan.lint import run as lint
 from sifwright.plan.model import Plan
 from sifwright.system import small_file
@@ -121,7 +126,7 @@ def build(arguments: Namespace) -> None:
         # Earlier versions built from such a base: that image lacks most of it.
         raise MachineError(*problems)
     elif request.options.sign and not request.output.signature.exists():
-        from sifwright.build.signing.sign import sign_image  # noqa: PLC0415  # seldom needed
+        from sifwright.make_image.signing.sign import sign_image  # noqa: PLC0415  # seldom needed
 
         sign_image(request.output.link, request.options.sign)
     result = _image_result if request.output.tag else _sif_result
@@ -132,7 +137,7 @@ def build(arguments: Namespace) -> None:
 def _check_key(request: BuildRequest) -> None:
     """Refuse a key that cannot sign, before a build that may take an hour."""
     if request.options.sign:
-        from sifwright.build.signing.keys import find_key  # noqa: PLC0415  # seldom needed
+        from sifwright.make_image.signing.keys import find_key  # noqa: PLC0415  # seldom needed
 
         if request.output.tag:
             fix = "Build a SIF: --format sif."
@@ -141,13 +146,13 @@ def _check_key(request: BuildRequest) -> None:
 
 
 def _build(request: BuildRequest, progress: Progress) -> None:
-    from sifwright.build.build_image import build_image  # noqa: PLC0415  # takes 0.3 s to load
+    from sifwright.make_image.build_image import build_image  # noqa: PLC0415  # takes 0.3 s to load
 
     build_image(request, progress)
 
 
 def _build_steps(request: BuildRequest, layer: str, progress: Progress) -> None:
-    from sifwright.build.open_shell import build_steps  # noqa: PLC0415  # takes 0.3 s to load
+    from sifwright.make_image.open_shell import build_steps  # noqa: PLC0415  # takes 0.3 s to load
 
     build_steps(request, layer, progress)
 

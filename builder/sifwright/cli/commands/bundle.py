@@ -3,11 +3,11 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from sifwright.build.request.build_request import BuildOptions, request_build
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import output_of, progress_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import output_of, progress_of, resolve_plan
 from sifwright.errors import UsageError
+from sifwright.make_image.resolve_request.build_request import BuildOptions, request_build
 
 HELP = "write a lock and its files into one file for offline builds"
 GROUP = "build"
@@ -27,8 +27,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Write the bundle of a lock."""
-    from sifwright.build.lock import lock_file  # noqa: PLC0415  # takes 0.2 s
-    from sifwright.build.lock.locked_build import default_path, write_bundle  # noqa: PLC0415
+    from sifwright.make_image.lock.locked_build import default_path, write_bundle  # noqa: PLC0415
+    from sifwright.make_image.lock_format import lock_file  # noqa: PLC0415  # takes 0.2 s
 
     arguments.locked = arguments.lock
     plan, progress = resolve_plan(arguments), progress_of(arguments)

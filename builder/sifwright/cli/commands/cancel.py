@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from sifwright.cli import submission
+from sifwright.cli.options import submission
 from sifwright.launch.submit.cancel import cancel
 from sifwright.system.terminal import print_line
 

@@ -2,12 +2,13 @@
 
 from argparse import ArgumentParser, Namespace
 
-from sifwright.build.checks import disk_space, host_checks, limit_checks, preflight, site_policy
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import arguments as shared
-from sifwright.cli import emulation, submission
-from sifwright.cli.context import output_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import emulation, submission
+from sifwright.cli.options.context import output_of, resolve_plan
 from sifwright.errors import SifwrightError
+from sifwright.make_image.check_machine import disk_space, host_checks, limit_checks, preflight
+from sifwright.plan import site_policy
 from sifwright.plan.lint import run as lint
 from sifwright.plan.model import Plan
 from sifwright.system import ids

@@ -6,13 +6,13 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from sifwright.build.deliver import deliver_image, engine_needs
-from sifwright.build.deliver.deliver_image import SUFFIXES, Delivery
-from sifwright.build.deliver.edf import absent_mounts, edf
 from sifwright.catalog.model import Site
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import load
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load
 from sifwright.errors import Problem, UsageError
+from sifwright.make_image.deliver import deliver_image, engine_needs
+from sifwright.make_image.deliver.deliver_image import SUFFIXES, Delivery
+from sifwright.make_image.deliver.edf import absent_mounts, edf
 from sifwright.plan.resolve import get_or_suggest
 from sifwright.system import files
 from sifwright.system.terminal import note, print_line

@@ -4,9 +4,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
 from sifwright.catalog.model import Catalog
-from sifwright.cli import arguments as shared
-from sifwright.cli import context
-from sifwright.cli.context import with_extension, with_image
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import context
+from sifwright.cli.options.context import with_extension, with_image
 from sifwright.errors import UsageError
 from sifwright.images.contents.layer_stack import LayerStack
 from sifwright.images.contents.packages import installed

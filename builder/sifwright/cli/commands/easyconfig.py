@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from sifwright.catalog.model import Catalog, Site
-from sifwright.cli import arguments as shared
-from sifwright.cli import context
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import context
 from sifwright.errors import UsageError, quoted
 from sifwright.host.network.http import redact_url
 from sifwright.install import collect_facts, easybuild_folder, help_text, module

@@ -7,9 +7,9 @@ from difflib import unified_diff
 from pathlib import Path
 
 from sifwright.catalog.model import Catalog
-from sifwright.cli import arguments as shared
 from sifwright.cli.commands import build, plan
-from sifwright.cli.context import load, output_of, progress_of
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load, output_of, progress_of
 from sifwright.errors import UsageError
 from sifwright.plan.resolve import get_or_suggest, resolve
 from sifwright.recipe_import.requirements.extended_image import Extension, check, extended

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from sifwright.build.flatten_sif import flatten_sif
+from sifwright.make_image.deliver.flatten_sif import flatten_sif
 from sifwright.system.terminal import print_line
 
 HELP = "write a layered SIF as one with a single partition"

@@ -4,8 +4,8 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from sifwright.build.request import host_settings
 from sifwright.errors import UsageError
+from sifwright.make_image.resolve_request import host_settings
 from sifwright.system.terminal import print_line
 
 HELP = "write this machine's settings for a build by hand"

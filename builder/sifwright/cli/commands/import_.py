@@ -9,11 +9,12 @@ from pathlib import Path
 from sifwright.catalog import project_folder
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import UsageError
-from sifwright.recipe_import import placement, read_text, write_layers
+from sifwright.recipe_import import read_text
 from sifwright.recipe_import.context import Context
 from sifwright.recipe_import.definition_file import read_definition
 from sifwright.recipe_import.dockerfile import hints, read_dockerfile, starting_image
 from sifwright.recipe_import.draft import AS_IT_IS, Findings, Wanted
+from sifwright.recipe_import.layers import placement, write_layers
 from sifwright.system.terminal import print_line
 
 HELP = "make an image with layers of a Dockerfile or a definition file"

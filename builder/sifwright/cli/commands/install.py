@@ -4,10 +4,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from sifwright.cli import arguments as shared
-from sifwright.cli import submission
 from sifwright.cli.commands.native_module import module_name, native_site
-from sifwright.cli.context import load, progress_of
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import submission
+from sifwright.cli.options.context import load, progress_of
 from sifwright.errors import UsageError
 from sifwright.install.native import host_script, render_native
 from sifwright.install.native.install import NativeRequest, install

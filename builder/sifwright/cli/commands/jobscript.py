@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import load
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load
 from sifwright.images.sif.fingerprint import expected_digests
 from sifwright.launch import image_check, job_files, job_image_mpi, job_notes
 from sifwright.launch.job import decide_job

@@ -4,8 +4,8 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import definitions, with_image
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import definitions, with_image
 from sifwright.plan.lint.run import lint_site
 from sifwright.system.terminal import print_json, print_line
 

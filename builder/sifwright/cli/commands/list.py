@@ -3,8 +3,8 @@
 from argparse import ArgumentParser, Namespace
 
 from sifwright.catalog.model import Layer
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import load
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load
 from sifwright.plan.tested_builds import soonest_target, vendors
 from sifwright.report import show_site
 from sifwright.system.terminal import print_json, print_line, print_table

@@ -4,12 +4,12 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from sifwright.build.request.build_request import BuildOptions, request_build
-from sifwright.build.request.secrets import read_secrets
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import load, output_of, progress_of
-from sifwright.cli.locks import follows_tag
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load, output_of, progress_of
+from sifwright.cli.options.locks import follows_tag
+from sifwright.make_image.resolve_request.build_request import BuildOptions, request_build
+from sifwright.make_image.resolve_request.secrets import read_secrets
 from sifwright.plan.base_request import inspected_facts
 from sifwright.plan.resolve import resolve
 from sifwright.system.terminal import print_line
@@ -35,11 +35,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Write the lock, and print how it differs from the one before."""
-    from sifwright.build.checks.lockable_base import refuse_rpm_updates  # noqa: PLC0415
-    from sifwright.build.lock import compare_locks, lock_file  # noqa: PLC0415  # takes 0.2 s
-    from sifwright.build.lock.locked_build import default_path  # noqa: PLC0415
-    from sifwright.build.lock.make_lock import make_lock  # noqa: PLC0415
-    from sifwright.build.lock.update_lock import is_of_base, update_lock  # noqa: PLC0415
+    from sifwright.make_image.check_machine.lockable_base import refuse_rpm_updates  # noqa: PLC0415
+    from sifwright.make_image.lock import compare_locks  # noqa: PLC0415  # takes 0.2 s
+    from sifwright.make_image.lock.locked_build import default_path  # noqa: PLC0415
+    from sifwright.make_image.lock.update_lock import is_of_base, update_lock  # noqa: PLC0415
+    from sifwright.make_image.lock_format import lock_file  # noqa: PLC0415  # takes 0.2 s
+    from sifwright.make_image.make_lock import make_lock  # noqa: PLC0415
 
     # Of packages only: the base image stays, and with it what is in it.
     arguments.locked = arguments.file if arguments.update and not follows_tag(arguments) else None

@@ -4,8 +4,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from sifwright.cli import arguments as shared
 from sifwright.cli.commands.easyconfig import bundle_of
+from sifwright.cli.options import arguments as shared
 from sifwright.errors import UsageError
 from sifwright.install import modulefile, placement
 from sifwright.system import files

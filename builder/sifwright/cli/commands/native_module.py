@@ -6,8 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from sifwright.catalog.model import Catalog, Site
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import load
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load
 from sifwright.errors import PlanError, UsageError, quoted
 from sifwright.install.native import render_native
 from sifwright.plan.resolve import get_or_suggest

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import load
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load
 from sifwright.errors import UsageError
 from sifwright.host.network import pins
 from sifwright.system.terminal import print_json, print_table

@@ -9,12 +9,12 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from sifwright.build import forecast
-from sifwright.build.checks import disk_space
-from sifwright.build.checks.disk_space import DiskNeeds
-from sifwright.build.forecast import StepForecast
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import output_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import output_of, resolve_plan
+from sifwright.make_image.check_machine import disk_space
+from sifwright.make_image.forecast import forecast
+from sifwright.make_image.forecast.disk_needs import DiskNeeds
+from sifwright.make_image.forecast.forecast import StepForecast
 from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import plan_document
 from sifwright.plan.tested_builds import untested

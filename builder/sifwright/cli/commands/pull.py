@@ -3,8 +3,8 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from sifwright.cli import arguments as shared
-from sifwright.images.oci import sif_registry
+from sifwright.cli.options import arguments as shared
+from sifwright.images.transfer import sif_registry
 from sifwright.system.terminal import print_line
 
 HELP = "pull a SIF that was pushed, with its signed statements"

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sifwright.build.attest.redistribution import restricted
-from sifwright.cli import arguments as shared
+from sifwright.cli.options import arguments as shared
 from sifwright.errors import SifwrightError
-from sifwright.images.oci import sif_registry
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import DataType
 from sifwright.images.sources.inspect_image import facts_of
+from sifwright.images.transfer import sif_registry
+from sifwright.make_image.attest.redistribution import restricted
 from sifwright.system.progress import QuietProgress
 from sifwright.system.terminal import note, print_line
 

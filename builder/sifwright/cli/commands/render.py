@@ -5,12 +5,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from sifwright.build import recipe_folder
-from sifwright.build.request import host_settings
-from sifwright.build.request.base_image import base_image_of
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import output_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import output_of, resolve_plan
 from sifwright.errors import UsageError
+from sifwright.make_image.publish_image import recipe_folder
+from sifwright.make_image.resolve_request import host_settings
+from sifwright.make_image.resolve_request.base_image import base_image_of
 from sifwright.plan.model import Plan
 from sifwright.render.definition import definition
 from sifwright.render.proot import proot_definition

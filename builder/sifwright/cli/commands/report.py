@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Catalog
-from sifwright.cli import context
+from sifwright.cli.options import context
 from sifwright.errors import MachineError, UsageError
 from sifwright.install.native.native_folder import InstalledVersion, NativeFolder, native_folder
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan.model import Plan
 from sifwright.plan.native import with_env_manager
 from sifwright.plan.resolve import get_or_suggest, resolve

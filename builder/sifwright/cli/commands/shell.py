@@ -3,13 +3,13 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from sifwright.build.open_shell import open_shell
-from sifwright.build.request.build_request import BuildOptions, request_build
-from sifwright.build.request.secrets import read_secrets
-from sifwright.cli import arguments as shared
-from sifwright.cli import emulation
-from sifwright.cli.context import output_of, progress_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import emulation
+from sifwright.cli.options.context import output_of, progress_of, resolve_plan
 from sifwright.errors import BuildError
+from sifwright.make_image.open_shell import open_shell
+from sifwright.make_image.resolve_request.build_request import BuildOptions, request_build
+from sifwright.make_image.resolve_request.secrets import read_secrets
 
 HELP = "open a shell in the state before a layer"
 GROUP = "build"

@@ -2,8 +2,8 @@
 
 from argparse import ArgumentParser, Namespace
 
-from sifwright.cli import arguments as shared
-from sifwright.cli.context import load
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load
 from sifwright.report import show
 from sifwright.system.terminal import print_json, print_line
 

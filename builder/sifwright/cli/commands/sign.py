@@ -3,8 +3,8 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from sifwright.build.signing.sign import sign_image
-from sifwright.build.signing.statements import SUFFIX
+from sifwright.make_image.signing.sign import sign_image
+from sifwright.make_image.signing.statements import SUFFIX
 from sifwright.system.terminal import print_line
 
 HELP = "sign an image, in the SIF and in a file beside it"

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from sifwright.cli import submission
+from sifwright.cli.options import submission
 from sifwright.launch.submit import job_folder, job_view
 from sifwright.launch.submit.job_folder import SubmittedJob
 from sifwright.launch.submit.wait import looks

@@ -2,10 +2,10 @@
 
 from argparse import ArgumentParser, Namespace
 
-from sifwright.build.test import rerun_tests
-from sifwright.cli import arguments as shared
-from sifwright.cli import emulation
-from sifwright.cli.context import built, progress_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import emulation
+from sifwright.cli.options.context import built, progress_of, resolve_plan
+from sifwright.make_image.test_image.run_tests import rerun_tests
 
 HELP = "run the tests of all layers in the SIF that was built"
 GROUP = "build"

@@ -2,9 +2,9 @@
 
 from argparse import Namespace
 
-from sifwright.cli import arguments as shared
 from sifwright.cli.commands.native_module import module_name, native_site, write
-from sifwright.cli.context import load
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options.context import load
 from sifwright.install.native import render_native
 
 HELP = "print a script that makes a virtual environment load a module"

@@ -7,15 +7,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from sifwright.build.request.secrets import read_secrets
-from sifwright.build.signing.trust import Trust, read_trust
-from sifwright.build.signing.verify import signatures, verify_image
-from sifwright.build.verify.published import Check, check_published
-from sifwright.cli import arguments as shared
-from sifwright.cli import locks
-from sifwright.cli.context import progress_of, resolve_plan
+from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import locks
+from sifwright.cli.options.context import progress_of, resolve_plan
 from sifwright.errors import UsageError
 from sifwright.images.sif.fingerprint import read_record
+from sifwright.make_image.resolve_request.secrets import read_secrets
+from sifwright.make_image.signing.trust import Trust, read_trust
+from sifwright.make_image.signing.verify import signatures, verify_image
+from sifwright.make_image.verify.published import Check, check_published
 from sifwright.plan.plan_file import parse_plan
 from sifwright.system.terminal import print_json, print_line
 
@@ -70,8 +70,8 @@ def _signed(sif: Path, trust: Trust) -> Check:
 
 def _rebuilt(arguments: Namespace, sif: Path, record: Mapping[str, Any]) -> Check:
     """Build the image of a record again, from its lock if it has one, and compare the two."""
-    from sifwright.build.build_image import build_image  # noqa: PLC0415  # takes 0.3 s to load
-    from sifwright.build.verify import rebuild  # noqa: PLC0415  # the same
+    from sifwright.make_image.build_image import build_image  # noqa: PLC0415  # takes 0.3 s to load
+    from sifwright.make_image.verify import rebuild  # noqa: PLC0415  # the same
     from sifwright.report.diff.bytes_of_builds import differing_bytes  # noqa: PLC0415  # the same
 
     planned = parse_plan(json.dumps(record))

@@ -122,12 +122,12 @@ class Binds:
     words: list[str] = field(default_factory=list)
     _places: dict[Path, Path] = field(default_factory=dict)
 
-    def bound(self, folder: Path) -> Path:
+    def bound(self, folder: Path, mode: str = "ro") -> Path:
         """Bind a folder, once, and say where the build finds it."""
         if folder not in self._places:
             target = Path("/mnt", str(len(self._places)))
             (self.mounts / target.name).mkdir(parents=True)
-            self.words.append(f"{folder}:{target}:ro")
+            self.words.append(f"{folder}:{target}:{mode}")
             self._places[folder] = target
         return self._places[folder]
 

@@ -10,7 +10,7 @@ from typing import Any
 from sifwright.errors import quoted
 from sifwright.images.contents.files_to_read import Readable
 from sifwright.images.contents.image_tree import BadImage
-from sifwright.images.sources.model import ARCHITECTURES, Config, OtherProcessor, Start
+from sifwright.images.model import ARCHITECTURES, Config, OtherProcessor, Start
 
 # The OCI distribution specification asks registries for 4 MiB; a configuration may be as long.
 MOST_BYTES = 4 << 20

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from sifwright.images.contents.image_tree import BadImage, LayerContents, ScanBudget, stacked
+from sifwright.images.model import FoundImage, ImageContents, Source, SourceError
 from sifwright.images.oci import documents, layer
 from sifwright.images.oci.documents import Blob, Manifest
-from sifwright.images.sources.model import FoundImage, ImageContents, Source, SourceError
 from sifwright.system.progress import Timer
 from sifwright.system.terminal import escape_name
 

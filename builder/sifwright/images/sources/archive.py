@@ -19,11 +19,11 @@ from sifwright.images.contents.image_tree import (
     ScanBudget,
     stacked,
 )
+from sifwright.images.model import Config, FoundImage, ImageContents, Source, SourceError
 from sifwright.images.oci import documents, oci_layout, tar_files
 from sifwright.images.oci import layer as layers
 from sifwright.images.oci.streams import CheckedStream, UnpackedStream, drain
 from sifwright.images.oci.tar_files import Body, Member
-from sifwright.images.sources.model import Config, FoundImage, ImageContents, Source, SourceError
 from sifwright.system import digest_cache
 from sifwright.system.progress import Timer
 

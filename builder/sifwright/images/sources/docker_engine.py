@@ -7,9 +7,9 @@ from typing import Any
 
 from sifwright.errors import MachineError
 from sifwright.host.network import http
+from sifwright.images.model import FoundImage, ImageContents, Source, SourceError
 from sifwright.images.oci.streams import PieceStream
 from sifwright.images.sources import archive
-from sifwright.images.sources.model import FoundImage, ImageContents, Source, SourceError
 from sifwright.system.progress import Timer
 
 _SECONDS = 120

@@ -9,8 +9,8 @@ from sifwright.errors import MachineError
 from sifwright.images.contents import pythons, systems
 from sifwright.images.contents.image_facts import ImageFacts, Plugin, Python, Torch
 from sifwright.images.contents.image_tree import BadImage
+from sifwright.images.model import FoundImage, ImageContents, Source, SourceError
 from sifwright.images.sources import parse_name
-from sifwright.images.sources.model import FoundImage, ImageContents, Source, SourceError
 from sifwright.system import cache_folder, fact_cache
 from sifwright.system.progress import Progress, Timer
 

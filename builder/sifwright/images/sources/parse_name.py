@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from sifwright.images.sources.model import Source, SourceError
+from sifwright.images.model import Source, SourceError
 
 KINDS = (
     "docker://NAME, oci-archive:FILE, oci:FOLDER, docker-archive:FILE, docker-daemon:NAME, FILE.sif"

@@ -14,10 +14,7 @@ from sifwright.host.network.http_session import Pace
 from sifwright.host.network.registry import ACCEPT, PARTIAL, Client, Reference
 from sifwright.images.contents.files_to_read import Readable
 from sifwright.images.contents.image_tree import BadImage, LayerContents, ScanBudget, stacked
-from sifwright.images.oci import documents, layer
-from sifwright.images.oci.documents import Blob, Manifest
-from sifwright.images.oci.oci_layout import resolved
-from sifwright.images.sources.model import (
+from sifwright.images.model import (
     FoundImage,
     ImageContents,
     NoSuchImage,
@@ -25,6 +22,9 @@ from sifwright.images.sources.model import (
     SourceError,
     Start,
 )
+from sifwright.images.oci import documents, layer
+from sifwright.images.oci.documents import Blob, Manifest
+from sifwright.images.oci.oci_layout import resolved
 from sifwright.system.progress import Timer
 
 _PATIENT = http.HttpOptions(patient=True, netrc=False)

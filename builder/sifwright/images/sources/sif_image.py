@@ -15,13 +15,7 @@ from sifwright.images.contents.files_to_read import (
     want,
 )
 from sifwright.images.contents.image_tree import BadImage, ImageTree, LayerContents, stacked
-from sifwright.images.oci.streams import PieceStream, RawStream
-from sifwright.images.sif import sif_file
-from sifwright.images.sif.copy_data import Range
-from sifwright.images.sif.fingerprint import known_fingerprint
-from sifwright.images.sif.format import architecture_of
-from sifwright.images.sources import shell_environment
-from sifwright.images.sources.model import (
+from sifwright.images.model import (
     ARCHITECTURES,
     Config,
     FoundImage,
@@ -29,6 +23,12 @@ from sifwright.images.sources.model import (
     Source,
     SourceError,
 )
+from sifwright.images.oci.streams import PieceStream, RawStream
+from sifwright.images.sif import sif_file
+from sifwright.images.sif.copy_data import Range
+from sifwright.images.sif.fingerprint import known_fingerprint
+from sifwright.images.sif.format import architecture_of
+from sifwright.images.sources import shell_environment
 from sifwright.images.sources.shell_environment import ScriptVariables
 from sifwright.images.squashfs.inodes import SYMLINK, Span
 from sifwright.images.squashfs.reader import Squashfs

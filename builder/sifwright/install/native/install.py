@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sifwright.build.cache import claims
-from sifwright.build.checks.host_checks import temporary_root
-from sifwright.build.output_parser import OutputParser
 from sifwright.errors import MachineError
 from sifwright.install.native.install_steps import HostSteps
 from sifwright.install.native.native_folder import NativeFolder
+from sifwright.make_image.cache import claims
+from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.plan.model import Plan
 from sifwright.system import cache_folder, files
 from sifwright.system.progress import Progress, Timer
+from sifwright.system.tempdirs import temporary_root
 
 _CLAIM = "install"
 

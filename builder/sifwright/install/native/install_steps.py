@@ -6,12 +6,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from sifwright.build.output_parser import OutputParser
-from sifwright.build.request import host_settings
-from sifwright.build.steps import build_folder
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError, MachineError, TestError
 from sifwright.install.native import conda_hooks, host_script, tree_snapshot
+from sifwright.make_image.pack_layers.pack_files import write_files
+from sifwright.make_image.resolve_request import host_settings
+from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.make_image.run_steps import build_folder
 from sifwright.plan.model import Plan
 from sifwright.render import build_files
 from sifwright.system import processes
@@ -57,7 +58,7 @@ class HostSteps:
     def finish(self) -> None:
         """Write the plan, the tests and the activation script into the folder."""
         kept = "/opt/sifwright"
-        build_folder.write_files(self.folder / "sifwright", build_files.kept(self.plan), kept)
+        write_files(self.folder / "sifwright", build_files.kept(self.plan), kept)
         (self.folder / "bin").mkdir(exist_ok=True)
         activation = host_script.activation(self.plan, self.folder)
         (self.folder / "bin/activate").write_text(activation, encoding="utf-8")
@@ -85,7 +86,7 @@ class HostSteps:
         with workspace(self.temporary) as work_dir:
             build = work_dir / "build"
             build_folder.copy_settings(build, host_settings.prepare_native(work_dir))
-            build_folder.write_files(build, self._files(number), build_files.BUILD)
+            write_files(build, self._files(number), build_files.BUILD)
             (build / "prefix").write_text(f"{self.folder}\n", encoding="utf-8")
             (build / "bin/apt-install").write_text(_NO_PACKAGES, encoding="utf-8")
             script = host_script.step_script(self.plan, number, build)

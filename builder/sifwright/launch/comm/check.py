@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sifwright.build.checks import preflight
-from sifwright.build.request.image_folder import ImageFolder
 from sifwright.catalog.model import Site
 from sifwright.catalog.pmi import ImageMpi
 from sifwright.catalog.project_folder import project_folder
@@ -22,6 +20,8 @@ from sifwright.launch.comm import nccl_log, results, start
 from sifwright.launch.comm import verdict as comm_verdict
 from sifwright.launch.comm.nccl_log import Process
 from sifwright.launch.comm.verdict import Verdict
+from sifwright.make_image.check_machine import preflight
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.system import files, processes, small_file
 from sifwright.system.tempdirs import workspace
 

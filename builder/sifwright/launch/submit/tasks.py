@@ -4,12 +4,12 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 
-from sifwright.build.cache.store import Store
-from sifwright.build.request.build_request import BuildRequest
-from sifwright.build.request.inputs import Inputs
-from sifwright.build.steps.step_keys import CachedSteps
 from sifwright.catalog.model import Resources
 from sifwright.launch.submit.graph import IMAGE, Task
+from sifwright.make_image.cache.store import Store
+from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.make_image.resolve_request.inputs import Inputs
+from sifwright.make_image.run_steps.step_keys import CachedSteps
 from sifwright.plan.model import Plan
 
 

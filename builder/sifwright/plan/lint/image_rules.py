@@ -24,14 +24,11 @@ _MANY_NAMES = Version("1.13")
 # The first NCCL that takes the protocol LL128 between nodes by itself.
 _LL128 = Version("2.27")
 _UBUNTU_22 = re.compile(r"ubuntu-?22\.04")  # as AMD names its images
-# Under which names a layer installs the plugin.
-_PLUGIN_FILES = {
-    "aws-ofi-nccl": (
-        *("libnccl-net.so", "librccl-net.so"),
-        *("libnccl-net-ofi.so", "librccl-net-ofi.so"),
-    ),
-    "aws-ofi-rccl": ("librccl-net.so",),
-}
+# What NCCL_NET_PLUGIN may be with layer aws-ofi-nccl: its files, and the word of the last of them.
+_PLUGIN_NAMES = (
+    *("libnccl-net.so", "librccl-net.so"),
+    *("libnccl-net-ofi.so", "librccl-net-ofi.so", "ofi"),
+)
 
 
 def _fact(plan: Plan, *names: str) -> Version | None:
@@ -87,31 +84,11 @@ def _driver(plan: Plan) -> Iterator[Violation]:
 
 
 def _plugin_name(plan: Plan) -> Iterator[Violation]:
-    step = _plugin(plan)
-    files = _PLUGIN_FILES.get(step.layer.name) if step else None
-    path, setting = on_several_nodes(plan.site, "NCCL_NET_PLUGIN")
-    wanted = _looked_for(plan, setting)
-    if step is None or files is None or wanted in ("", *files):
-        return
-    fix = f"Set NCCL_NET_PLUGIN: {files[0]} for several nodes, or use layer aws-ofi-nccl."
-    message = (
-        f"layer '{step.layer.name}' installs {' and '.join(files)}, and {wanted} is looked for"
-    )
-    at = "" if setting else _given(plan, step.layer.name, "version")
-    yield Violation(path=path, at=at, what=message, fix=fix)
-
-
-def _looked_for(plan: Plan, setting: str) -> str:
-    """Return the file that this NCCL or RCCL opens; empty if that is not known."""
-    if setting.endswith(".so"):
-        return PurePosixPath(setting).name
-    prefix = "libnccl-net"
-    if plan.site.vendor == "amd":
-        rocm = _fact(plan, *_ROCM)
-        if rocm is None:
-            return ""
-        prefix = "libnccl-net" if (rocm.major, rocm.minor) == (7, 2) else "librccl-net"
-    return f"{prefix}-{setting}.so" if setting else f"{prefix}.so"
+    path, name = on_several_nodes(plan.site, "NCCL_NET_PLUGIN")
+    if name and _step(plan, "aws-ofi-nccl") and PurePosixPath(name).name not in _PLUGIN_NAMES:
+        message = f"NCCL_NET_PLUGIN={name}: layer 'aws-ofi-nccl' installs no plugin of that name"
+        fix = f"Leave it out, or set {_PLUGIN_NAMES[0]} for several nodes."
+        yield Violation(path=path, what=message, fix=fix)
 
 
 def _plugin_hangs(plan: Plan) -> Iterator[Violation]:
@@ -130,7 +107,7 @@ def _network_name(plan: Plan) -> Iterator[Violation]:
     step, plugin = _plugin(plan), _fact(plan, "plugin")
     if not network or step is None or network.lower() in INTERNAL_NETWORKS:
         return
-    old = step.layer.name == "aws-ofi-rccl" or (plugin and plugin < _MANY_NAMES)
+    old = plugin and plugin < _MANY_NAMES
     known = ["AWS Libfabric"] if old else ["AWS Libfabric", "Libfabric", "OFI"]
     if network.lower() not in [name.lower() for name in known]:
         message = f"NCCL_NET={network}: the plugin of layer '{step.layer.name}' is not called that"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from sifwright.catalog.model import EnvRule, ImageStart, LayerFile
 from sifwright.catalog.schema import did_you_mean
-from sifwright.images.sources.model import Start
-from sifwright.recipe_import import env_rules, program, shell_words
+from sifwright.images.model import Start
+from sifwright.recipe_import import env_rules, shell_words
 from sifwright.recipe_import.context import Context, ContextError
 from sifwright.recipe_import.definition_file import arguments
 from sifwright.recipe_import.definition_file.sections import (
@@ -20,7 +20,7 @@ from sifwright.recipe_import.definition_file.sections import (
     sections,
     start_draft,
 )
-from sifwright.recipe_import.dockerfile import copies, starting_image
+from sifwright.recipe_import.dockerfile import copies, program, starting_image
 from sifwright.recipe_import.draft import AS_IT_IS, Draft, Findings, Piece, Wanted
 
 _REFUSED = {

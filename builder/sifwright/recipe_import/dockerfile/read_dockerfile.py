@@ -9,10 +9,17 @@ from itertools import takewhile
 from pathlib import Path
 
 from sifwright.catalog.model import EnvRule, LayerFile
-from sifwright.images.sources.model import Start
-from sifwright.recipe_import import env_rules, program, shell_words
+from sifwright.images.model import Start
+from sifwright.recipe_import import env_rules, shell_words
 from sifwright.recipe_import.context import Context, ContextError
-from sifwright.recipe_import.dockerfile import copies, docker_base, hints, mounts, starting_image
+from sifwright.recipe_import.dockerfile import (
+    copies,
+    docker_base,
+    hints,
+    mounts,
+    program,
+    starting_image,
+)
 from sifwright.recipe_import.dockerfile.instructions import Instruction, instructions, run_code
 from sifwright.recipe_import.dockerfile.refusals import REFUSED, refused_flags
 from sifwright.recipe_import.dockerfile.variables import Variables, frozen

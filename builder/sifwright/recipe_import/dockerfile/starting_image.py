@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from sifwright.errors import SifwrightError
 from sifwright.images.contents.image_tree import BadImage
+from sifwright.images.model import NoSuchImage, OtherProcessor, SourceError, Start
 from sifwright.images.sources import parse_name
-from sifwright.images.sources.model import NoSuchImage, OtherProcessor, SourceError, Start
 from sifwright.recipe_import.draft import Findings
 
 # What it says of itself, or nothing if it is not asked. Raises `SourceError`.

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sifwright.build.lock import bundle, lock_file
 from sifwright.errors import UsageError
 from sifwright.images.contents.inventory import Inventory
 from sifwright.images.contents.packages import Package
+from sifwright.make_image.lock import bundle
+from sifwright.make_image.lock_format import lock_file
 
 if TYPE_CHECKING:
-    from sifwright.build.lock.lock_file import Lock
+    from sifwright.make_image.lock_format.lock_file import Lock
 
 _SECURITY = "-security"
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from sifwright.build.cache.store import Store
-from sifwright.build.steps import step_keys
 from sifwright.catalog.model import Catalog
 from sifwright.errors import MachineError, UsageError, quoted
 from sifwright.images.contents.layer_stack import topmost
+from sifwright.make_image.cache.store import Store
+from sifwright.make_image.run_steps import step_keys
 from sifwright.plan import plan_file
 from sifwright.plan.plan_file import PlanFacts, plan_json
 from sifwright.plan.resolve import resolve

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sifwright.build.attest import attach
-from sifwright.build.cache.store import CacheEntry, Store
-from sifwright.build.layers.pack import LISTING, SQUASHFS
-from sifwright.build.request.image_folder import ImageFolder
 from sifwright.errors import MachineError, SifwrightError
 from sifwright.images.contents import listing, packages
 from sifwright.images.contents.layer_stack import LayerStack, stacked
 from sifwright.images.contents.packages import Package
 from sifwright.images.sif import sif_file
 from sifwright.images.sif.format import DataType
+from sifwright.make_image.attest import attach
+from sifwright.make_image.cache.store import CacheEntry, Store
+from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan import plan_file
 from sifwright.plan.plan_file import PlanFacts
 from sifwright.report.page import sizes

@@ -1,4 +1,4 @@
-"""Adds up the ranks by mpi4py or by Horovod, and prints the sum: mpi_sum.py mpi4py|horovod."""
+"""Adds up the ranks over MPI, and prints the sum: mpi_sum.py mpi4py|horovod|torch."""
 
 import importlib
 import os
@@ -21,5 +21,16 @@ def by_horovod() -> tuple[int, int, int]:
     return hvd.rank(), hvd.size(), int(ranks.item())
 
 
-rank, size, total = {"mpi4py": by_mpi4py, "horovod": by_horovod}[sys.argv[1]]()
+def by_torch() -> tuple[int, int, int]:
+    torch: Any = importlib.import_module("torch")
+    world = torch.distributed
+    world.init_process_group("mpi")
+    total = torch.full((1000,), world.get_rank() + 1.0)
+    world.all_reduce(total)
+    (only,) = total.unique().tolist()
+    return world.get_rank(), world.get_world_size(), int(only)
+
+
+libraries = {"mpi4py": by_mpi4py, "horovod": by_horovod, "torch": by_torch}
+rank, size, total = libraries[sys.argv[1]]()
 sys.stdout.write(f"rank {rank} of {size} on {os.uname().nodename}: {total}\n")

@@ -1,1 +1,0 @@
-"""Squashfs files of one step's changes, and of a stack of them."""

@@ -1,1 +1,0 @@
-"""Signatures of images: Apptainer's own in the SIF, and signed statements beside it."""

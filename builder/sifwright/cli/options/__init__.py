@@ -1,0 +1,1 @@
+"""Options that several commands share, and the objects that they name: catalog, plan, folder."""

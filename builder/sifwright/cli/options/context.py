@@ -1,0 +1,103 @@
+"""Objects that a command line names: the catalog, a plan, and the folder of its image."""
+
+from argparse import Namespace
+from functools import partial
+from pathlib import Path
+
+from sifwright.catalog.load import load_catalog
+from sifwright.catalog.model import Catalog
+from sifwright.catalog.project_folder import project_folder
+from sifwright.cli.options import locks
+from sifwright.errors import UsageError
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.inspect_base import KnownBase, inspect_base
+from sifwright.plan.model import Plan
+from sifwright.plan.resolve import resolve
+from sifwright.recipe_import.requirements.saved_extension import with_known
+from sifwright.system.progress import JsonProgress, Progress, QuietProgress, TextProgress
+from sifwright.system.step_file import with_step_file
+from sifwright.system.terminal import console
+
+_BUILD = "build"
+
+
+def load(arguments: Namespace) -> Catalog:
+    return with_image(definitions(arguments), arguments)
+
+
+def definitions(arguments: Namespace) -> Catalog:
+    """Load the catalog of the project."""
+    project = project_folder(arguments.project)
+    loaded = load_catalog(project / "defs", project)
+    return with_extension(loaded, arguments, getattr(arguments, "site", ""))
+
+
+def with_image(catalog: Catalog, arguments: Namespace, *names: str) -> Catalog:
+    """Return the catalog with the facts of the base image, if a plan is made.
+
+    `names` are those of the site and the image, unless the arguments have them.
+    """
+    settings = getattr(arguments, "settings", None)
+    site, image = names or (getattr(arguments, "site", ""), getattr(arguments, "image", ""))
+    if settings is None or not site:
+        return catalog
+    known = KnownBase(
+        out=Path(getattr(arguments, "output", "") or _BUILD),
+        facts=partial(locks.base_facts, arguments),
+        follow_tag=locks.follows_tag(arguments),
+    )
+    return inspect_base(catalog, (site, image), settings, known, _progress(arguments))
+
+
+def _progress(arguments: Namespace) -> Progress:
+    """Return no progress for commands that build nothing: their output is the answer."""
+    building = all(hasattr(arguments, name) for name in ("quiet", "json", "verbose"))
+    return progress_of(arguments) if building else QuietProgress()
+
+
+def with_extension(catalog: Catalog, arguments: Namespace, site: str, image: str = "") -> Catalog:
+    """Return the catalog with the named image, if 'sifwright extend' has made it."""
+    image = image or getattr(arguments, "image", "")
+    # Of some commands it is a file.
+    folders = {Path(getattr(arguments, "output", "") or _BUILD), Path(_BUILD)}
+    for folder in sorted(folders):
+        catalog = with_known(catalog, folder, site, image)
+    return catalog
+
+
+def resolve_plan(arguments: Namespace) -> Plan:
+    return resolve(load(arguments), arguments.site, arguments.image, arguments.settings)
+
+
+def output_of(arguments: Namespace, plan: Plan) -> ImageFolder:
+    folder = Path(arguments.output)
+    standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not standing.is_dir():
+        message = f"--output {arguments.output}: {standing} is no folder"
+        raise UsageError.of(message, fix="Name a folder, which may be a new one.")
+    image = plan.image.name
+    return ImageFolder(folder=folder / plan.site.name / image, name=image)
+
+
+def built(arguments: Namespace, plan: Plan) -> ImageFolder:
+    """Return the folder of a built image; raises `UsageError` if there is no image."""
+    output = output_of(arguments, plan)
+    if not output.link.exists():
+        fix = f"Build it: sifwright build {plan.site.name} {plan.image.name}"
+        if hasattr(arguments, "date"):
+            fix += ". Or give the date of a later build: --date YYYYMMDD"
+        raise UsageError.of("there is no image yet", where=str(output.link), fix=fix)
+    return output
+
+
+def progress_of(arguments: Namespace) -> Progress:
+    """Return what reports the steps, to a job's file as well."""
+    return with_step_file(_reporter(arguments))
+
+
+def _reporter(arguments: Namespace) -> Progress:
+    if arguments.quiet:
+        return QuietProgress()
+    if arguments.json:
+        return JsonProgress()
+    return TextProgress(console, verbose=arguments.verbose)

@@ -1,0 +1,149 @@
+"""Submission of builds and installations to the scheduler, as commands report it."""
+
+import os
+import shlex
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from sifwright.catalog.model import Site
+from sifwright.catalog.project_folder import project_folder
+from sifwright.cli.options import arguments as shared
+from sifwright.errors import UsageError
+from sifwright.launch.job_rules import ACCOUNTS
+from sifwright.launch.submit import by_hand, jobs_place, shared_folders
+from sifwright.launch.submit.graph import BuildJob, Task
+from sifwright.launch.submit.jobs_place import JobsPlace
+from sifwright.launch.submit.schedulers import SCHEDULERS
+from sifwright.launch.submit.shared_folders import SharedFolder
+from sifwright.launch.submit.submission import Submission, prepare
+from sifwright.launch.submit.submit import missing, submit
+from sifwright.launch.submit.wait import wait
+
+_PRINT = "print"
+# Each scheduler sets its own in a job.
+_IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    text = "let jobs do it: slurm, pbs or flux; default: the site's; print: submit nothing"
+    names = ("", *SCHEDULERS, _PRINT)
+    add("--submit", nargs="?", const="", choices=names, metavar="SCHEDULER", help=text)
+    add("--wait", action="store_true", help="with --submit: wait for the jobs to end")
+    add(
+        "--directive",
+        dest="directives",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="with --submit: an option of the scheduler, as in partition=cpu; may be repeated",
+    )
+
+
+def add_place(parser: ArgumentParser) -> None:
+    """Add the options that say whose jobs are meant."""
+    shared.add_output_folder(parser)
+    text = "the jobs of the installation in this folder, in place of --output"
+    parser.add_argument("--prefix", default="", metavar="DIR", help=text)
+
+
+def place_of(arguments: Namespace) -> JobsPlace:
+    """Return the place that these options name."""
+    if arguments.prefix:
+        return jobs_place.of_installation(arguments.prefix)
+    return jobs_place.of_images(arguments.output)
+
+
+def command_words(arguments: Namespace, *words: str) -> list[str]:
+    """Return a command of a job, with this project, as sifwright's own words.
+
+    With --verbose, the log of the job has the output of the steps.
+    """
+    settings = [f"--set={text}" for text in arguments.settings]
+    settings += ["--verbose"] if arguments.verbose else []
+    return ["--project", str(project_folder(arguments.project)), *words, *settings]
+
+
+def way_out(arguments: Namespace, site: Site) -> Iterator[str]:
+    """Yield the command that builds in a job, if the site wants it and this is none."""
+    submitting = getattr(arguments, "submit", None) is not None
+    if submitting or any(os.environ.get(name) for name in _IN_JOB):
+        return
+    if site.builds and site.builds.where == "batch" and site.delivery == "sif":
+        yield f"in a job: {_command(arguments, site)}"
+
+
+def _command(arguments: Namespace, site: Site) -> str:
+    """Return the line for a shell that submits the build, with an account if one is needed."""
+    words = ["sifwright", "build", site.name, *filter(None, [arguments.image])]
+    words += [f"--set={text}" for text in arguments.settings]
+    words += [] if arguments.output == "build" else [f"--output={arguments.output}"]
+    variable = ACCOUNTS.get(site.scheduler, "") if site.job.needs_account else ""
+    before = f"{variable}=PROJECT " if variable and not os.environ.get(variable) else ""
+    return f"{before}{shlex.join(words)} --submit"
+
+
+def site_of_jobs(site: Site, scheduler: str) -> Site:
+    """Return the site whose facts the jobs of a build have.
+
+    Where users build no images, jobs of a build run on another machine. Raises `UsageError` unless
+    its scheduler is named.
+    """
+    if not site.builds or site.builds.where != "elsewhere":
+        return site
+    if scheduler not in SCHEDULERS:
+        message = f"users build no images at site '{site.name}': {site.builds.why}"
+        fix = "Build on another machine, copy, install: docs/how-to/build-elsewhere.md. "
+        fix += f"By jobs of that machine: --submit {'|'.join(SCHEDULERS)}."
+        raise UsageError.of(message, where="--submit", fix=fix)
+    return replace(site, scheduler="local")
+
+
+def submit_tasks(
+    arguments: Namespace,
+    site: Site,
+    chains: Sequence[Sequence[Task]],
+    home: JobsPlace,
+    note: Callable[[str], None],
+) -> None:
+    """Submit what is missing, report it, and wait for it if that is asked."""
+    printing = arguments.submit == _PRINT
+    scheduler = "" if printing else arguments.submit
+    submission = prepare(site, scheduler, arguments.directives, home)
+    lacking = missing(submission, [chain for chain in chains if chain])
+    if not any(lacking):
+        note("up to date: no job is needed")
+        return
+    submission = replace(submission, folders=tuple(_folders(arguments, site, home)))
+    for job in lacking.earlier:
+        note(f"queued already: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
+    if printing:
+        _print(submission, lacking.jobs, note)
+        return
+    new = submit(submission, lacking.jobs)
+    for job in new:
+        note(f"submitted: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
+    if arguments.wait:
+        wait(home.jobs, {job.folder for job in (*new, *lacking.earlier)}, note)
+    else:
+        note(f"look at them: sifwright status {shlex.join(home.words)}")
+
+
+def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> Iterator[SharedFolder]:
+    yield shared_folders.project(project_folder(arguments.project), site.name)
+    if home.images:
+        yield shared_folders.step_cache()
+
+
+def _print(
+    submission: Submission, planned: Sequence[BuildJob], note: Callable[[str], None]
+) -> None:
+    """Write the scripts; print where they are, and the commands that submit them."""
+    written = by_hand.write(submission, planned)
+    for job, script in written:
+        steps = ", ".join(task.name for task in job.tasks)
+        note(f"written: {script}: {steps} ({', '.join(job.images)})")
+    note("nothing is submitted; by hand:")
+    for line in by_hand.commands(submission, written):
+        note(line)

@@ -1,0 +1,46 @@
+"""The files that pip installed, each package by the digest of its RECORD."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from sifwright.make_image.attest.attach import SBOM
+from sifwright.make_image.attest.properties import PLACE, RECORD
+from sifwright.system import small_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_SHOWN = 5
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Return the sha256 of each RECORD, by the folder of the package's metadata in the image.
+
+    They are those of the SBOM in `folder`; without an SBOM there are none.
+    """
+    try:
+        bill = small_file.read_json(folder / SBOM)
+    except FileNotFoundError:
+        return {}
+    packages = (
+        {item["name"]: item["value"] for item in component.get("properties", ())}
+        for component in bill.get("components", ())
+    )
+    return {item[PLACE]: item[RECORD] for item in packages if RECORD in item}
+
+
+def difference(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Return a line with the packages that have other files at the same version, or nothing."""
+    changed = [
+        posixpath.basename(folder).removesuffix(".dist-info")
+        for folder, digest in now.items()
+        if before.get(folder, digest) != digest
+    ]
+    if not changed:
+        return ""
+    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+    names = ", ".join(changed[:_SHOWN]) + more
+    return f"other files than in the image before, at the same version: {names}"

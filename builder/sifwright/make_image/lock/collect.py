@@ -1,0 +1,134 @@
+"""Fill the folder of a lock from the cache of downloads and the network."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING
+
+from sifwright.errors import BuildError, Problem
+from sifwright.host.network import pip_settings
+from sifwright.make_image.cache.leases import lease
+from sifwright.make_image.downloads import prefetch
+from sifwright.make_image.downloads.fetch import File, NotFetched, fetch
+from sifwright.make_image.lock import debian, find_wheels, locked_files, locked_image
+from sifwright.make_image.lock.find_wheels import WheelIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from sifwright.make_image.cache.store import CacheEntry, Store
+    from sifwright.make_image.lock.locked_files import LockedFile
+    from sifwright.make_image.lock_format.lock_file import Lock
+    from sifwright.make_image.resolve_request.build_request import BuildRequest
+    from sifwright.plan.model import Plan
+
+    Locate = Callable[[], str]
+
+_AT_ONCE = 6
+_FIX = "Check the network and the mirrors, build from a bundle, or write the lock again."
+
+
+def collect(
+    lock: Lock, request: BuildRequest, store: Store, folder: Path, *, offline: bool
+) -> None:
+    """Fill the folder; raises `BuildError` with every file that is not there as it was locked."""
+    files = locked_files.files_of(lock)
+    missing = {file.sha256 for file in files.values() if store.peek(file.sha256) is None}
+    addresses = {} if offline else _addresses(lock, request.plan, missing)
+    with ExitStack() as stack, ThreadPoolExecutor(_AT_ONCE) as threads:
+        stack.enter_context(lease(store, [file.sha256 for file in files.values()]))
+        results = threads.map(partial(_fetched, store, addresses), files.values())
+        problems = [problem for problem in results if isinstance(problem, Problem)]
+        if problems:
+            raise BuildError(*problems)
+        for file in files.values():
+            if entry := store.get(file.sha256):
+                locked_files.place(folder, file, entry)
+    if reference := request.base.reference:
+        located = reference.at(lock.base["digest"])
+        locked_image.collect(located, lock.processor, store, folder, offline=offline)
+
+
+def _fetched(
+    store: Store, addresses: Mapping[str, Locate], file: LockedFile
+) -> CacheEntry | Problem:
+    """Return the file in the cache, or why it is not there."""
+    if entry := store.get(file.sha256):
+        return entry
+    try:
+        return _fetch(store, file, addresses.get(file.sha256, _offline))
+    except NotFetched as error:
+        return Problem(where=file.shown, what=f"it is not there as locked: {error}", fix=_FIX)
+
+
+def _fetch(store: Store, file: LockedFile, locate: Locate) -> CacheEntry:
+    address = locate()
+    if address.startswith("file://"):
+        try:
+            with open(address.removeprefix("file://"), "rb") as stream:  # noqa: PTH123
+                return locked_files.keep(store, file, stream)
+        except OSError as error:
+            raise NotFetched(str(error)) from None
+    wanted = File(name=file.shown, sha256=file.sha256, locate=lambda: address)
+    is_deb = file.path.startswith(locked_files.POOL)
+    settings = {} if is_deb else pip_settings.settings()
+    return fetch(store, wanted, settings, Event())
+
+
+def _offline() -> str:
+    raise NotFetched("no network is used, and it is not in the cache of downloads")
+
+
+def _addresses(lock: Lock, plan: Plan, missing: set[str]) -> dict[str, Locate]:
+    """Return how to find the address of each file, by sha256."""
+    sources = {
+        file.sha256: file.locate
+        for step in plan.steps
+        for file in prefetch.pinned_sources(step.sources)
+    }
+    return {
+        **{deb.sha256: partial(debian.address, deb) for deb in lock.fetched_debs},
+        **{item.digest: partial(prefetch.redirected, item.address) for item in lock.sources},
+        **sources,
+        **_wheel_addresses(lock, plan, missing),
+    }
+
+
+def _wheel_addresses(lock: Lock, plan: Plan, missing: set[str]) -> dict[str, Locate]:
+    """Ask this machine's indexes; what they lack may still be where it was locked from."""
+    wheels = [wheel for wheel in lock.wheels if wheel.sha256 in missing]
+    if not wheels:
+        return {}
+    offers = wheel_index(plan).offers((wheel.name, wheel.version) for wheel in wheels)
+    addresses: dict[str, Locate] = {}
+    for wheel in wheels:
+        offer = find_wheels.with_digest(offers, wheel.sha256)
+        others = [item for items in offers.values() for item in items if item.file == wheel.file]
+        if offer is None and others:
+            message = f"its sha256 is {others[0].sha256}, not {wheel.sha256}"
+        else:
+            message = "no index of this machine has it"
+        address = offer.address if offer else "" if others else wheel.url
+        addresses[wheel.sha256] = partial(_or_raise, address, message)
+    return addresses
+
+
+def _or_raise(address: str, message: str) -> str:
+    if not address:
+        raise NotFetched(message)
+    return address
+
+
+def wheel_index(plan: Plan) -> WheelIndex:
+    """Return the indexes that the steps of a plan use."""
+    indexes = (index for step in plan.steps for _, index in step.packages())
+    redirected = (pip_settings.redirected(index) for index in indexes)
+    return WheelIndex(
+        python=plan.facts.get("python", ""),
+        processor=plan.site.processor,
+        indexes=tuple(dict.fromkeys(filter(None, redirected))),
+    )

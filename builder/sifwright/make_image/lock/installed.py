@@ -1,0 +1,83 @@
+"""The packages of an inventory that a lock names, and their comparison with a lock."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from sifwright.errors import BuildError
+from sifwright.images.contents.image_tree import BadImage
+from sifwright.images.contents.inventory import Inventory, inventory
+from sifwright.images.sources.sif_image import tree_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sifwright.images.sif.copy_data import Range
+    from sifwright.make_image.lock_format.lock_file import Lock
+
+# Debian's packages of Python bring these.
+_OF_DEBIAN = re.compile(r"/usr/lib/python3[^/]*/dist-packages/.*", re.DOTALL)
+_SHOWN = 20
+PackageKey = tuple[str, str, str]
+PythonKey = tuple[str, str]
+
+
+def of_squashfs(parts: Sequence[Range]) -> Inventory:
+    """Return what squashfs files come to, the lowest first; raise `BuildError`."""
+    try:
+        return inventory(tree_of(parts, only_packages=True))
+    except BadImage as error:
+        raise BuildError.of(str(error), where=str(parts[-1].path), fix=error.fix) from None
+
+
+def system_packages(inventory: Inventory, kind: Literal["debian", "rpm"]) -> frozenset[PackageKey]:
+    """Return name, version and architecture of the packages of this kind."""
+    packages = inventory.of(kind)
+    return frozenset((item.name, item.version, item.architecture) for item in packages)
+
+
+def python(inventory: Inventory) -> dict[PythonKey, frozenset[str]]:
+    """Return the tags of the wheels that Python packages were installed from."""
+    return {
+        (canonicalize_name(item.name), _normal(item.version)): item.tags
+        for item in inventory.of("python")
+        if not _OF_DEBIAN.fullmatch(item.folder)
+    }
+
+
+def _normal(version: str) -> str:
+    try:
+        return str(Version(version))
+    except InvalidVersion:
+        return version
+
+
+def refuse_difference(lock: Lock, inventory: Inventory, where: str) -> None:
+    """Raise `BuildError` with the packages that are not those of the lock."""
+    locked = {(deb.name, deb.version, deb.architecture) for deb in lock.debs if not deb.only_build}
+    wheels = {(item.name, item.version) for item in lock.wheels}
+    wheels |= {(item.name, item.version) for item in lock.unlocked}
+    lines = _different("debian", locked, system_packages(inventory, "debian"))
+    rpms = {(rpm.name, rpm.version, rpm.architecture) for rpm in lock.rpms}
+    lines += _different("rpm", rpms, system_packages(inventory, "rpm"))
+    lines += _different("python", wheels, python(inventory).keys())
+    if not lines:
+        return
+    more = [f"… and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    shown = "\n    ".join([*lines[:_SHOWN], *more])
+    fix = "If that is meant, write the lock again with 'sifwright lock'; nothing was published."
+    raise BuildError.of(f"the image is not that of the lock\n    {shown}", where=where, fix=fix)
+
+
+def _different(
+    kind: str, locked: Collection[tuple[str, ...]], installed: Collection[tuple[str, ...]]
+) -> list[str]:
+    lost, new = set(locked) - set(installed), set(installed) - set(locked)
+    lines = [f"{kind} {' '.join(item)}: in the lock, not in the image" for item in sorted(lost)]
+    return lines + [
+        f"{kind} {' '.join(item)}: in the image, not in the lock" for item in sorted(new)
+    ]

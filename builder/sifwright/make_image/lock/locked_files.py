@@ -1,0 +1,75 @@
+"""The folder with the files of a lock, each compared with its sha256; nothing else is in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sifwright.images.oci.oci_layout import blob_name
+from sifwright.make_image.downloads.fetch import CONTENT, NotFetched
+from sifwright.system import cache_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sifwright.images.contents.files_to_read import Readable
+    from sifwright.make_image.cache.store import CacheEntry, Store
+    from sifwright.make_image.lock_format.lock_file import Lock
+
+POOL, WHEELS, SOURCES, GIT, IMAGE = "repository/pool", "wheels", "sources", "git", "image"
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockedFile:
+    """A file of a lock at a path of the folder; `shown` is how a message names it."""
+
+    path: str
+    sha256: str
+    shown: str
+
+
+def files_of(lock: Lock) -> dict[str, LockedFile]:
+    """Return the files of a lock by path, without repositories of git and images of registries."""
+    files = [
+        *(_file(POOL, deb.file, deb.sha256, deb.file) for deb in lock.fetched_debs),
+        *(_file(WHEELS, wheel.file, wheel.sha256, wheel.file) for wheel in lock.wheels),
+        *(
+            _file(SOURCES, source.digest, source.digest, f"source {source.name} {source.ref}")
+            for source in lock.sources
+            if source.kind != "git"
+        ),
+    ]
+    return {file.path: file for file in files}
+
+
+def _file(folder: str, name: str, sha256: str, shown: str) -> LockedFile:
+    return LockedFile(path=f"{folder}/{name}", sha256=sha256, shown=shown)
+
+
+def blob(digest: str) -> LockedFile:
+    """Return a blob of the base image."""
+    sha256 = digest.removeprefix("sha256:")
+    return LockedFile(path=f"{IMAGE}/{blob_name(digest)}", sha256=sha256, shown=f"blob {digest}")
+
+
+def keep(store: Store, file: LockedFile, stream: Readable) -> CacheEntry:
+    """Copy a file into the cache; raises `NotFetched` if it is another one."""
+    with store.folder() as staging, cache_folder.translate_errors(store.root):
+        digest = hashlib.sha256()
+        with (staging / CONTENT).open("xb") as sink:
+            while piece := stream.read(_PIECE):
+                digest.update(piece)
+                sink.write(piece)
+        if digest.hexdigest() != file.sha256:
+            raise NotFetched(f"its sha256 is {digest.hexdigest()}, not {file.sha256}")
+        return store.put(file.sha256, staging, {"name": file.shown})
+
+
+def place(folder: Path, file: LockedFile, entry: CacheEntry) -> None:
+    """Give a file of the cache its name in the folder."""
+    target = folder / file.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.link(entry.file(CONTENT), target)

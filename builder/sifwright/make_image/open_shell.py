@@ -1,0 +1,78 @@
+"""Builds that end before the image: a shell in the state before a layer, or its results alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from sifwright.catalog.schema import did_you_mean
+from sifwright.errors import MachineError, UsageError
+from sifwright.make_image.check_machine import preflight
+from sifwright.make_image.prepare import prepare_build
+from sifwright.make_image.resolve_request.build_context import BuildContext
+from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.make_image.run_steps import apptainer_engine
+from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
+from sifwright.make_image.run_steps.step_engine import run_steps
+from sifwright.plan.model import Plan
+from sifwright.system import processes
+from sifwright.system.progress import Progress, Timer
+
+_HINT = "before layer '{layer}': bash install.sh runs it; what you change is gone after 'exit'"
+
+
+def open_shell(request: BuildRequest, progress: Progress) -> int:
+    """Open a shell in the state before the layer of the options; return its exit status.
+
+    Steps before it that are not cached are run. Raises `UsageError` for a layer without a state
+    before it.
+    """
+    layer = request.options.before
+    number = _number(request.plan, layer)
+    if number == 0:
+        raise UsageError.of(
+            f"there is nothing before '{layer}', the first layer", fix="Name a later one."
+        )
+    with (
+        Timer(progress) as timer,
+        prepare_build(request, timer) as context,
+        open_stepwise(context, number) as engine,
+    ):
+        command = run_steps(engine, number, engine.shell)
+        timer.finish("done")
+        progress.note(_HINT.format(layer=layer))
+        return processes.interact(command, env=context.environment())
+
+
+def build_steps(request: BuildRequest, layer: str, progress: Progress) -> None:
+    """Run the steps up to and including a layer's, unless their results are in the cache.
+
+    Raises as `build_image` does, and `UsageError` if the plan has no such layer.
+    """
+    last = _number(request.plan, layer, where="--until")
+    later = [step.layer.name for step in request.plan.steps[last + 1 :]]
+    options = replace(request.options, before=next(iter(later), ""))
+    with (
+        Timer(progress) as timer,
+        prepare_build(replace(request, options=options), timer) as context,
+        open_stepwise(context, last) as engine,
+    ):
+        run_steps(engine, last + 1, list)
+
+
+def _number(plan: Plan, layer: str, where: str = "") -> int:
+    names = [step.layer.name for step in plan.steps]
+    if layer not in names:
+        message = f"image '{plan.image.name}' has no layer '{layer}'"
+        raise UsageError.of(message, where=where, fix=did_you_mean(layer, names))
+    return names.index(layer)
+
+
+@contextmanager
+def open_stepwise(context: BuildContext, number: int) -> Iterator[ApptainerSteps]:
+    """Yield the engine for the steps up to this number; raises `MachineError` if there is none."""
+    apptainer = context.apptainer or preflight.engine()
+    if why_not := preflight.why_not_stepwise(apptainer, context.plan):
+        fix = "Mend that, or use another machine; 'sifwright build' needs none of it."
+        raise MachineError.of(f"no step can be entered here: {why_not}", fix=fix)
+    with apptainer_engine.open_engine(context, apptainer, before=number) as engine:
+        yield engine

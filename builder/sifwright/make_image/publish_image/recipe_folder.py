@@ -1,0 +1,162 @@
+"""Write the recipe folder of a plan: a definition file, a Dockerfile, and the files they copy."""
+
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sifwright.catalog import image_name
+from sifwright.catalog.model import LayerFile
+from sifwright.errors import MachineError, PlanError, UsageError
+from sifwright.host.network.registry import Reference
+from sifwright.make_image.resolve_request import base_image, host_settings
+from sifwright.make_image.resolve_request.base_image import base_image_of
+from sifwright.make_image.resolve_request.inputs import Inputs
+from sifwright.plan.model import Plan
+from sifwright.render import build_files, dockerfile, oci_config, recipe
+from sifwright.render.definition import folder_definition
+from sifwright.system import files
+
+# Below build/SITE/IMAGE.
+FOLDER = "recipe"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenFolder:
+    """The number and the size in bytes of the files of a folder."""
+
+    files: int
+    bytes: int
+
+
+def text(plan: Plan, form: str) -> str:
+    """Return the `definition` or the `dockerfile` of the folder as planned; ask no registry."""
+    if form == "definition":
+        return folder_definition(plan, host_settings.values(base_image_of(plan)))
+    return dockerfile.dockerfile(plan, _planned_base(plan))
+
+
+def write(
+    plan: Plan, form: str, folder: Path, record: Path, note: Callable[[str], None]
+) -> WrittenFolder:
+    """Replace the folder; at any moment it is whole, the old one or the new one.
+
+    It has the `definition` or the `dockerfile` that `form` names, and the other one if the plan and
+    this machine allow it. `record` is the folder of the image, which names the base of earlier
+    builds; `note` reports a registry that does not answer. Raises `UsageError` for a folder with
+    other files, and the errors of `Inputs.asked`.
+    """
+    _refuse_foreign(folder)
+
+    def definition() -> Iterator[LayerFile]:
+        yield from recipe.definition_files(plan, _header(plan, record))
+
+    def dockerfile() -> Iterator[LayerFile]:
+        if not (base := _local(plan)):
+            base = str(_pinned(plan, record, note) if form == "dockerfile" else _located(plan))
+        yield from recipe.dockerfile_files(plan, base)
+
+    contents: dict[str, LayerFile] = {}
+    wanted, other = (definition, dockerfile) if form == "definition" else (dockerfile, definition)
+    with suppress(MachineError, PlanError):
+        contents |= {file.path: file for file in other()}
+    contents |= {file.path: file for file in wanted()}
+    replace(folder, contents.values())
+    return WrittenFolder(
+        files=len(contents), bytes=sum(len(file.data) for file in contents.values())
+    )
+
+
+def _header(plan: Plan, record: Path) -> dict[str, str]:
+    """Return the machine's values, and the base image by its digest if builds have recorded it."""
+    inputs = Inputs.recorded(base_image_of(plan), record)
+    known = inputs.header if inputs.base.reference and inputs.digest else {}
+    return {**host_settings.values(inputs.base), **known}
+
+
+def _planned_base(plan: Plan) -> str:
+    return _local(plan) or str(_located(plan))
+
+
+def _located(plan: Plan) -> Reference:
+    return base_image.redirected_reference(plan.site, oci_config.start(plan).name)
+
+
+def _pinned(plan: Plan, record: Path, note: Callable[[str], None]) -> Reference:
+    """Return the base image, with its digest if the plan names it."""
+    if isinstance(oci_config.start(plan), oci_config.Registry):
+        return _located(plan).at(Inputs.recorded(base_image_of(plan), record).asked(note).digest)
+    return _located(plan)
+
+
+def _local(plan: Plan) -> str:
+    """Return the id of the engine's image that the plan starts from; empty for other bases.
+
+    Raises `PlanError` for a file, which a Dockerfile cannot name.
+    """
+    start = oci_config.start(plan)
+    if not isinstance(start, oci_config.Local):
+        return ""
+    name = f"{start.kind}:{start.name}"
+    if start.kind != image_name.DAEMON:
+        fix = (
+            f"skopeo copy {name} docker-daemon:NAME:TAG{_of_engine()}, and name"
+            " docker-daemon:NAME:TAG; or build with 'sifwright build --engine docker'."
+        )
+        raise PlanError.of("a Dockerfile cannot start from a file", where=name, fix=fix)
+    image_id = base_image.engine_image_id(start.name)
+    if not image_id:
+        fix = "See 'docker images' for what it has, and whether it runs."
+        raise MachineError.of("no engine of this machine has such an image", where=name, fix=fix)
+    return image_id
+
+
+def _of_engine() -> str:
+    """Return skopeo's option for the engine; skopeo 1.9 itself knows Docker's usual socket only."""
+    with suppress(MachineError):
+        if (address := base_image.engine_address()).startswith("unix://"):
+            return f" --dest-daemon-host {shlex.quote(address)}"
+    return ""
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Raise `UsageError` for anything but an earlier render."""
+    if not os.path.lexists(folder):
+        return
+    is_folder = folder.is_dir() and not folder.is_symlink()
+    if not is_folder or (any(folder.iterdir()) and not _is_ours(folder)):
+        raise UsageError.of(
+            "there is something else, which would be replaced",
+            where=str(folder),
+            fix="Name a folder that is not there yet, or one that 'sifwright render' wrote.",
+        )
+
+
+def _is_ours(folder: Path) -> bool:
+    for recipe_file in (folder / "Dockerfile", *folder.glob("*.def")):
+        with suppress(OSError), recipe_file.open(errors="replace", encoding="utf-8") as lines:
+            if lines.readline().startswith(build_files.MARK):
+                return True
+    return False
+
+
+def replace(folder: Path, contents: Iterable[LayerFile]) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".recipe-", dir=folder.parent) as name:
+        fill(Path(name, "new"), contents)
+        files.publish_folder(Path(name, "new"), folder)
+
+
+def fill(folder: Path, contents: Iterable[LayerFile]) -> None:
+    """Write the files of a new folder with their modes in the image, whatever the umask is."""
+    for file in contents:
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.data)
+        path.chmod(0o755 if file.executable else 0o644)
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir():
+            path.chmod(0o755)

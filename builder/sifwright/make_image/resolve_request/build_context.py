@@ -1,0 +1,69 @@
+"""The context of a build: its request, the engines and settings of the machine, and its folders."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from sifwright.host.engines import apptainer
+from sifwright.host.engines.apptainer import Apptainer
+from sifwright.host.engines.docker import Docker
+from sifwright.make_image.resolve_request.build_request import BuildRequest
+from sifwright.make_image.resolve_request.host_settings import Settings
+from sifwright.make_image.resolve_request.inputs import Inputs
+from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.render import build_files
+from sifwright.render.definition import definition
+from sifwright.system import ids, processes
+
+LOG = "build.log"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildContext(BuildRequest):
+    """A request on a machine that has been checked for it.
+
+    `header` are the values that the machine gives to the first step, `published` are those of the
+    text `definition`, which do not say where the files of a lock are. The folder `staging`
+    gets the files to publish, `work_dir` all others. `apptainer` makes SIFs; `docker`, if it is
+    there, runs the steps.
+    """
+
+    header: Mapping[str, str]
+    published: Mapping[str, str]
+    inputs: Inputs
+    settings: Settings
+    staging: Path
+    work_dir: Path
+    watcher: OutputParser
+    apptainer: Apptainer | None
+    docker: Docker | None
+
+    @property
+    def log(self) -> Path:
+        return self.staging / LOG
+
+    @cached_property
+    def definition(self) -> str:
+        return definition(self.plan, self.published)
+
+    def environment(self) -> dict[str, str]:
+        """Return Apptainer's own environment; its containers see none of it."""
+        folder, path = str(self.work_dir), processes.search_path()
+        if self.inputs.lock:
+            path = f"{self._debootstrap('locked')}:{path}"
+        if ids.are_one():
+            path = f"{self._debootstrap('one_uid')}:{path}"
+        own = {"PATH": path, "APPTAINER_TMPDIR": folder, "SINGULARITY_TMPDIR": folder}
+        return {**apptainer.environment(), **self.settings.env, **self.base.environment, **own}
+
+    def _debootstrap(self, kind: str) -> Path:
+        """Return a folder with our program in place of the machine's debootstrap."""
+        program = self.work_dir / f"bin-{kind}" / "debootstrap"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(
+            build_files.package_text(f"make_image/run_steps/templates/{kind}/debootstrap"),
+            encoding="utf-8",
+        )
+        program.chmod(0o755)
+        return program.parent

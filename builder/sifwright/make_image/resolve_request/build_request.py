@@ -1,0 +1,98 @@
+"""A request for a build: a plan, the folder of its image, and the options."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sifwright.make_image.resolve_request.base_image import BaseImage, base_image_of
+from sifwright.make_image.resolve_request.epoch import source_epoch
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.inputs import Inputs
+from sifwright.plan.model import Plan
+from sifwright.render.definition import planned_definition
+
+if TYPE_CHECKING:
+    from sifwright.make_image.lock_format.lock_file import Lock
+
+Layout = Literal["flat", "layered"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildOptions:
+    """Options of a build: `layout` of the SIF, `force` for an image that is up to date, the cache.
+
+    `tests`: those of all layers, or those that have not passed as they are now. `before` names the
+    layer to stop before, without an image. `secrets` are the contents of files for steps. `sign`
+    names the key that signs the SIF. `epoch` is the time that the image has for all of its files,
+    in seconds since 1970. `files` is the folder with the files of a `lock`. `follow_tag`: the base
+    image is what its tag names now, whatever earlier builds used.
+    """
+
+    layout: Layout
+    before: str = ""
+    engine: Literal["apptainer", "docker"] = "apptainer"
+    format: Literal["sif", "image"] = "sif"
+    tests: Literal["all", "untested"] = "all"
+    force: bool = False
+    cached: bool = True
+    lock: Lock | None = None
+    files: Path | None = None
+    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    sign: str = ""
+    epoch: int = field(default_factory=source_epoch)
+    follow_tag: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRequest:
+    """A plan with its base, a folder, and options.
+
+    `expected` are entries of the record of such an image.
+    """
+
+    plan: Plan
+    base: BaseImage
+    output: ImageFolder
+    options: BuildOptions
+    expected: Mapping[str, str | int]
+
+    @property
+    def is_current(self) -> bool:
+        return self.output.is_current(self.expected)
+
+    @cached_property
+    def recorded_inputs(self) -> Inputs:
+        """Return the inputs of the last build, or those of the lock."""
+        inputs = Inputs.recorded(self.base, self.output.pins_folder)
+        inputs = replace(inputs, epoch=self.options.epoch)
+        if self.options.lock and self.options.files:
+            return inputs.locked(self.options.lock, self.options.files)
+        return inputs.without_base() if self.options.follow_tag else inputs
+
+
+def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> BuildRequest:
+    base = base_image_of(plan)
+    expected: dict[str, str | int] = {
+        "definition_sha256": hashlib.sha256(planned_definition(plan).encode()).hexdigest(),
+        "site_compression": plan.site.compression,
+        "layout": options.layout,
+        "epoch": options.epoch,
+        **({"tested": "all"} if options.tests == "all" else {}),
+        **({"steps": options.engine} if options.engine != "apptainer" else {}),
+        **({"lock": options.lock.digest} if options.lock else {}),
+        "base_sha256": base.local_digest(),
+    }
+    if options.format == "image":
+        output = output.of_engine(plan.site.name)
+    return BuildRequest(
+        plan=plan,
+        base=base,
+        output=output,
+        options=options,
+        expected=expected,
+    )

@@ -1,0 +1,47 @@
+"""Tests of the layers in the finished image, before it is published or at any later time."""
+
+import hashlib
+from typing import Any
+
+from sifwright.errors import TestError
+from sifwright.make_image.check_machine import preflight
+from sifwright.make_image.resolve_request.build_context import LOG, BuildContext
+from sifwright.make_image.resolve_request.image_folder import ImageFolder
+from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.make_image.run_steps.sif_tests import run_in_sif
+from sifwright.make_image.run_steps.step_engine import Artifact, StepEngine
+from sifwright.system.progress import Progress, Timer
+from sifwright.system.tempdirs import temporary_root, workspace
+
+
+def run_tests(context: BuildContext, engine: StepEngine[Any], artifact: Artifact) -> dict[str, str]:
+    """Run the tests that are asked for; return the digests of all tests, by layer.
+
+    Raises `TestError` if one fails.
+    """
+    # Of each layer's test and of the result that it runs on.
+    tests = {step.layer.name: step.layer.test for step in context.plan.steps if step.layer.test}
+    texts = {name: f"{artifact.keys[name]} {test}" for name, test in tests.items()}
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    layers = None
+    if context.options.tests == "untested":
+        passed = context.output.entries("proofs")
+        layers = [name for name, digest in digests.items() if passed.get(name) != digest]
+    context.watcher.timer.start("test")
+    _refuse_failure(engine.test(artifact, layers), context.watcher)
+    return digests
+
+
+def rerun_tests(output: ImageFolder, progress: Progress) -> None:
+    """Run the tests of all layers in the SIF of a folder; raises `TestError` if one fails."""
+    with Timer(progress) as timer, workspace(temporary_root()) as work_dir:
+        timer.start("check this machine")
+        watcher = OutputParser(timer=timer, fix="Show all of it with --verbose.")
+        engine = preflight.engine()
+        timer.start("test")
+        _refuse_failure(run_in_sif(engine, output.link, None, work_dir / LOG, watcher), watcher)
+
+
+def _refuse_failure(status: int, watcher: OutputParser) -> None:
+    if status != 0:
+        raise TestError(watcher.problem("the test failed in the finished image"))

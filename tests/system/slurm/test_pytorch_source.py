@@ -1,0 +1,106 @@
+"""PyTorch from source with the patch for Cray MPICH, and torchvision on it; two nodes add up.
+
+The source is that of Debian's package, without what the proof does not need. On two cores it takes
+hours. CCACHE_DIR, or build/ccache, keeps what was compiled, so a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT, run, sifwright
+from tests.stacks import BUILD, write
+from tests.system import debian_torch
+
+if TYPE_CHECKING:
+    from tests.system.debian_torch import Source
+    from tests.system.slurm.slurm import Cluster
+
+HOUR = 3600
+pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.timeout(24 * HOUR)]
+NAME = "test-pytorch-source"
+BASE = {"suite": debian_torch.SUITE, "packages": " ".join(debian_torch.PACKAGES)}
+TORCH = {
+    "version": debian_torch.VERSION,
+    "mpi-patch": "2.0",
+    "build-variables": " ".join(
+        f"{name}={value}" for name, value in debian_torch.VARIABLES.items()
+    ),
+}
+LAYERS = (
+    {"layer": "base-debian", "options": BASE},
+    {"layer": "python-venv"},
+    {"layer": "build-tools"},
+    {"layer": "mpich-wheel"},
+    {"layer": "pytorch-source", "options": TORCH},
+    {"layer": "torchvision-source"},
+    {"layer": "run-scripts"},
+)
+PATIENCE = 240.0  # seconds
+SAYS = """
+import torch, torchvision
+print(torch.__version__, torch.distributed.is_mpi_available(), torchvision.__version__)
+image = torch.rand(1, 3, 64, 64)
+print(tuple(torchvision.models.resnet18().eval()(image).shape))
+"""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    folder = tmp_path_factory.mktemp("debian")
+    if missing := debian_torch.missing_programs():
+        pytest.skip(f"not installed: {missing}")
+    if not debian_torch.download(folder):
+        pytest.skip("the mirror of Debian has no source of PyTorch")
+    return debian_torch.make_source(folder)
+
+
+def make_project(folder: Path, source: Source) -> Path:
+    """The real definitions, an image of them more, and the pin of this source."""
+    for name in ("defs", "runscripts"):
+        shutil.copytree(ROOT / name, folder / name, symlinks=True)
+    write(folder / f"defs/images/{NAME}.yaml", {"description": "a test", "layers": list(LAYERS)})
+    pins = folder / "defs/layers/pytorch-source/pins.yaml"
+    entry = yaml.safe_load(pins.read_text())["pytorch"]
+    entry["versions"] = {debian_torch.VERSION: {"commit": source.commit}}
+    write(pins, {"pytorch": entry})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sif(source: Source, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The image; its build runs the tests of the layers, the patch's among them."""
+    assert engine
+    project = make_project(tmp_path_factory.mktemp("project"), source)
+    cache = os.environ.get("CCACHE_DIR") or str(BUILD / "ccache")
+    Path(cache).mkdir(parents=True, exist_ok=True)
+    env = os.environ | {"SIFWRIGHT_MIRRORS": str(source.mirrors), "CCACHE_DIR": cache}
+    words = ["--project", project, "build", "local", NAME, "--output", BUILD]
+    done = sifwright(*words, env=env, timeout=23 * HOUR)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return BUILD / "local" / NAME / "image.sif"
+
+
+def test_torch_and_torchvision_work_together(sif: Path, engine: str) -> None:
+    done = run([engine, "exec", "--containall", sif, "conda-python-simple", "-c", SAYS])
+    versions = f"{debian_torch.VERSION}+source True {debian_torch.VISION}+source"
+    assert done.stdout == f"{versions}\n(1, 1000)\n", done.stderr
+
+
+def test_two_nodes_add_up_over_mpi(sif: Path, slurm: Cluster, cluster_project: Path) -> None:
+    words = ["jobscript", "--site", "nodes", "--nodes", 2, "--tasks-per-node", 1]
+    words += ["--time", "00:04:00", "--sif", sif, "--launcher", "srun"]
+    program = slurm.programs / "mpi_sum.py"
+    script = sifwright("--project", cluster_project, *words, "--", program, "torch").stdout
+    assert "--mpi=pmi2" in script
+    job = slurm.wait(
+        slurm.submit(script, "--nodelist=nid001,nid002", cwd=cluster_project), PATIENCE
+    )
+    sums = [f"rank {rank} of 2 on nid00{rank + 1}: 3" for rank in (0, 1)]
+    assert (job.state, sorted(job.output.splitlines())) == ("COMPLETED", sums), job.errors

@@ -1,0 +1,1 @@
+"""Tests of builder/sifwright/make_image."""

@@ -1,0 +1,356 @@
+"""What `plan` says a build would do, against a cache as builds leave it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.catalog import load
+from sifwright.errors import MachineError
+from sifwright.host.network import registry
+from sifwright.make_image.forecast import disk_needs, forecast
+from sifwright.make_image.forecast.forecast import document
+from sifwright.make_image.resolve_request import first_use
+from sifwright.make_image.resolve_request.base_image import base_image_of
+from sifwright.make_image.resolve_request.inputs import Inputs
+from sifwright.plan.model import StepSource
+from sifwright.plan.resolve import resolve
+from sifwright.plan.source_digest import ARCHIVE, SourceDigest
+from sifwright.system import cache_folder
+from tests.unit.built import ENTRIES, PACKED, SECONDS, UNPACKED, build
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sifwright.catalog.model import Catalog
+    from sifwright.plan.model import Plan
+    from tests.unit.conftest import Cli
+
+DIGEST = "sha256:" + "1" * 64
+# Of one step: what it takes below the temporary folder.
+TREE = UNPACKED + 4096 * ENTRIES
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SIFWRIGHT_IDS", "many")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "build" / "here" / "small"
+
+
+def _plan(project: Path, *, image: str = "small") -> Plan:
+    return resolve(load.load_catalog(project / "defs", project), "here", image, [])
+
+
+def _edit(project: Path, layer: str) -> None:
+    with (project / "defs" / "layers" / layer / "install.sh").open("a") as file:
+        file.write("# edited\n")
+
+
+def _on_registry(project: Path, name: str = "registry.example/group/base:1.0") -> Plan:
+    """The small image on an image of a registry."""
+    path = project / "defs" / "layers" / "base" / "layer.yaml"
+    options, _, _ = path.read_text().partition("bootstrap:")
+    path.write_text(f"{options}bootstrap:\n  Bootstrap: docker\n  From: {name}\n")
+    return _plan(project)
+
+
+def _states(plan: Plan, output: Path) -> dict[str, str]:
+    found = forecast.forecast_steps(plan, output)
+    return {one.layer: one.why.text if one.why else "cached" for one in found}
+
+
+def test_an_edit_in_the_middle(project: Path, output: Path) -> None:
+    build(_plan(project), output)
+    _edit(project, "tool")
+    plan = _plan(project)
+    first, second, third = forecast.forecast_steps(plan, output)
+    assert first.why is None
+    assert second.why is not None
+    assert second.why.input == "install.sh"
+    assert {len(second.why.old or ""), len(second.why.new or "")} == {64}
+    assert second.why.text == f"install.sh: {second.why.old[:12]} -> {second.why.new[:12]}"  # type: ignore[index]
+    assert third.why is not None
+    assert (third.why.after, third.why.text) == ("tool", "after tool")
+    assert [one.seconds for one in (first, second, third)] == [SECONDS, 2 * SECONDS, 3 * SECONDS]
+
+
+def test_what_an_edit_takes(project: Path, output: Path) -> None:
+    """Of the steps that run: each stands below the temporary folder alone, all go to the cache."""
+    results = build(_plan(project), output)
+    _edit(project, "tool")
+    found = forecast.forecast_steps(_plan(project), output)
+    packed = [entry.bytes for entry in results]
+    assert forecast.estimate_disk_needs(found, 1) == disk_needs.DiskNeeds(
+        temporary=forecast.OWN + 3 * TREE,
+        cache=sum(packed[1:]),
+        output=sum(packed),
+        temporary_files=3 * ENTRIES,
+    )
+    assert min(packed) >= PACKED
+    assert forecast.estimate_disk_needs(found, 3) == disk_needs.DiskNeeds(
+        temporary=0, cache=0, output=sum(packed)
+    )
+
+
+@pytest.mark.parametrize("edited", ["tool", "extra"])
+def test_what_files_with_capabilities_take(project: Path, output: Path, edited: str) -> None:
+    """All below is unpacked for a step on them, and stands there until the end of the build."""
+    build(_plan(project), output, capable=["tool"])
+    _edit(project, edited)
+    found = forecast.forecast_steps(_plan(project), output)
+    everything = forecast.OWN + (1 + 2 + 3) * TREE
+    # That of an edited layer is expected to have them again.
+    assert forecast.estimate_disk_needs(found, 1 if edited == "tool" else 2).temporary == everything
+    # Nothing runs on them: a shell would.
+    assert forecast.estimate_disk_needs(found[:2], 2).temporary == 0
+    assert (
+        forecast.estimate_disk_needs(found[:2], 2, entered=True).temporary
+        == forecast.OWN + (1 + 2) * TREE
+    )
+    assert forecast.estimate_disk_needs(found[:2], 1).temporary == forecast.OWN + 2 * TREE
+    assert forecast.estimate_disk_needs(found[:1], 1, entered=True).temporary == forecast.OWN
+
+
+def test_what_a_first_build_takes(project: Path, output: Path) -> None:
+    """Nothing is known but what layers say; half of it, packed. All of it stands in one tree."""
+    for layer, text in (("base", "disk_mb: 300\n"), ("tool", "disk_mb: 100\n")):
+        with (project / "defs" / "layers" / layer / "layer.yaml").open("a") as file:
+            file.write(text)
+    found = forecast.forecast_steps(_plan(project), output)
+    assert set(_states(_plan(project), output).values()) == {"it was never built here"}
+    m = 10**6
+    assert forecast.estimate_disk_needs(found, 0) == disk_needs.DiskNeeds(
+        temporary=401 * m, cache=200 * m, output=200 * m, temporary_files=1600
+    )
+    uncached = forecast.estimate_disk_needs(found, 0, "uncached")
+    assert (uncached.temporary, uncached.cache, uncached.output) == (601 * m, 0, 200 * m)
+    by_engine = forecast.estimate_disk_needs(found, 0, "engine")
+    assert (by_engine.temporary, by_engine.cache, by_engine.output) == (401 * m, 0, 200 * m)
+
+
+def test_a_cache_that_a_build_would_refuse_is_not_believed(
+    project: Path, output: Path, run_cli: Cli
+) -> None:
+    build(_plan(project), output)
+    cache_folder.root().chmod(0o775)
+    planned = run_cli("--project", project, "plan", "here", "small")
+    assert planned.code == MachineError.exit_code
+    assert "other users can write to the step cache (mode 0775)" in planned.err
+    assert "every step is cached" not in planned.out
+
+
+def test_sizes_that_are_facts(real: Catalog, output: Path) -> None:
+    """A CUDA wheel is several times as large as a CPU wheel, whatever the layer says itself."""
+    plan = resolve(real, "local", "pytorch", [])
+    cuda = replace(plan, facts={**plan.facts, "torch-mb": "7500"})
+    sizes = [
+        forecast.estimate_disk_needs(forecast.forecast_steps(one, output), 0).temporary
+        for one in (plan, cuda)
+    ]
+    assert sizes[0] > 1500 * 10**6
+    assert sizes[1] - sizes[0] == (7500 - int(plan.facts["torch-mb"])) * 10**6
+
+
+def test_another_variant_is_not_estimated_by_the_last_result(project: Path, output: Path) -> None:
+    """The result of wheels for CPUs says nothing of the size of those for CUDA."""
+    header = project / "defs" / "layers" / "tool" / "layer.yaml"
+    with header.open("a") as file:
+        file.write("disk_mb: 700\n")
+    build(_plan(project), output)
+    assert _unpacked(project, output) == 2 * TREE
+    _edit(project, "tool")
+    assert _unpacked(project, output) == 2 * TREE
+    other = resolve(
+        load.load_catalog(project / "defs", project), "here", "small", ["tool.text=other"]
+    )
+    tool = forecast.forecast_steps(other, output)[1]
+    assert (tool.unpacked, tool.packed) == (700 * 10**6, 350 * 10**6)
+
+
+def _unpacked(project: Path, output: Path) -> int:
+    return forecast.forecast_steps(_plan(project), output)[1].unpacked
+
+
+def test_wheels_are_kept_as_well(real: Catalog, output: Path) -> None:
+    found = forecast.forecast_steps(resolve(real, "local", "pytorch", []), output)
+    kept = {one.layer: one.downloads for one in found if one.downloads}
+    packed = {one.layer: one.packed for one in found}
+    assert "base-debian" not in kept
+    assert kept["pytorch-wheel"] == packed["pytorch-wheel"]
+    wanted = forecast.estimate_disk_needs(found, 0)
+    assert wanted.cache == sum(packed.values()) + sum(kept.values())
+
+
+def test_what_is_compiled_takes_more_than_it_leaves(project: Path, output: Path) -> None:
+    url = "https://git.example/thing"
+    source = StepSource(name="thing", kind="git", url=url, ref="v1", version="1", digest="a")
+    plan = _plan(project)
+    *others, last = plan.steps
+    layer = replace(last.layer, disk_mb=700)
+    plan = replace(plan, steps=(*others, replace(last, layer=layer, sources=(source,))))
+    build(plan, output)
+    assert forecast.forecast_steps(plan, output)[-1].unpacked == 700 * 10**6
+
+
+def test_a_result_on_another_one(project: Path, output: Path) -> None:
+    """Nothing changed in the layer, but it was built on what another image made."""
+    plan = _plan(project)
+    build(plan, output)
+    _edit(project, "base")
+    build(_plan(project), output)
+    # The edit is taken back, and the second result lost: the third is not of this stack.
+    results = build(plan, output)
+    assert set(_states(plan, output).values()) == {"cached"}
+    for path in sorted((results[1].folder).iterdir()):
+        path.unlink()
+    results[1].folder.rmdir()
+    states = _states(plan, output)
+    assert states["tool"] == "it was not built on this result of base yet"
+    assert states["extra"] == "after tool"
+
+
+def test_sources_that_were_others(project: Path, output: Path) -> None:
+    plan = _plan(project)
+    plan = replace(plan, steps=plan.steps[:1])
+    used = SourceDigest(layer="base", source="thing", ref="main", digest="a")
+    build(plan, output, used=[used])
+    output.mkdir(parents=True)
+    (output / first_use.FILE).write_text(json.dumps({used.key: "b"}))
+    said = "its sources are others than those of its first use here"
+    assert _states(plan, output) == {"base": said}
+
+
+def test_an_image_of_a_registry_in_a_new_folder(project: Path, output: Path) -> None:
+    """The digest of the last build anywhere, as nobody is asked."""
+    plan = _on_registry(project)
+    build(plan, output, digest=DIGEST)
+    assert set(_states(plan, output).values()) == {"cached"}
+    _edit(project, "extra")
+    states = _states(_on_registry(project), output)
+    assert [state == "cached" for state in states.values()] == [True, True, False]
+    assert states["extra"].startswith("install.sh: ")
+
+
+def test_another_image_of_a_registry(project: Path, output: Path) -> None:
+    build(_on_registry(project), output, digest=DIGEST)
+    output.mkdir(parents=True)
+    plan = _on_registry(project)
+    key = Inputs.recorded(base_image_of(plan), output).used[0].key
+    (output / first_use.FILE).write_text(json.dumps({key: "sha256:" + "2" * 64}))
+    assert _states(plan, output)["base"] == "base image: sha256:11111 -> sha256:22222"
+
+
+def _answer(monkeypatch: pytest.MonkeyPatch, answer: str | Exception) -> None:
+    def digest(_: object) -> str:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(registry, "digest", digest)
+
+
+def test_a_registry_that_cannot_be_reached(
+    project: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was built before is built on; what was not, is not."""
+    notes: list[str] = []
+    plan = _on_registry(project)
+    _answer(monkeypatch, registry.RegistryUnreachableError("no route"))
+    with pytest.raises(MachineError, match="no route\n    Check the network and proxies"):
+        Inputs.recorded(base_image_of(plan), output).asked(notes.append)
+    build(plan, output, digest=DIGEST)
+    assert Inputs.recorded(base_image_of(plan), output).asked(notes.append).digest == DIGEST
+    assert notes == [f"registry.example/group/base:1.0 is taken as it was, {DIGEST}: no route"]
+
+
+def test_a_registry_says_what_to_do(
+    project: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _on_registry(project)
+    _answer(monkeypatch, registry.RegistryError("HTTP 403 Forbidden", "Log in."))
+    with pytest.raises(MachineError, match=r"layer '.*', registry.*: HTTP 403 Forbidden\n *Log in"):
+        Inputs.recorded(base_image_of(plan), output).asked(lambda _: None)
+
+
+def test_a_registry_that_has_it_no_more(
+    project: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is an answer."""
+    plan = _on_registry(project)
+    build(plan, output, digest=DIGEST)
+    _answer(monkeypatch, registry.RegistryError("there is no 1.0"))
+    with pytest.raises(MachineError, match=r"there is no 1\.0\n    Name an image that is there"):
+        Inputs.recorded(base_image_of(plan), output).asked(lambda _: None)
+
+
+def test_a_digest_is_not_asked_for(
+    project: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _answer(monkeypatch, AssertionError("it was asked"))
+    plan = _on_registry(project, f"registry.example/group/base@{DIGEST}")
+    assert Inputs.recorded(base_image_of(plan), output).asked(lambda _: None).digest == DIGEST
+    assert Inputs.recorded(base_image_of(plan), output).digest == DIGEST
+
+
+def test_the_document(project: Path, output: Path) -> None:
+    build(_plan(project), output)
+    _edit(project, "tool")
+    found = forecast.forecast_steps(_plan(project), output)
+    told = document(found)
+    steps = told.pop("steps")
+    size = sum(one.bytes or 0 for one in found[1:])
+    assert told == {"will_run": 2, "seconds": 5 * SECONDS, "bytes": size}
+    assert isinstance(steps, list)
+    assert [step["state"] for step in steps] == ["cached", "will run", "will run"]
+    assert steps[0]["why"] is None
+    assert steps[2]["why"] == {
+        "text": "after tool", "input": "", "old": None, "new": None, "after": "tool"
+    }  # fmt: skip
+
+
+def test_plan_says_it(project: Path, tmp_path: Path, run_cli: Cli) -> None:
+    output = tmp_path / "build"
+    words: list[str | Path] = ["--project", project, "plan", "here", "--output", output]
+    build(_plan(project), output / "here" / "small")
+    assert "every step is cached\nneeds 1 MB at the output\n" in run_cli(*words).out
+    _edit(project, "extra")
+    told = json.loads(run_cli(*words, "--json").out)
+    assert told["id"] == _plan(project).id
+    future = told["forecast"]
+    assert future["will_run"] == 1
+    assert future["steps"][2]["why"]["input"] == "install.sh"
+    assert future["needs"]["temporary"] == forecast.OWN + 3 * TREE
+    last = run_cli(*words).out.splitlines()[-1]
+    assert last.startswith("needs 2 MB below ")
+    assert last.endswith(", 1 MB in the cache, 1 MB at the output")
+
+
+@pytest.mark.parametrize(("days", "is_old"), [(6, False), (9, True)])
+def test_old_packages_are_named(
+    project: Path, output: Path, run_cli: Cli, days: int, *, is_old: bool
+) -> None:
+    """By the newest archive of those that a cached step used; the record of sources has none."""
+    plan = _plan(project)
+    dates = [datetime.now(UTC) - timedelta(days=many) for many in (days, 400)]
+    archives = [
+        SourceDigest(layer="end", source=ARCHIVE, ref=suite, digest=f"{date:%Y-%m-%dT%H:%M:%SZ}")
+        for suite, date in zip(("x-security", "x"), dates, strict=True)
+    ]
+    build(plan, output, used=archives)
+    said = run_cli("--project", project, "plan", "here", "--output", output.parents[1]).out
+    line = (
+        f" has the packages of {dates[0]:%Y-%m-%d}, {days} days ago; 'sifwright build --no-cache'"
+    )
+    assert (line in said) == is_old
+    assert ("days ago" in said) == is_old
+    assert json.loads(first_use.text({}, archives)) == {}

@@ -1,0 +1,394 @@
+"""What later steps download is fetched while earlier ones run: once, checked, and used by pip."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.catalog.load import load_catalog
+from sifwright.catalog.model import Download
+from sifwright.host.network import pip_settings
+from sifwright.make_image.cache import pruning
+from sifwright.make_image.downloads import prefetch, resolve_wheels
+from sifwright.make_image.downloads.fetch import CONTENT, open_store
+from sifwright.plan.model import Plan, StepSource
+from sifwright.plan.resolve import resolve
+from tests.conftest import run
+from tests.servers import archive, cut, send, sha256
+from tests.system.slurm.slurm import command_of, descendants
+from tests.unit.stores import leftovers, running, spoil
+from tests.unit.wheels import Index, add_wheel, serve_index
+from tests.waiting import LIMIT_SECONDS, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from http.server import BaseHTTPRequestHandler
+
+    from sifwright.make_image.downloads.prefetch import Prefetcher
+
+pytestmark = pytest.mark.all
+
+CANARY = "canary4711"
+TOY = "toy-1.0-py3-none-any.whl"
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    """The machine's index, and an empty cache."""
+    monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
+    with serve_index() as found:
+        monkeypatch.setattr(pip_settings, "settings", lambda: {"index-url": found.url})
+        yield found
+
+
+@pytest.fixture
+def plan(project: Path) -> Plan:
+    """Three steps, of which the last installs a package."""
+    return replace(
+        resolve(load_catalog(project / "defs", project), "here", "", []), facts={"python": "3.11"}
+    )
+
+
+def with_downloads(plan: Plan, number: int, *downloads: Download) -> Plan:
+    step = plan.steps[number]
+    steps = list(plan.steps)
+    steps[number] = replace(step, layer=replace(step.layer, downloads=downloads))
+    return replace(plan, steps=tuple(steps))
+
+
+def installs(plan: Plan, *requirements: str, number: int = 2, index: str = "") -> Plan:
+    wanted = [Download(what=one, pip=one, index=index) for one in requirements]
+    return with_downloads(plan, number, *wanted)
+
+
+def at_work(plan: Plan, folder: Path, first: int = 1) -> AbstractContextManager[Prefetcher | None]:
+    steps = range(first, len(plan.steps))
+    return prefetch.fetching(plan, steps, work_dir=folder, log=folder / "log", note=print)
+
+
+def fetched(plan: Plan, folder: Path, first: int = 1, number: int = 2) -> list[str]:
+    """What the step with that number is offered; the log is in `folder`."""
+    folder.mkdir(exist_ok=True)
+    with at_work(plan, folder, first) as found:
+        place = found.folder(number) if found else None
+        files = place.rglob("*") if place else ()
+        return sorted(path.name for path in files if path.is_file() and path.suffix != ".html")
+
+
+def entries() -> list[str]:
+    """The names of what is in the cache."""
+    return sorted(str(entry.manifest["name"]) for entry in open_store().entries())
+
+
+def test_it_is_fetched_once_with_what_it_needs(index: Index, plan: Plan, tmp_path: Path) -> None:
+    index.add(
+        "toy", "1.0", ("part>=2", 'old; python_version < "3"', 'new; python_version > "3.10"')
+    )
+    for name, version in (("part", "2.0"), ("part", "2.1"), ("old", "1.0"), ("new", "1.0")):
+        index.add(name, version)
+    expected = ["new-1.0-py3-none-any.whl", "part-2.1-py3-none-any.whl", TOY]
+    assert fetched(installs(plan, "toy==1.0"), tmp_path / "one") == expected
+    assert sorted(index.wheels) == expected
+    asked = list(index.pages)
+    assert fetched(installs(plan, "toy==1.0"), tmp_path / "two") == expected
+    # Neither the wheels nor, on one day, what uv was asked.
+    assert (sorted(index.wheels), index.pages) == (expected, asked)
+    assert entries() == ["lock of toy==1.0", *expected]
+    assert leftovers(open_store().root) == []
+
+
+def test_the_pages_are_for_pip(index: Index, plan: Plan, tmp_path: Path) -> None:
+    """It takes the wheel from there, checks it, and what it installs is the same tree."""
+    index.add("toy", "1.0", ("part",))
+    index.add("part")
+    plain = _installed(tmp_path / "plain", {})
+    assert sorted(index.wheels) == ["part-1.0-py3-none-any.whl", TOY]
+    with at_work(installs(plan, "toy==1.0"), tmp_path) as found:
+        folder = found.folder(2) if found else None
+        assert folder
+        before = list(index.wheels)
+        extra = {"PIP_EXTRA_INDEX_URL": f"file://{folder}/wheels"}
+        assert _installed(tmp_path / "offered", extra) == plain
+        assert index.wheels == before
+        wheel = folder / "wheels" / "toy" / TOY
+        wheel.unlink()
+        wheel.write_bytes(b"something else")
+        with pytest.raises(AssertionError, match="DO NOT MATCH THE HASHES"):
+            _installed(tmp_path / "spoilt", extra)
+
+
+def _installed(target: Path, extra: dict[str, str]) -> dict[str, bytes]:
+    """The files that pip installs, but for bytecode."""
+    words = ["install", "--quiet", "--no-compile", "--no-cache-dir", "--target", str(target)]
+    command = [sys.executable, "-m", "pip", *words, "toy==1.0"]
+    done = run(command, env={**pip_settings.of_build(), **extra})
+    assert done.returncode == 0, done.stderr
+    files = (path for path in target.rglob("*") if path.is_file())
+    return {str(path.relative_to(target)): path.read_bytes() for path in files}
+
+
+def test_what_earlier_steps_bring_is_not_fetched(index: Index, plan: Plan, tmp_path: Path) -> None:
+    """What they install, and what they compile: it is provided under the package's name."""
+    index.add("toy", "1.0", ("big==1.0", "tool"))
+    index.add("big", "1.0", ("bigger",))
+    found = installs(installs(plan, "big==1.0", number=1), "toy==1.0")
+    assert "tool" in plan.steps[1].layer.provides
+    assert fetched(found, tmp_path, first=2) == [TOY]
+    assert index.wheels == [TOY]
+
+
+def test_cached_steps_ask_for_nothing(index: Index, plan: Plan, tmp_path: Path) -> None:
+    index.add("toy")
+    assert fetched(installs(plan, "toy==1.0"), tmp_path, first=3) == []
+    assert (index.pages, index.wheels) == ([], [])
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_layers_index_is_asked_next(index: Index, plan: Plan, tmp_path: Path) -> None:
+    index.add("part")
+    with serve_index() as other:
+        other.add("toy", "1.0", ("part", "special"))
+        for name in ("special", "part"):
+            other.add(name)
+        found = installs(plan, "toy==1.0", index=other.url)
+        expected = ["part-1.0-py3-none-any.whl", "special-1.0-py3-none-any.whl", TOY]
+        assert fetched(found, tmp_path / "one") == expected
+        # What both have is the machine's.
+        assert index.wheels == expected[:1]
+        assert sorted(other.wheels) == expected[1:]
+        # Part of it would be taken for the machine's own, and the rest looked for there.
+        spoil_store("special")
+        other.answers["special-1.0-py3-none-any.whl"] = lambda handler, _: send(handler, 404)
+        assert fetched(found, tmp_path / "two") == []
+
+
+def test_of_indexes_with_the_same_file_the_last_is_asked(
+    index: Index, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pip does, so that an index on this machine, or near it, is the one that is used."""
+    with serve_index() as near, serve_index() as nearer:
+        for one in (index, near, nearer):
+            one.add("toy")
+        settings = {"index-url": index.url, "extra-index-url": f"{near.url} {nearer.url}"}
+        monkeypatch.setattr(pip_settings, "settings", lambda: settings)
+        assert fetched(installs(plan, "toy==1.0"), tmp_path) == [TOY]
+        assert (index.wheels, near.wheels, nearer.wheels) == ([], [], [TOY])
+
+
+@pytest.mark.parametrize("name", ["no-index", "index-url"])
+def test_a_machine_of_folders_has_nothing_to_fetch(
+    index: Index, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = tmp_path / "folder"
+    add_wheel(folder / "toy")
+    settings = {"no-index": {"no-index": "true"}, "index-url": {"index-url": f"file://{folder}"}}
+    monkeypatch.setattr(pip_settings, "settings", lambda: settings[name])
+    assert fetched(installs(plan, "toy==1.0"), tmp_path) == []
+    assert index.pages == []
+
+
+def spoil_store(name: str) -> None:
+    for entry in open_store().entries():
+        if str(entry.manifest["name"]).startswith(name):
+            spoil(entry.file(CONTENT), b"x" * entry.bytes)
+
+
+def test_what_cannot_be_resolved_is_no_error(index: Index, plan: Plan, tmp_path: Path) -> None:
+    index.add("toy", "2.0")
+    assert fetched(installs(plan, "toy==1.0"), tmp_path) == []
+    assert "/simple/toy/" in index.pages
+
+
+def _too_much(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+    send(handler, 200, body + b"more")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda handler, body: cut(handler, body, 100), "IncompleteRead"),
+        (lambda handler, body: cut(handler, body, 100, reset=True), "IncompleteRead|reset"),
+        (lambda handler, body: send(handler, 200, body[:-1] + b"?"), "its sha256 is"),
+        (_too_much, "its sha256 is"),
+        (lambda handler, _body: send(handler, 200), "its sha256 is"),
+        (lambda handler, _body: send(handler, 404), "HTTP 404"),
+    ],
+)
+def test_what_is_not_the_file_is_refused(
+    index: Index, plan: Plan, tmp_path: Path, answer: object, said: str
+) -> None:
+    index.add("toy", "1.0", ("part",))
+    index.add("part")
+    index.answers[TOY] = answer  # type: ignore[assignment]
+    assert fetched(installs(plan, "toy==1.0"), tmp_path) == ["part-1.0-py3-none-any.whl"]
+    assert re.search(said, (tmp_path / "log").read_text())
+    assert entries() == ["lock of toy==1.0", "part-1.0-py3-none-any.whl"]
+    assert leftovers(open_store().root) == []
+    del index.answers[TOY]
+    assert TOY in fetched(installs(plan, "toy==1.0"), tmp_path)
+
+
+def test_a_damaged_file_is_fetched_again(index: Index, plan: Plan, tmp_path: Path) -> None:
+    index.add("toy")
+    found = installs(plan, "toy==1.0")
+    assert fetched(found, tmp_path) == [TOY]
+    spoil_store("toy")
+    assert fetched(found, tmp_path) == [TOY]
+    assert index.wheels == [TOY, TOY]
+    assert open_store().verify() == []
+
+
+def test_a_login_is_used_and_kept_nowhere(
+    index: Index, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.add("toy")
+    index.login = f"user:{CANARY}"
+    url = index.url.replace("//", f"//{index.login}@")
+    monkeypatch.setattr(pip_settings, "settings", lambda: {"index-url": url})
+    assert fetched(installs(plan, "toy==1.0"), tmp_path) == [TOY]
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.name == CONTENT for path in kept)
+    assert [path for path in kept if CANARY.encode() in path.read_bytes()] == []
+
+
+def test_it_ends_with_the_build(index: Index, plan: Plan, tmp_path: Path) -> None:
+    index.add("toy")
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        asked.set()
+        if not go_on.wait(LIMIT_SECONDS):
+            go_on.set()
+
+    index.answers[TOY] = slow
+    found = installs(plan, "toy==1.0")
+    with at_work(found, tmp_path):
+        assert asked.wait(LIMIT_SECONDS)
+    assert not go_on.is_set(), "the end waited for the server"
+    go_on.set()
+
+
+def late(go_on: threading.Event) -> Callable[[BaseHTTPRequestHandler, bytes], None]:
+    def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        if not go_on.wait(LIMIT_SECONDS):
+            go_on.set()
+        send(handler, 200, body)
+
+    return answer
+
+
+def test_uv_ends_with_the_build(index: Index, plan: Plan, tmp_path: Path) -> None:
+    index.files["/simple/toy/"] = b""
+    go_on = threading.Event()
+    index.answers[""] = late(go_on)
+    with at_work(installs(plan, "toy==1.0"), tmp_path):
+        assert wait_for(lambda: "/simple/toy/" in index.pages)
+        assert _processes(tmp_path)
+    assert not go_on.is_set(), "the end waited for the server"
+    assert _processes(tmp_path) == []
+    go_on.set()
+
+
+def _processes(folder: Path) -> list[str]:
+    """Commands below this process that name a file of the folder."""
+    commands = map(command_of, descendants(os.getpid()))
+    return [command for command in commands if str(folder) in command]
+
+
+def test_it_is_no_error_that_there_is_no_uv(
+    index: Index,
+    plan: Plan,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    index.add("toy")
+    (tmp_path / "uv").touch(mode=0o600)
+    monkeypatch.setattr(resolve_wheels, "find_uv_bin", lambda: str(tmp_path / "uv"))
+    assert fetched(installs(plan, "toy==1.0"), tmp_path) == []
+    said = "wheels cannot be fetched ahead: Permission denied\n"
+    assert capsys.readouterr().out == said
+
+
+def _fetch(plan: Plan, url: str, folder: Path) -> None:
+    # Whoever began these processes may have had another cache.
+    os.environ["SIFWRIGHT_CACHE"] = str(folder.parent / "cache")
+    pip_settings.settings = lambda: {"index-url": url}
+    fetched(plan, folder)
+
+
+def test_two_builds_at_once_download_once(index: Index, plan: Plan, tmp_path: Path) -> None:
+    index.add("toy")
+    go_on = threading.Event()
+    index.answers[TOY] = late(go_on)
+    found = installs(plan, "toy==1.0")
+    with (
+        running(_fetch, found, index.url, tmp_path / "a") as one,
+        running(_fetch, found, index.url, tmp_path / "b") as other,
+    ):
+        folders = (tmp_path / "a", tmp_path / "b")
+        assert wait_for(lambda: TOY in index.wheels and all(map(Path.exists, folders)))
+        go_on.set()
+        for process in (one, other):
+            process.join()
+            assert process.exitcode == 0
+    assert index.wheels == [TOY]
+    for name in ("a", "b"):
+        assert (tmp_path / name / "log").read_text() == f"sifwright: fetched {TOY}\n"
+
+
+def test_what_a_killed_build_began_is_fetched_anew(
+    index: Index, plan: Plan, tmp_path: Path
+) -> None:
+    index.add("toy")
+    go_on = threading.Event()
+    index.answers[TOY] = late(go_on)
+    with running(_fetch, installs(plan, "toy==1.0"), index.url, tmp_path / "killed"):
+        assert wait_for(lambda: TOY in index.wheels)
+    go_on.set()
+    del index.answers[TOY]
+    assert leftovers(open_store().root) != []
+    assert fetched(installs(plan, "toy==1.0"), tmp_path) == [TOY]
+    assert leftovers(open_store().root) == []
+
+
+def test_nobody_prunes_what_a_step_will_want(index: Index, plan: Plan, tmp_path: Path) -> None:
+    index.add("toy")
+    found = installs(plan, "toy==1.0")
+    with at_work(found, tmp_path):
+        assert wait_for(lambda: TOY in entries())
+        pruning.prune([open_store()], 0)
+        assert TOY in entries()
+    assert wait_for(lambda: leftovers(open_store().root) == [])
+    pruning.prune([open_store()], 0)
+    assert entries() == []
+
+
+@pytest.mark.parametrize("kind", ["archive", "pip"])
+def test_sources_with_a_pin(index: Index, plan: Plan, tmp_path: Path, kind: str) -> None:
+    body = archive(readme="toy\n")
+    page = "/simple/toy/"
+    index.files |= {page: b'<a href="toy-1.0.tar.gz">x</a>', f"{page}toy-1.0.tar.gz": body}
+    url = "toy" if kind == "pip" else f"{index.url}/toy/toy-1.0.tar.gz"
+    pinned = {"kind": kind, "url": url, "ref": "1.0", "version": "1.0"}
+    sources = [
+        StepSource(name="toy", digest=sha256(body), **pinned),  # type: ignore[arg-type]
+        StepSource(name="other", digest="", **pinned),  # type: ignore[arg-type]
+    ]
+    step = replace(plan.steps[2], sources=tuple(sources))
+    found = replace(plan, steps=(*plan.steps[:2], step))
+    for name in ("one", "two"):
+        assert fetched(found, tmp_path / name) == [sha256(body)]
+    assert index.pages.count("toy-1.0.tar.gz") == 1
+    assert entries() == ["source toy 1.0"]

@@ -1,0 +1,112 @@
+"""What a stack of layers comes to, against a model that holds every path."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sifwright.images.contents import listing
+from sifwright.images.contents.listing import ListedPath
+from sifwright.make_image.pack_layers import lower_tree
+from sifwright.make_image.pack_layers.lower_tree import LowerTree
+from sifwright.make_image.pack_layers.tree_state import PreviousState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import pytest
+
+Layer = dict[bytes, str]
+# In the order of bytes, some come between a folder and what is in it.
+NAMES = [b"a", b"a\1", b"a-", b"b", b"\n", b"\\", b'"', b"\xff", "ü".encode()]
+paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map(b"/".join)
+kinds = st.sampled_from(["file", "folder", "folder", "symlink", "whiteout"])
+
+
+def _with_folders(found: Mapping[bytes, str]) -> Layer:
+    """A layer as all are: what a path is in is a folder of it."""
+    layer = {**found, b"": "folder"}
+    for path in found:
+        above = path
+        while above := above.rpartition(b"/")[0]:
+            layer[above] = "folder"
+    return layer
+
+
+layers = st.dictionaries(paths, kinds, max_size=12).map(_with_folders)
+
+
+class Model:
+    """Applies one layer after the other."""
+
+    def __init__(self) -> None:
+        self.kinds: Layer = {}
+        self.gone: set[bytes] = set()
+
+    def add(self, layer: Layer) -> None:
+        for path, kind in sorted(layer.items()):
+            if kind != "folder":
+                hidden = {one for one in self.kinds if one.startswith(path + b"/")}
+                self.gone |= hidden
+                self.kinds = {one: self.kinds[one] for one in self.kinds.keys() - hidden}
+            if kind == "whiteout":
+                self.gone.add(path)
+                self.kinds.pop(path, None)
+            else:
+                self.gone.discard(path)
+                self.kinds[path] = kind
+
+    def names(self, folder: bytes) -> list[bytes]:
+        inside = (os.path.split(path) for path in self.kinds if path)
+        return sorted(name for above, name in inside if above == folder)
+
+
+@given(st.lists(layers, max_size=4), st.sampled_from([1, 2, 3, listing.BLOCK]), st.randoms())
+def test_the_highest_layer_wins_and_only_folders_are_merged(
+    tmp_path_factory: pytest.TempPathFactory, stack: list[Layer], block: int, random: object
+) -> None:
+    folder, model = tmp_path_factory.mktemp("tree"), Model()
+    with patch.object(listing, "BLOCK", block), patch.object(lower_tree, "_FOLDERS", block):
+        for number, layer in enumerate(stack):
+            nodes = [ListedPath(path=path, kind=kind) for path, kind in layer.items()]
+            listing.write(folder / str(number), nodes)
+            model.add(layer)
+        found = LowerTree(*(folder / str(number) for number in range(len(stack))))
+        asked = sorted({path for layer in stack for path in layer} | {b"a", b"a/b/x", b"\xff\xff"})
+        random.shuffle(asked)  # type: ignore[attr-defined]
+        for path in asked:
+            node = found.get(path)
+            assert (node.kind if node else None) == model.kinds.get(path)
+            assert list(found.names(path)) == model.names(path)
+            assert found.was_removed(path) == (path in model.gone)
+
+
+def test_a_path_as_long_as_any_is_looked_up(tmp_path: Path) -> None:
+    """At once, where Python by itself stops at 1000 calls in each other."""
+    names = [b"d"] * 2000
+    chain = [ListedPath(path=b"/".join(names[:depth]), kind="folder") for depth in range(2001)]
+    listing.write(tmp_path / "layer", chain)
+    assert LowerTree(tmp_path / "layer").get(chain[-1].path) == chain[-1]
+
+
+few = st.lists(st.sampled_from(NAMES[:3]), min_size=1, max_size=2).map(b"/".join)
+states = st.dictionaries(few | paths, st.integers(0, 1), max_size=12)
+
+
+def _lines(state: Mapping[bytes, int]) -> Sequence[tuple[bytes, bytes]]:
+    found = sorted(state.items(), key=lambda one: one[0].split(b"/"))
+    texts = ((path, number, os.fsdecode(path)) for path, number in found)
+    return [(path, f"[{json.dumps(text)},1,{number}]\n".encode()) for path, number, text in texts]
+
+
+@given(states, states)
+def test_a_state_is_compared_path_by_path(before: dict[bytes, int], now: dict[bytes, int]) -> None:
+    compared = PreviousState(line for _, line in _lines(before))
+    same = [path for path, line in _lines(now) if compared.had(path, line)]
+    assert set(same) == {path for path in now if before.get(path) == now[path]}

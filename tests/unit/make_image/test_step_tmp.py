@@ -1,0 +1,55 @@
+"""The folders of a step at /tmp and /var/tmp; in steps: tests/system/apptainer/test_tmp.py."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from sifwright.make_image.run_steps import build_folder
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+def test_anybody_may_write_there_whatever_the_umask_is(work: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        binds = build_folder.make_step_tmp(work)
+    finally:
+        os.umask(before)
+    sources, targets = zip(*(bind.split(":") for bind in binds), strict=True)
+    assert targets == ("/tmp", "/var/tmp")  # of the image
+    assert {stat.S_IMODE(Path(source).stat().st_mode) for source in sources} == {0o1777}
+    assert len(set(sources)) == len(sources)
+
+
+def test_in_a_tree_without_them_there_is_nothing_to_bind_to(work: Path, tmp_path: Path) -> None:
+    """The engine would refuse to start."""
+    tree = tmp_path / "tree"
+    (tree / "var").mkdir(parents=True)
+    (tree / "var" / "tmp").symlink_to("../tmp")
+    assert build_folder.make_step_tmp(work, tree) == []
+
+
+def test_links_lead_where_they_lead_in_the_image(work: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "data" / "v" / "tmp").mkdir(parents=True)
+    (tree / "var").symlink_to("/data/v")
+    (tree / "tmp").symlink_to("tmp")
+    assert [bind.split(":")[1] for bind in build_folder.make_step_tmp(work, tree)] == ["/var/tmp"]
+    (tree / "tmp").unlink()
+    (tree / "tmp").symlink_to("var/../v/./tmp")
+    assert len(build_folder.make_step_tmp(work / "again", tree)) == 2
+
+
+def test_nothing_of_them_is_left(work: Path) -> None:
+    for bind in build_folder.make_step_tmp(work):
+        Path(bind.split(":")[0], "left").touch()
+    build_folder.clear_step_tmp(work)
+    assert list(work.iterdir()) == []

@@ -1,0 +1,264 @@
+"""Many builds, one cache: each step is made once, and whoever dies while making it is replaced."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sifwright.make_image.cache import claims
+from sifwright.system import liveness
+from sifwright.system.liveness import ProcessIdentity
+from tests.unit.stores import (
+    add,
+    build,
+    claim_file,
+    count_pauses,
+    hold,
+    key_of,
+    leftovers,
+    new_store,
+    running,
+    start,
+)
+from tests.waiting import LIMIT_SECONDS, wait_for
+
+if TYPE_CHECKING:
+    from sifwright.make_image.cache.store import Store
+
+KEY = key_of("a step")
+OLD = 1_000_000.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return new_store(tmp_path / "steps-1")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log"
+
+
+def lines(log: Path, word: str) -> list[list[str]]:
+    text = log.read_text() if log.exists() else ""
+    return [line.split() for line in text.splitlines() if line.startswith(word)]
+
+
+def builds(store: Store, keys: list[str], word: str, log: Path) -> None:
+    started = [start(build, store.root, key, (word, len(keys)), log) for key in keys]
+    for process in started:
+        process.join()
+    assert {process.exitcode for process in started} == {0}
+    assert leftovers(store.root) == []
+
+
+def can_claim(store: Store) -> bool:
+    with claims.try_claim(store.root, KEY) as ours:
+        return ours
+
+
+# ---- at once --------------------------------------------------------------------------------
+
+
+@pytest.mark.all
+def test_eight_builds_make_a_step_once(store: Store, log: Path) -> None:
+    """R3."""
+    builds(store, [KEY] * 8, "start", log)
+    assert len(lines(log, "begin")) == 1
+    got = lines(log, "got")
+    assert len(got) == 8
+    assert {tuple(one) for one in got} == {("got", got[0][1], "True")}
+
+
+@pytest.mark.all
+def test_different_steps_are_made_at_the_same_time(store: Store, log: Path) -> None:
+    """Each makes its step until the other three have begun, too."""
+    builds(store, [key_of(number) for number in range(4)], "begin", log)
+    assert len(lines(log, "got")) == 4
+
+
+@pytest.mark.all
+def test_it_is_said_once_for_whom_we_wait(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    pauses = count_pauses(monkeypatch)
+    with running(hold, store.root, KEY, tmp_path / "ready") as owner:
+        assert wait_for((tmp_path / "ready").exists)
+        waiter = threading.Thread(target=lambda: claimed_by_us(store, said), daemon=True)
+        waiter.start()
+        assert wait_for(lambda: len(pauses) > 2)
+        assert said == [f"process {owner.pid} on {os.uname().nodename}"]
+        owner.kill()
+        waiter.join(LIMIT_SECONDS)
+    assert said[1:] == ["ours"]
+
+
+def claimed_by_us(store: Store, said: list[str]) -> None:
+    with claims.claim(store, KEY, on_wait=said.append) as ours:
+        said.append("ours" if ours else "theirs")
+
+
+def test_a_claim_ends_with_a_failure(store: Store) -> None:
+    """And what fails in it is not the cache's fault."""
+    with (
+        pytest.raises(FileNotFoundError),
+        claims.claim(store, KEY, on_wait=pytest.fail),
+    ):
+        Path("/nowhere/at/all").read_text()
+    assert leftovers(store.root) == []
+    assert can_claim(store)
+
+
+def test_a_finished_entry_needs_no_claim(store: Store) -> None:
+    add(store, KEY)
+    with claims.claim(store, KEY, on_wait=pytest.fail) as ours:
+        assert not ours
+
+
+def test_it_may_be_finished_between_look_and_claim(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt = claims.try_claim
+
+    def late(root: Path, key: str) -> object:
+        add(store, KEY)
+        return attempt(root, key)
+
+    monkeypatch.setattr(claims, "try_claim", late)
+    with claims.claim(store, KEY, on_wait=pytest.fail) as ours:
+        assert not ours
+
+
+def test_a_claim_is_touched_while_it_is_held(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(liveness, "BEAT_SECONDS", 0.05)
+    path = store.root / "claims" / KEY
+    with claims.try_claim(store.root, KEY):
+        os.utime(path, (OLD, OLD))
+        assert wait_for(lambda: path.stat().st_mtime > OLD)
+
+
+# ---- gone -----------------------------------------------------------------------------------
+
+
+def test_a_claim_is_asked_for_every_second(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after an hour."""
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        add(store, KEY)
+
+    clock = SimpleNamespace(monotonic=partial(next, itertools.count(step=3600)), sleep=pause)
+    monkeypatch.setattr(claims, "time", clock)
+    claim_file(store, KEY, ProcessIdentity.here().encoded())
+    with claims.claim(store, KEY, on_wait=lambda _: None) as ours:
+        assert not ours
+    (seconds,) = pauses
+    assert 0 < seconds < 1
+
+
+def test_a_process_that_nobody_has_waited_for_is_gone(store: Store) -> None:
+    """It keeps its entry in the process table until then; in a container perhaps for ever."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        started = liveness._started(process.pid)  # noqa: SLF001
+        holder = replace(ProcessIdentity.here(), pid=process.pid, started=started or 0)
+        claim_file(store, KEY, holder.encoded())
+        assert not can_claim(store)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert can_claim(store)
+
+
+def test_a_process_that_came_later_with_the_same_id_is_another(store: Store) -> None:
+    ours = ProcessIdentity.here()
+    claim_file(store, KEY, ours.encoded())
+    assert not can_claim(store)
+    claim_file(store, KEY, replace(ours, started=ours.started - 1).encoded())
+    assert can_claim(store)
+
+
+@pytest.mark.parametrize("elsewhere", [{"host": "b"}, {"boot": "b"}, {"namespace": 1}])
+def test_elsewhere_only_silence_counts(
+    store: Store, elsewhere: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of that id does not run here, which says nothing about where it does."""
+    holder = replace(ProcessIdentity.here(), pid=2**22 + 1, **elsewhere)
+    path = claim_file(store, KEY, holder.encoded())
+    assert not can_claim(store)
+    now = liveness.clock(store.root)
+    monkeypatch.setattr(liveness, "clock", lambda _root: now)
+    os.utime(path, (now - 59, now - 59))
+    assert not can_claim(store)
+    os.utime(path, (now - 61, now - 61))
+    assert can_claim(store)
+
+
+def test_a_living_neighbour_keeps_its_claim_however_silent(store: Store) -> None:
+    """Stopped, or the machine was asleep."""
+    claim_file(store, KEY, ProcessIdentity.here().encoded(), touched=OLD)
+    assert not can_claim(store)
+
+
+def test_the_clock_is_the_file_systems(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = replace(ProcessIdentity.here(), boot="other")
+    claim_file(store, KEY, holder.encoded())
+    monkeypatch.setattr(time, "time", lambda: OLD)
+    assert not can_claim(store)
+    monkeypatch.setattr(time, "time", lambda: 1e12)
+    assert not can_claim(store)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"null", b"[" * 100_000, bytes(range(256)), b'{"pid": 1}', b'{"keys": 3}'],
+    ids=lambda content: str(content[:8]),
+)
+def test_a_claim_may_hold_anything(store: Store, content: bytes) -> None:
+    """As a power cut may leave it."""
+    path = claim_file(store, KEY, content)
+    assert not can_claim(store)
+    os.utime(path, (OLD, OLD))
+    assert can_claim(store)
+    assert leftovers(store.root) == []
+
+
+def test_a_pipe_in_place_of_a_claim_is_nobodys(store: Store) -> None:
+    os.mkfifo(path := claim_file(store, KEY, b"").with_name("pipe"))
+    path.rename(claim := path.with_name(KEY))
+    assert not can_claim(store)
+    os.utime(claim, (OLD, OLD))
+    assert can_claim(store)
+    assert leftovers(store.root) == []
+
+
+def test_another_machine_is_waited_for_until_it_is_silent(store: Store) -> None:
+    said: list[str] = []
+    path = claim_file(store, KEY, replace(ProcessIdentity.here(), boot="other").encoded())
+    waiter = threading.Thread(target=lambda: claimed_by_us(store, said), daemon=True)
+    waiter.start()
+    assert wait_for(lambda: said)
+    os.utime(path, (OLD, OLD))
+    waiter.join(LIMIT_SECONDS)
+    assert said[1:] == ["ours"]
+
+
+@pytest.mark.all
+def test_a_stale_claim_is_taken_over_by_one(store: Store, log: Path) -> None:
+    for number in range(5):
+        claim_file(store, KEY, replace(ProcessIdentity.here(), boot="other").encoded(), touched=OLD)
+        builds(store, [KEY] * 4, "start", log)
+        assert len(lines(log, "begin")) == 1
+        log.unlink()
+        (store.root / "entries" / KEY).rename(store.root.parent / f"kept-{number}")

@@ -1,0 +1,121 @@
+"""A build of an image that is up to date builds nothing, and any change builds again."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.cli.commands.build import example_command
+from sifwright.make_image.publish_image.publish import publish_sif
+from sifwright.plan.resolve import resolve
+from sifwright.system import digest_cache
+from tests.unit.own_image import with_image
+from tests.unit.sifs import write_sif
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sifwright.catalog.model import Catalog
+    from sifwright.make_image.resolve_request.build_request import BuildRequest
+    from sifwright.system.progress import Progress
+    from tests.unit.conftest import Cli, Result
+
+BASE = ("base-debian", "python-venv")
+
+
+@dataclass
+class Bench:
+    """Builds of the small image, and the plans that were built."""
+
+    project: Path
+    cli: Cli
+    built: list[str] = field(default_factory=list)
+
+    @property
+    def image(self) -> Path:
+        return self.project.parent / "out" / "here" / "small" / "image.sif"
+
+    def build(self, *words: str) -> Result:
+        output = self.project.parent / "out"
+        return self.cli("--project", self.project, "build", "here", "--output", output, *words)
+
+    def publish(self, request: BuildRequest, _progress: Progress) -> None:
+        plan, output = request.plan, request.output
+        self.built.append(plan.id)
+        made = output.folder / "made"
+        for name in output.texts:
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_text(f"{name} of {plan.id}")
+        fingerprint = write_sif(made / "image.sif", plan.id.encode())
+        record = {**request.expected, "sif_fingerprint": fingerprint}
+        publish_sif(output, plan, made, record)
+        shutil.rmtree(made)
+
+
+@pytest.fixture
+def bench(project: Path, run_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """Return a project whose image was built by the command before."""
+    bench = Bench(project=project, cli=run_cli)
+    monkeypatch.setattr("sifwright.make_image.build_image.build_image", bench.publish)
+    assert bench.build().out.startswith("built: ")
+    return bench
+
+
+@pytest.mark.parametrize("words", [(), ("--json",), ("--quiet",), ("--verbose",)])
+def test_nothing_is_built_again(bench: Bench, words: tuple[str, ...]) -> None:
+    out = bench.build(*words).out
+    assert ("up to date: " in out) == (words != ("--quiet",))
+    assert len(bench.built) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--force",), ("--layout", "layered"), ("--set", "tool.count=3")],
+)
+def test_other_options_build_another_image(bench: Bench, words: tuple[str, ...]) -> None:
+    assert bench.build(*words).out.startswith("built: ")
+    assert len(bench.built) == 2
+
+
+def test_an_image_that_is_gone_is_built(bench: Bench) -> None:
+    """The reason comes first: the plan has not changed."""
+    bench.image.unlink()
+    assert re.match(r".*; it is built again\nbuilt: ", bench.build().out)
+    with bench.image.open("ab") as sif:
+        sif.write(b"more")
+    digest_cache._digest.cache_clear()  # noqa: SLF001
+    assert re.match(r".*; it is built again\nbuilt: ", bench.build().out)
+    assert bench.build().out.startswith("up to date: ")
+
+
+def test_a_base_of_this_machine_is_looked_at_each_time(bench: Bench) -> None:
+    base = bench.project / "base.sif"
+    header = bench.project / "defs/layers/base/layer.yaml"
+    options, _, _ = header.read_text().partition("bootstrap:")
+    header.write_text(f"{options}bootstrap:\n  Bootstrap: localimage\n  From: {base}\n")
+    for text in ("one", "two"):
+        base.write_text(text)
+        digest_cache._digest.cache_clear()  # noqa: SLF001
+        assert bench.build().out.startswith("built: ")
+        assert bench.build().out.startswith("up to date: ")
+    base.unlink()
+    assert bench.build().out.startswith("built: ")
+
+
+@pytest.mark.parametrize(
+    ("layers", "program"),
+    [
+        ((*BASE, "pytorch-wheel", "run-scripts"), "conda-python-simple -c 'import torch'"),
+        ((*BASE, "run-scripts"), "conda-python-simple --version"),
+        ((*BASE, "pytorch-wheel"), "bash"),
+    ],
+)
+def test_the_command_to_try_is_one_that_the_image_has(
+    real: Catalog, layers: tuple[str, ...], program: str
+) -> None:
+    plan = resolve(with_image(real, *layers), "local", "mine", ())
+    assert example_command(plan) == program
