@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, run, sifwright
-from tests.stacks import write
 from tests.system.easybuild.easybuild import EasyBuild
 from tests.system.native.conftest import LMOD
 from tests.system.native.project import AS_ORDINARY_USER, MODULE, NOBODY, Project
@@ -181,21 +180,6 @@ def test_a_failed_update_changes_nothing(project: Project) -> None:
     assert len(list((project.prefix / "versions").iterdir())) == 2
 
 
-def test_a_module_that_is_not_there(project: Project) -> None:
-    assert project.install().returncode == 0
-    project.add("last", last="echo other")
-    before, init = project.current, project.folder / "init.sh"
-    init.write_text('module() { echo "module: $* is unknown" >&2; return 1; }\n')
-    site = project.folder / "defs/sites/local.yaml"
-    text = site.read_text()
-    write(site, json.loads(text) | {"modules": {"init": str(init), "host": ["absent/1"]}})
-    done = project.install()
-    assert done.returncode == 6
-    assert "module: load absent/1 is unknown" in done.stderr
-    site.write_text(text)
-    assert project.current == before
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_a_full_disk(project: Project) -> None:
     project.prefix.mkdir()
@@ -235,10 +219,6 @@ def test_refused_before_anything_is_written(project: Project, tmp_path: Path) ->
         words = ("--project", project.folder, "install", "local", "--module", MODULE)
         done = sifwright(*words, "--prefix", prefix)
         assert (done.returncode, message in done.stderr) == (2, True), done.stderr
-    project.image("python-venv")
-    done = project.install("--set", "host.python=3.6")
-    assert done.returncode == 6
-    assert "the plan is for 3.6: load a module of that Python" in done.stderr
     done = sifwright("uninstall", tmp_path / "mine")
     assert "is no folder of 'sifwright install'" in done.stderr
     assert (tmp_path / "mine/thesis").exists()
@@ -250,26 +230,6 @@ def test_moved(project: Project, tmp_path: Path) -> None:
     done = sifwright(*project.words("--prefix", str(tmp_path / "moved")))
     assert done.returncode == 2
     assert f"it was installed as {project.prefix}" in done.stderr
-
-
-@pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed: tools/install-test-programs")
-def test_no_compiler(project: Project, tmp_path: Path) -> None:
-    """The modules that may have it are named, before anything is written into a version."""
-    project.add("last", requires=["compilers"])
-    (tmp_path / "modules/gcc").mkdir(parents=True)
-    (tmp_path / "modules/gcc/13.2.lua").write_text(f'prepend_path("PATH", "{tmp_path}/gcc")')
-    (tmp_path / "bin").mkdir()
-    for name in ("bash", "env", "grep", "sed", "head", "id", "uname"):
-        (tmp_path / "bin" / name).symlink_to(shutil.which(name) or "/nowhere")
-    env = {"PATH": str(tmp_path / "bin"), "MODULEPATH": str(tmp_path / "modules")}
-    program = [sys.executable, "-m", "sifwright", *project.words()]
-    script = f'source {LMOD}; exec "$@"'
-    done = run([tmp_path / "bin/bash", "-c", script, "bash", *program], env=env)
-    assert done.returncode == 5, done.stderr
-    assert "there is no program 'cc' on PATH, which layers last need" in done.stderr
-    assert "the site has module gcc/13.2" in done.stderr
-    assert "native.modules of defs/sites/local.yaml" in done.stderr
-    assert not list((project.prefix / "versions").glob("*"))
 
 
 def test_what_a_host_cannot_have(project: Project) -> None:

@@ -15,14 +15,6 @@ from sifwright.render.templating import template
 SITE_ENVIRONMENT = "etc/sifwright/site-environment"
 # Variables of an activated environment, which no module sets.
 ENVIRONMENT_NAMES = ("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV")
-# What the host's own software is called by, and the names of modules that may have it.
-_COMPILERS = "^(gcc|g[+][+]|prgenv|nvhpc|intel|oneapi|aocc|llvm|clang|amd|cce)"
-# The exit status where one is missing (EX_UNAVAILABLE of sysexits.h).
-LACKING = 69
-_PROGRAMS = {
-    "compilers": [(_COMPILERS, name) for name in ("${CC:-cc}", "${CXX:-c++}", "${MAKE:-make}")],
-    "mpi": [("mpi|prgenv", "${MPICC:-mpicc}")],
-}
 
 
 def python_prefix(plan: Plan) -> Path | None:
@@ -49,22 +41,6 @@ def step_script(plan: Plan, number: int, build: Path) -> str:
     lines.append(f"cd {shlex.quote(str(build))}")
     command = f"exec {_options(step)} bash {shlex.quote(str(build / 'step'))} {step.layer.name}"
     return "\n".join(["umask 022", *lines, command, ""])
-
-
-def needed_programs(plan: Plan) -> str:
-    """Return the script of bash that ends with `LACKING` if the host lacks a program of layers."""
-    provided = plan.site.native.provides if plan.site.native else ()
-    needs = [(need.name, step.layer.name) for step in plan.steps for need in step.layer.requires]
-    words = [word for word in _PROGRAMS if word in provided and word in dict(needs)]
-    if not words:
-        return ""
-    text = template("install/native/templates/needed_programs.sh.j2")
-    values = {
-        "programs": [pair for word in words for pair in _PROGRAMS[word]],
-        "status": LACKING,
-        "layers": sorted({layer for name, layer in needs if name in words}),
-    }
-    return "\n".join([*_modules(plan.site, is_build=True), text.render(values)])
 
 
 def test_script(plan: Plan, step: Step, folder: Path) -> str:
@@ -100,6 +76,12 @@ def site_rules(site: Site) -> Iterator[EnvRule]:
         yield EnvRule(name=name, action="default", value=value)
 
 
+def loaded_modules(site: Site, *, is_build: bool) -> list[str]:
+    """Return the modules that are loaded: those of jobs on the host, and a build's own."""
+    own = site.native.modules if site.native and is_build else ()
+    return [*site.modules.host, *own]
+
+
 def _options(step: Step) -> str:
     words = [*shell.assignments(step.options), *shell.sources(step.sources)]
     return " ".join(["env", *words])
@@ -108,8 +90,7 @@ def _options(step: Step) -> str:
 def _modules(site: Site, *, is_build: bool) -> Iterator[str]:
     """Yield the lines that load the site's modules; a build has more, and variables of its own."""
     software = site.native if is_build else None
-    loaded = [*site.modules.host, *(software.modules if software else ())]
-    if loaded:
+    if loaded := loaded_modules(site, is_build=is_build):
         text = template("install/native/templates/site_modules.sh.j2", ("words", shlex.join))
         end = "exit 1" if is_build else "return 1"
         yield text.render(modules=site.modules, loaded=loaded, end=end).rstrip()

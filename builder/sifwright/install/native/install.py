@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sifwright.errors import MachineError
+from sifwright.install.native import host_needs, install_steps, tree_snapshot
 from sifwright.install.native.install_steps import HostSteps
 from sifwright.install.native.native_folder import NativeFolder
 from sifwright.make_image.cache import claims
@@ -60,10 +61,12 @@ class NativeRequest:
 def install(request: NativeRequest, progress: Progress) -> None:
     """Install the plan beside earlier versions, test it, and make it the current one.
 
-    Whatever fails, the version that was current before stays so. Raises `MachineError` if another
-    process installs there, `BuildError` or `TestError` if a step or a test fails.
+    Whatever fails, the version that was current before stays so. Raises `MachineError` before
+    anything is written if the host lacks something, or if another process installs there,
+    `BuildError` or `TestError` if a step or a test fails.
     """
     folder, plan = request.folder, request.plan
+    _check_host(request)
     with claimed(folder), Timer(progress) as timer:
         if not folder.record.exists():
             _write_record(folder, {"prefix": str(folder.root), "versions": {}})
@@ -73,6 +76,14 @@ def install(request: NativeRequest, progress: Progress) -> None:
         else:
             _install_version(request, steps)
         _publish(request)
+
+
+def _check_host(request: NativeRequest) -> None:
+    folder, plan = request.folder, request.plan
+    host_needs.require(plan, install_steps.environment())
+    if not folder.installed(plan.id):
+        there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
+        host_needs.require_space(plan, folder.root, temporary_root(), there)
 
 
 def _steps(request: NativeRequest, timer: Timer) -> HostSteps:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sifwright.catalog.model import LayerFile
-from sifwright.errors import BuildError, MachineError, TestError
+from sifwright.errors import BuildError, TestError
 from sifwright.install.native import conda_hooks, host_script, tree_snapshot
 from sifwright.make_image.pack_layers.pack_files import write_files
 from sifwright.make_image.resolve_request import host_settings
@@ -28,6 +28,11 @@ exit 1
 """
 
 
+def environment() -> dict[str, str]:
+    """Return the user's variables without those that lead Python, pip or conda elsewhere."""
+    return {name: os.environ[name] for name in os.environ if not name.startswith(_OTHERS)}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HostSteps:
     """Runs the steps of a plan below `folder`. `snapshot` is the file of the finished steps."""
@@ -40,11 +45,7 @@ class HostSteps:
     watcher: OutputParser
 
     def run_missing(self) -> None:
-        """Run the steps that are not finished; raises `BuildError` if one fails.
-
-        Raises `MachineError` before, if the host has not the programs that layers need.
-        """
-        self._check_programs()
+        """Run the steps that are not finished; raises `BuildError` if one fails."""
         finished = tree_snapshot.resume(self.folder, self.snapshot)
         self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         for number, step in enumerate(self.plan.steps):
@@ -72,16 +73,6 @@ class HostSteps:
                 if self._bash(script, {}) != 0:
                     raise TestError(self.watcher.problem("the test failed in the installation"))
 
-    def _check_programs(self) -> None:
-        # Modules that cannot be loaded fail the first step as well.
-        if self._bash(host_script.needed_programs(self.plan), {}) != host_script.LACKING:
-            return
-        site = self.plan.site
-        fix = f"Name the module in native.modules of defs/sites/{site.name}.yaml, or install one."
-        raise MachineError.of(
-            "\n    ".join(self.watcher.tail), where=f"site '{site.name}'", fix=fix
-        )
-
     def _run(self, number: int) -> None:
         with workspace(self.temporary) as work_dir:
             build = work_dir / "build"
@@ -98,7 +89,6 @@ class HostSteps:
         return [*build_files.programs(), *build_files.of_step(step)]
 
     def _bash(self, script: str, variables: dict[str, str]) -> int:
-        kept = {name: os.environ[name] for name in os.environ if not name.startswith(_OTHERS)}
         command = ["bash", "--noprofile", "--norc", "-c", script]
-        env = {**kept, **variables}
+        env = {**environment(), **variables}
         return processes.stream(command, log=self.log, on_line=self.watcher, env=env)

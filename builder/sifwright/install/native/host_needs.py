@@ -1,0 +1,177 @@
+"""Check that the host has all that an installation needs, before anything is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from sifwright.build.checks import disk_space
+from sifwright.errors import MachineError, Problem
+from sifwright.install.native import host_script
+from sifwright.plan.model import Plan, Step
+from sifwright.plan.native import ENV_MANAGERS
+from sifwright.plan.select_layers import why_not_suitable
+from sifwright.render.templating import template
+from sifwright.system import processes
+from sifwright.system.os_errors import nearest_existing_parent
+
+# What layers call, with the names of modules that may have it.
+_COMPILERS = "^(gcc|g[+][+]|prgenv|nvhpc|intel|oneapi|aocc|llvm|clang|amd|cce)"
+_GIT = "git"
+_PROGRAMS = {
+    "compilers": [(_COMPILERS, name) for name in ("${CC:-cc}", "${CXX:-c++}", "${MAKE:-make}")],
+    "mpi": [("mpi|prgenv", "${MPICC:-mpicc}")],
+    "cuda-toolkit": [("cuda|nvhpc", "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc")],
+    "rocm-toolkit": [("rocm", "${ROCM_PATH:-/opt/rocm}/bin/hipcc")],
+    _GIT: [("^git(/|$)", "git")],
+}
+_LACKS = "sifwright: lacks"
+_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+# Modules may lie on a busy shared file system.
+_SECONDS = 600.0
+_MOST_LINES = 12
+
+
+def require(plan: Plan, env: Mapping[str, str]) -> None:
+    """Raise `MachineError` with all modules, variables and programs that the host lacks.
+
+    `env` are the variables of a step. Nothing is written.
+    """
+    command = ["bash", "--noprofile", "--norc", "-c", _script(plan)]
+    done = processes.capture(command, env=env, timeout=_SECONDS)
+    output = [line for line in done.stderr.splitlines() if line.strip()]
+    tail = "".join(f"\n    | {line}" for line in output[-_MOST_LINES:])
+    lines = [line.split("\t") for line in done.stdout.splitlines() if line.startswith(_LACKS)]
+    problems = [_problem(plan, *words) for _, *words in lines]
+    if lines and lines[-1][1] == "module":
+        problems[-1] = replace(problems[-1], what=problems[-1].what + tail)
+    if done.returncode != 0:
+        message = f"its modules and programs cannot be asked for{tail}"
+        fix = f"Correct modules.init of defs/sites/{plan.site.name}.yaml, or load what it needs."
+        problems.append(Problem(where=f"site '{plan.site.name}'", what=message, fix=fix))
+    if problems:
+        raise MachineError(*problems)
+
+
+def require_space(plan: Plan, root: Path, temporary: Path, installed: int) -> None:
+    """Raise `MachineError` if steps find too little room; `installed` bytes are there already.
+
+    What is compiled takes its room in the temporary folder, and wheels are compressed there.
+    """
+    sizes = [(_declared(plan, step), bool(step.sources)) for step in plan.steps]
+    kept = max(0, sum(size for size, is_compiled in sizes if not is_compiled) - installed)
+    unpacked = max(size if is_compiled else size // 2 for size, is_compiled in sizes)
+    together = kept + unpacked if _device(root) == _device(temporary) else kept
+    fix = "Free some, or name another --prefix."
+    disk_space.require_free_space(root, together, "for the installation", fix)
+    fix = "Free some, or set TMPDIR to another folder."
+    disk_space.require_free_space(temporary, unpacked, "while a step runs", fix)
+
+
+def _declared(plan: Plan, step: Step) -> int:
+    """Return the bytes that the layer and its facts name."""
+    facts = (plan.facts.get(name, "") for name in step.layer.facts if name.endswith("-mb"))
+    return (step.layer.disk_mb + sum(int(text) for text in facts if text.isdecimal())) * 10**6
+
+
+def _device(folder: Path) -> int:
+    return nearest_existing_parent(folder).stat().st_dev
+
+
+def _script(plan: Plan) -> str:
+    """Return the script of bash that prints what the host lacks."""
+    site, software = plan.site, plan.site.native
+    variables = {rule.name: rule.value for step in plan.steps for rule in step.layer.env}
+    names = {step.layer.name for step in plan.steps}
+    values = {
+        "lacks": _LACKS,
+        "modules": site.modules,
+        "loaded": host_script.loaded_modules(site, is_build=True),
+        "library_path": _VARIABLE.findall(site.modules.library_path),
+        "exports": [
+            (name, value, _VARIABLE.findall(value))
+            for name, value in (software.environment if software else {}).items()
+        ],
+        "python": variables.get("HOST_PYTHON", "python3"),
+        "version": variables.get("HOST_PYTHON_VERSION", ""),
+        "makes_venv": ENV_MANAGERS["venv"] in names,
+        "makes_conda": ENV_MANAGERS["conda"] in names,
+        "programs": list(_programs(plan)),
+    }
+    return template("install/native/templates/host_needs.sh.j2").render(values)
+
+
+def _programs(plan: Plan) -> Iterator[tuple[str, str, str]]:
+    """Yield what layers call: the word, the names of modules that may have it, the program."""
+    provided = plan.site.native.provides if plan.site.native else ()
+    for word, programs in _PROGRAMS.items():
+        if word in (*provided, _GIT) and _users(plan, word):
+            yield from ((word, *program) for program in programs)
+
+
+def _users(plan: Plan, word: str) -> list[str]:
+    """Return the layers that need the word at this site."""
+    return sorted({step.layer.name for step in plan.steps if word in _words(plan, step)})
+
+
+def _words(plan: Plan, step: Step) -> Iterator[str]:
+    yield from (source.kind for source in step.sources)
+    for need in step.layer.requires:
+        if not why_not_suitable(need.suits, plan.site):
+            yield need.name
+
+
+def _problem(plan: Plan, kind: str, name: str, detail: str, alternatives: str) -> Problem:
+    """Return the problem of one thing that is missing; modules that may have it are named."""
+    message, fix = _MESSAGES[kind]
+    file = f"defs/sites/{plan.site.name}.yaml"
+    words = {"name": name, "detail": detail, "file": file, "python": _wanted_python(plan)}
+    words["layers"] = ", ".join(_users(plan, detail))
+    words["key"] = "modules.host" if name in plan.site.modules.host else "native.modules"
+    modules = "".join(f" The site has module {module}." for module in alternatives.split())
+    where = f"site '{plan.site.name}'"
+    return Problem(where=where, what=message.format(**words), fix=fix.format(**words) + modules)
+
+
+def _wanted_python(plan: Plan) -> str:
+    rules = (rule for step in plan.steps for rule in step.layer.env)
+    return next((rule.value for rule in rules if rule.name == "HOST_PYTHON_VERSION"), "")
+
+
+# By the first word of the script's lines: what is missing, and what to do.
+_MESSAGES = {
+    "command": (
+        "there is no command 'module', and these are to be loaded: {name}",
+        "Install on a machine of the site, or name its file in modules.init of {file}.",
+    ),
+    "module": (
+        "module '{name}' cannot be loaded",
+        "Name one that is there in {key} of {file}.",
+    ),
+    "variable": (
+        "no module sets {name}, which {detail} names",
+        "Name the module that sets it in native.modules of {file}.",
+    ),
+    "python": (
+        "there is no program '{name}', which is to be the host's Python",
+        "Name its module in modules.host of {file}, or the program by --set host.program=PATH.",
+    ),
+    "broken": (
+        "{name} cannot be run as a Python",
+        "Name its module in modules.host of {file}, or the program by --set host.program=PATH.",
+    ),
+    "version": (
+        "{name} is Python {detail}, and the plan is for {python}",
+        "Name its module in modules.host of {file}, or plan with --set host.python={detail}.",
+    ),
+    "venv": (
+        "{name} has no venv, or no ensurepip",
+        "Name a module of a Python with both in modules.host of {file}, or install them.",
+    ),
+    "program": (
+        "there is no program '{name}', which layers {layers} need",
+        "Name the module that has it in native.modules of {file}, or install it.",
+    ),
+}
