@@ -11,6 +11,7 @@ from sifwright.system.terminal import print_line
 
 HELP = "remove an installation that 'install' has made"
 GROUP = "install"
+_MOST_NAMES = 10
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -26,7 +27,9 @@ def run(arguments: Namespace) -> None:
     job_folder.discard_all(jobs)
     print_line(f"uninstalled: {arguments.prefix}")
     if others:
-        print_line(f"not from 'sifwright install', so still there: {', '.join(others)}")
+        more = f", and {len(others) - _MOST_NAMES} more" if len(others) > _MOST_NAMES else ""
+        names = ", ".join(others[:_MOST_NAMES])
+        print_line(f"not from 'sifwright install', so still there: {names}{more}")
 
 
 def _refuse_unfinished(jobs: Path, prefix: str) -> None:

@@ -67,12 +67,14 @@ def install(request: NativeRequest, progress: Progress) -> None:
     """
     folder, plan = request.folder, request.plan
     _check_host(request)
+    missing = [str(path) for path in (folder.root, *folder.root.parents) if not path.exists()]
     with claimed(folder), Timer(progress) as timer:
         if not folder.record.exists():
-            _write_record(folder, {"prefix": str(folder.root), "versions": {}})
+            start = {"versions": {}, "files": [], "folders": missing, "unfinished": []}
+            write_record(folder, {"prefix": str(folder.root), **start})
         steps = _steps(request, timer)
         if folder.installed(plan.id):
-            steps.finish()  # the site's modules and variables may be others now
+            _complete(request, steps)  # the site's modules and variables may be others now
         else:
             _install_version(request, steps)
         _publish(request)
@@ -101,10 +103,14 @@ def _steps(request: NativeRequest, timer: Timer) -> HostSteps:
 
 def _install_version(request: NativeRequest, steps: HostSteps) -> None:
     folder, plan = request.folder, request.plan
+    record = folder.read()
+    unfinished = {*record.get("unfinished", ()), request.version.name}
+    write_record(folder, {**record, "unfinished": sorted(unfinished)})
     steps.run_missing()
-    steps.finish()
+    _complete(request, steps)
     steps.test()
     steps.watcher.timer.finish("done")
+    tree_snapshot.write_names(request.version, folder.names(plan.id))
     record = folder.read()
     record["versions"][plan.id] = {
         "folder": request.version.name,
@@ -116,16 +122,25 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
         "modulefiles": sorted(request.modulefiles),
         "timeline": steps.watcher.timer.timeline,
     }
-    _write_record(folder, record)
+    write_record(folder, record)
+
+
+def _complete(request: NativeRequest, steps: HostSteps) -> None:
+    steps.finish()
+    _write(Path(request.venv_hook[0]), request.venv_hook[1], mode=0o755)
 
 
 def _publish(request: NativeRequest) -> None:
     """Switch the link and write the modulefiles, each in one step."""
     folder = request.folder
-    for path, text in request.modulefiles.items():
-        _write(folder.modulefiles / path, text)
-    _write(folder.easyconfigs / request.easyconfig[0], request.easyconfig[1])
-    _write(Path(request.venv_hook[0]), request.venv_hook[1], mode=0o755)
+    files_of = {folder.modulefiles / path: text for path, text in request.modulefiles.items()}
+    files_of[folder.easyconfigs / request.easyconfig[0]] = request.easyconfig[1]
+    record = folder.read()
+    names = {str(path.relative_to(folder.root)) for path in files_of}
+    record["files"] = sorted(names.union(record.get("files", ())))
+    write_record(folder, record)
+    for path, text in files_of.items():
+        _write(path, text)
     _remove_unfinished(folder)
     version = request.version.relative_to(folder.root)
     new = folder.private / "new"
@@ -141,16 +156,18 @@ def _write(path: Path, text: str, mode: int = 0o644) -> None:
 
 def _remove_unfinished(folder: NativeFolder) -> None:
     """Remove what earlier plans left that were never finished."""
-    versions = folder.read()["versions"]
-    finished = {entry["folder"] for entry in versions.values()}
-    for path in folder.versions.iterdir():
-        if path.name not in finished:
-            shutil.rmtree(path)
-    for path in set(folder.private.glob("*.json")).difference(map(folder.snapshot, versions)):
+    record = folder.read()
+    finished = {entry["folder"] for entry in record["versions"].values()}
+    for name in set(record.get("unfinished", ())) - finished:
+        shutil.rmtree(folder.versions / name, ignore_errors=True)
+    snapshots = set(map(folder.snapshot, record["versions"]))
+    for path in set(folder.private.glob("*.json")) - snapshots:
         path.unlink()
+    write_record(folder, {**record, "unfinished": []})
 
 
-def _write_record(folder: NativeFolder, record: dict[str, object]) -> None:
+def write_record(folder: NativeFolder, record: dict[str, object]) -> None:
+    """Put the record in place of the one before."""
     files.write(folder.record, json.dumps(record, indent=2).encode() + b"\n", mode=0o644)
 
 

@@ -72,12 +72,6 @@ class NativeFolder:
         """Return the folder of claims, logs, states of files and temporary files."""
         return self.root / ".sifwright"
 
-    @property
-    def own(self) -> tuple[Path, ...]:
-        """Return everything that an installation makes in the folder, the record last."""
-        published = (self.current, self.modulefiles, self.easyconfigs, self.page)
-        return (*published, self.versions, self.private, self.record)
-
     def version(self, plan_id: str) -> Path:
         """Return the folder of a plan."""
         return self.versions / plan_id[:12]
@@ -85,6 +79,10 @@ class NativeFolder:
     def snapshot(self, plan_id: str) -> Path:
         """Return the file with the state of the plan's files."""
         return self.private / f"{plan_id[:12]}.json"
+
+    def names(self, plan_id: str) -> Path:
+        """Return the file with the names of all files that were installed for the plan."""
+        return self.private / f"{plan_id[:12]}.names"
 
     def published(self) -> InstalledVersion | None:
         """Return the version that `current` leads to, or None if it leads to no complete one."""

@@ -22,6 +22,19 @@ def write_snapshot(folder: Path, path: Path, steps: list[str]) -> None:
     files.write(path, text.encode(), mode=0o644)
 
 
+def write_names(folder: Path, path: Path) -> None:
+    """Record the names of all files and folders below the folder."""
+    files.write(path, json.dumps(sorted(_state(folder))).encode(), mode=0o644)
+
+
+def read_names(path: Path) -> set[str] | None:
+    """Return the recorded names; None without a record."""
+    try:
+        return set(map(str, small_file.read_json(path, _MOST_BYTES)))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
 def resume(folder: Path, path: Path) -> list[str]:
     """Return the finished steps, and remove the files of an unfinished one.
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import importlib.util
+import os
 import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from sifwright.errors import UsageError
-from sifwright.install.native.install import claimed
+from sifwright.install.native import tree_snapshot
+from sifwright.install.native.install import claimed, write_record
 from sifwright.install.native.native_folder import NativeFolder
+
+# A folder that still has something in it (rmdir(2)).
+_NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
 
 
 def uninstall(folder: NativeFolder) -> list[str]:
-    """Remove all versions, modulefiles and the record; return the names of other files there.
+    """Remove all that the record names; return the names of other files there.
 
     Raises `UsageError` if the folder is not ours, `MachineError` if somebody installs there.
     """
@@ -19,20 +28,75 @@ def uninstall(folder: NativeFolder) -> list[str]:
         message = "is no folder of 'sifwright install'"
         fix = "Name the --prefix that it was installed with."
         raise UsageError.of(message, where=str(folder.root), fix=fix)
-    folder.read()
+    record = folder.read()
     with claimed(folder):
-        for path in folder.own[:-2]:
-            _remove(path)
-    _remove(folder.private)
+        own = _own_names(folder, record)
+        # What is inside of a folder comes before it.
+        for name in sorted(own, reverse=True):
+            _remove(folder.root / name)
+        # Whoever is stopped from here on finds no version, and no file, that is ours.
+        write_record(folder, {**record, "versions": {}, "files": [], "unfinished": []})
+    shutil.rmtree(folder.private)
     folder.record.unlink()
-    others = sorted(path.name for path in folder.root.iterdir())
-    if not others:
-        folder.root.rmdir()
-    return others
+    for path in record.get("folders", [str(folder.root)]):
+        _remove(Path(path))
+    return sorted(_others(folder.root, own))
+
+
+def _own_names(folder: NativeFolder, record: Mapping[str, Any]) -> set[str]:
+    """Return the paths below the root of all that was installed, with their folders."""
+    listed = [listing for entry in record["versions"].values() for listing in entry["modulefiles"]]
+    files = {*record.get("files", ()), *(f"{folder.modulefiles.name}/{name}" for name in listed)}
+    own = {folder.current.name, folder.page.name, *files}
+    for plan_id, entry in record["versions"].items():
+        listing = tree_snapshot.read_names(folder.names(plan_id))
+        own.update(_version_names(folder.root, folder.versions / entry["folder"], listing))
+    for name in record.get("unfinished", ()):
+        own.update(_all_names(folder.root, folder.versions / name))
+    folders = {str(parent) for name in own for parent in Path(name).parents}
+    return own | folders - {"."}
+
+
+def _version_names(root: Path, version: Path, listing: set[str] | None) -> Iterator[str]:
+    """Yield the installed files of a version, and their bytecode, which Python writes later."""
+    for name in _all_names(root, version):
+        inside = str((root / name).relative_to(version))
+        if listing is None or inside in listing or _source(inside) in listing:
+            yield name
+
+
+def _source(name: str) -> str:
+    """Return the path of the Python file that the bytecode is of; empty for other files."""
+    try:
+        return importlib.util.source_from_cache(name)
+    except ValueError:
+        return ""
+
+
+def _all_names(root: Path, top: Path) -> Iterator[str]:
+    """Yield the paths below the root of a folder and all that is in it."""
+    for here, folders, files in os.walk(top):
+        for path in (Path(here), *(Path(here, name) for name in (*folders, *files))):
+            yield str(path.relative_to(root))
+
+
+def _others(root: Path, own: set[str]) -> Iterator[str]:
+    """Yield what is left: of a folder that is not ours, its name only."""
+    for here, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            path = str(Path(here, name).relative_to(root))
+            if path not in own:
+                yield path
+        folders[:] = [name for name in folders if str(Path(here, name).relative_to(root)) in own]
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    """Remove a file, or a folder that is empty."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno not in _NOT_EMPTY:
+            raise

@@ -1,0 +1,150 @@
+"""`sifwright uninstall` removes what was installed, and nothing else."""
+
+from __future__ import annotations
+
+import py_compile
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sifwright.install.native import uninstall
+from tests.system.native.project import MODULE, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.system.native.project import Project
+    from tests.unit.conftest import Cli
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Return a project whose prefix has folders above it that are not there yet."""
+    project = make_project(tmp_path)
+    return replace(project, prefix=tmp_path / "made/deep/prefix")
+
+
+def install(project: Project, run_cli: Cli) -> None:
+    done = run_cli(*project.words())
+    assert done.code == 0, done.err
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(str(path) for path in folder.rglob("*"))
+
+
+def write(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("of the user\n")
+    return path
+
+
+def _stop(_folder: Path) -> None:
+    raise KeyboardInterrupt
+
+
+def test_folders_above_it_go_as_well(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    before = listing(tmp_path)
+    install(project, run_cli)
+    project.add("last", last="echo other")
+    install(project, run_cli)
+    assert len(list((project.prefix / "versions").iterdir())) == 2
+    done = run_cli("uninstall", project.prefix)
+    assert (done.code, listing(tmp_path)) == (0, before), done.err
+
+
+def test_folders_that_were_there_stay(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    project.prefix.mkdir(parents=True)
+    before = listing(tmp_path)
+    install(project, run_cli)
+    assert run_cli("uninstall", project.prefix).code == 0
+    assert listing(tmp_path) == before
+
+
+def test_files_of_others_stay_and_are_named(project: Project, run_cli: Cli) -> None:
+    install(project, run_cli)
+    version = (project.prefix / "current").resolve()
+    inside = version.relative_to(project.prefix)
+    own = "modulefiles/other/1", "modulefiles/tiny/mine", "easyconfigs/mine.eb", "versions/mine"
+    others = [*own, "notes", f"{inside}/last/mine", f"{inside}/mine/deep/file"]
+    for name in others:
+        write(project.prefix / name)
+    (project.prefix / "empty").mkdir()
+    # Another version comes, and leaves them alone.
+    project.add("last", last="echo other")
+    install(project, run_cli)
+    done = run_cli("uninstall", project.prefix)
+    assert done.code == 0, done.err
+    said = done.out.partition("still there: ")[2].strip().split(", ")
+    assert said == [
+        *("easyconfigs/mine.eb", "empty", "modulefiles/other", "modulefiles/tiny/mine", "notes"),
+        *(f"{inside}/last/mine", f"{inside}/mine", "versions/mine"),
+    ]
+    assert sorted(
+        str(path.relative_to(project.prefix))
+        for path in project.prefix.rglob("*")
+        if not path.is_dir()
+    ) == sorted(others)
+
+
+def test_many_names(project: Project, run_cli: Cli) -> None:
+    install(project, run_cli)
+    for number in range(12):
+        write(project.prefix / f"file-{number:02}")
+    done = run_cli("uninstall", project.prefix)
+    assert "file-09, and 2 more" in done.out
+
+
+def test_bytecode_goes_with_its_source(project: Project, run_cli: Cli) -> None:
+    """Python writes it when it is run: that of others stays."""
+    project.add("last", last='echo >"$INSTALL_PREFIX/last/ours.py"')
+    install(project, run_cli)
+    folder = (project.prefix / "current").resolve() / "last"
+    (folder / "theirs.py").touch()
+    for name in ("ours.py", "theirs.py"):
+        py_compile.compile(str(folder / name), doraise=True)
+    run_cli("uninstall", project.prefix)
+    left = {path.name.partition(".")[0] for path in folder.rglob("*") if path.is_file()}
+    assert left == {"theirs"}
+
+
+def test_modules_of_earlier_names(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    before = listing(tmp_path)
+    install(project, run_cli)
+    done = run_cli(*project.words("--module", "another/2"))
+    assert done.code == 0, done.err
+    assert (project.prefix / f"modulefiles/{MODULE}").exists()
+    run_cli("uninstall", project.prefix)
+    assert listing(tmp_path) == before
+
+
+def test_an_unfinished_installation(project: Project, run_cli: Cli, tmp_path: Path) -> None:
+    before = listing(tmp_path)
+    project.add("last", last="false")
+    assert run_cli(*project.words()).code == 6
+    assert list((project.prefix / "versions").iterdir())
+    assert run_cli("uninstall", project.prefix).code == 0
+    project.add("last")
+    assert listing(tmp_path) == before
+
+
+def test_stopped_and_repeated(
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left after a stop is removed by the next run, and no file of others."""
+    before = listing(tmp_path)
+    install(project, run_cli)
+    mine = write((project.prefix / "current").resolve() / "mine")
+    with monkeypatch.context() as patched:
+        patched.setattr(uninstall, "shutil", SimpleNamespace(rmtree=_stop))
+        assert run_cli("uninstall", project.prefix).code == 130
+    assert run_cli("uninstall", project.prefix).code == 0
+    assert mine.exists()
+    mine.unlink()
+    mine.parent.rmdir()
+    mine.parents[1].rmdir()
+    for folder in (project.prefix, *project.prefix.parents[:2]):
+        folder.rmdir()
+    assert listing(tmp_path) == before
