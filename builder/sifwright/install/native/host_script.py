@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sifwright.catalog import site_environment
@@ -28,6 +28,8 @@ def rules(plan: Plan, folder: Path) -> Iterator[EnvRule]:
     """Yield the environment of a complete installation in the folder."""
     for step in plan.steps:
         yield from step.layer.env
+    # Whoever activates it twice gets the variables once.
+    yield EnvRule(name="SIFWRIGHT_INSTALLATION", action="set", value=str(folder))
     if plan.has_run_scripts:
         path = str(folder / SITE_ENVIRONMENT)
         yield EnvRule(name="SIFWRIGHT_SITE_ENVIRONMENT", action="set", value=path)
@@ -37,7 +39,7 @@ def step_script(plan: Plan, number: int, build: Path) -> str:
     """Return the script of bash that runs a step; `build` has its files."""
     step = plan.steps[number]
     before = (rule for earlier in plan.steps[:number] for rule in earlier.layer.env)
-    lines = [*_modules(plan.site, is_build=True), "set -e", *map(shell.export, before)]
+    lines = [*_modules(plan.site), "set -e", *map(shell.export, before)]
     lines.append(f"cd {shlex.quote(str(build))}")
     command = f"exec {_options(step)} bash {shlex.quote(str(build / 'step'))} {step.layer.name}"
     return "\n".join(["umask 022", *lines, command, ""])
@@ -53,7 +55,7 @@ def test_script(plan: Plan, step: Step, folder: Path) -> str:
         "BASH_ENV": str(folder / "sifwright/trap"),
     }
     words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
-    lines = [*_modules(plan.site, is_build=True), *map(shell.export, rules(plan, folder))]
+    lines = [*_modules(plan.site), *map(shell.export, rules(plan, folder))]
     command = f"{_options(step)} {' '.join(words)} bash {shlex.quote(str(test))} 9>&1"
     failed = f'echo "sifwright: failed {step.layer.name} $status"'
     run = f"status=0; {command} || status=$?; ((status == 0)) || {failed}; exit $status"
@@ -63,10 +65,20 @@ def test_script(plan: Plan, step: Step, folder: Path) -> str:
 
 def activation(plan: Plan, folder: Path) -> str:
     """Return the script that gives a shell the modules and variables of the installation."""
-    lines = ["# Activate this installation: source this file in bash. Written by sifwright."]
-    lines += [*_modules(plan.site, is_build=False), *map(shell.export, rules(plan, folder))]
-    lines += map(shell.export, site_rules(plan.site))
-    return "\n".join([*lines, ""])
+    site, path = plan.site, "install/native/templates/bin_activate.sh.j2"
+    values = saved_rules([*rules(plan, folder), *site_rules(site)])
+    if site.modules.library_path:
+        values["names"] = sorted({*values["names"], "LD_LIBRARY_PATH"})
+    loaded = loaded_modules(site, is_build=False)
+    text = template(path, ("words", shlex.join))
+    return text.render(values, modules=site.modules, loaded=loaded, end="return 1")
+
+
+def saved_rules(rules: Iterable[EnvRule]) -> dict[str, list[str]]:
+    """Return the names whose values are kept for later, and the lines that set them."""
+    rules = list(rules)
+    names = sorted({rule.name for rule in rules})
+    return {"names": names, "lines": list(map(shell.export, rules))}
 
 
 def site_rules(site: Site) -> Iterator[EnvRule]:
@@ -87,12 +99,14 @@ def _options(step: Step) -> str:
     return " ".join(["env", *words])
 
 
-def _modules(site: Site, *, is_build: bool) -> Iterator[str]:
-    """Yield the lines that load the site's modules; a build has more, and variables of its own."""
-    software = site.native if is_build else None
-    if loaded := loaded_modules(site, is_build=is_build):
+def _modules(site: Site) -> Iterator[str]:
+    """Yield the lines that load the modules of a build, and set its variables."""
+    loaded = loaded_modules(site, is_build=True)
+    if loaded:
         text = template("install/native/templates/site_modules.sh.j2", ("words", shlex.join))
-        end = "exit 1" if is_build else "return 1"
-        yield text.render(modules=site.modules, loaded=loaded, end=end).rstrip()
-    for name, value in (software.environment if software else {}).items():
+        yield text.render(modules=site.modules, loaded=loaded, end="exit 1").rstrip()
+    if loaded and site.modules.library_path:
+        path = shell.path(site.modules.library_path)
+        yield f'export LD_LIBRARY_PATH={path}"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"'
+    for name, value in (site.native.environment if site.native else {}).items():
         yield f"export {name}={shell.path(value)}"

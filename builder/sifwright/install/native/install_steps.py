@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sifwright.catalog.model import LayerFile
 from sifwright.errors import BuildError, TestError
-from sifwright.install.native import conda_hooks, host_script, tree_snapshot
+from sifwright.install.native import environment_hooks, host_script, tree_snapshot
 from sifwright.make_image.pack_layers.pack_files import write_files
 from sifwright.make_image.resolve_request import host_settings
 from sifwright.make_image.resolve_request.output_parser import OutputParser
@@ -53,6 +53,7 @@ class HostSteps:
                 self.watcher.progress.note(f"{step.layer.name}: installed before")
                 continue
             self._run(number)
+            environment_hooks.call_hooks(self.plan)
             steps = [done.id for done in self.plan.steps[: number + 1]]
             tree_snapshot.write_snapshot(self.folder, self.snapshot, steps)
 
@@ -63,7 +64,7 @@ class HostSteps:
         (self.folder / "bin").mkdir(exist_ok=True)
         activation = host_script.activation(self.plan, self.folder)
         (self.folder / "bin/activate").write_text(activation, encoding="utf-8")
-        conda_hooks.write_hooks(self.plan, self.folder)
+        environment_hooks.write_hooks(self.plan, self.folder)
 
     def test(self) -> None:
         """Run the tests of all layers; raises `TestError` if one fails."""

@@ -1,0 +1,62 @@
+"""Scripts that give an environment's activation the installation's variables, and their undo."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from sifwright.catalog.model import EnvRule
+from sifwright.install.native import host_script
+from sifwright.plan.model import Plan
+from sifwright.render.templating import template
+
+_KINDS = ("activate", "deactivate")
+_TEMPLATES = "install/native/templates"
+# Of Python's bin/activate: the function that leaves the environment, which activation calls first.
+_FUNCTION = "deactivate () {\n"
+_LEAVE = """\
+    # sifwright: what the installation has set is given back
+    if [ -r "${SIFWRIGHT_DEACTIVATE:-}" ]; then . "$SIFWRIGHT_DEACTIVATE"; fi
+"""
+_ENTER = """
+# sifwright: the variables of the installation
+if [ -r "$VIRTUAL_ENV/etc/sifwright/activate.sh" ]; then
+    . "$VIRTUAL_ENV/etc/sifwright/activate.sh"
+fi
+"""
+
+
+def call_hooks(plan: Plan) -> None:
+    """Let bin/activate of the virtual environment source the scripts, once they are there."""
+    environment = host_script.python_prefix(plan)
+    file = environment / "bin/activate" if environment else None
+    if file is None or not file.is_file() or _is_conda(file.parents[1]):
+        return
+    text = file.read_text(encoding="utf-8")
+    if _LEAVE not in text and _FUNCTION in text:
+        text = text.replace(_FUNCTION, f"{_FUNCTION}{_LEAVE}", 1) + _ENTER
+        file.write_text(text, encoding="utf-8")
+
+
+def write_hooks(plan: Plan, folder: Path) -> None:
+    """Write the scripts into the environment of an installation, if it has one."""
+    environment = host_script.python_prefix(plan)
+    if environment is None or not environment.is_dir():
+        return
+    rules = [*host_script.rules(plan, folder), *host_script.site_rules(plan.site)]
+    pattern = "etc/conda/{}.d/sifwright.sh" if _is_conda(environment) else "etc/sifwright/{}.sh"
+    places = {kind: environment / pattern.format(kind) for kind in _KINDS}
+    own = EnvRule(name="PATH", action="prepend", value=str(environment / "bin"))
+    rules = [rule for rule in rules if rule != own]
+    for kind, text in hooks(rules, folder, places["deactivate"]).items():
+        places[kind].parent.mkdir(parents=True, exist_ok=True)
+        places[kind].write_text(text, encoding="utf-8")
+
+
+def hooks(rules: Iterable[EnvRule], folder: Path, undo: Path) -> dict[str, str]:
+    """Return the scripts that set the variables and, at `undo`, give them back: in POSIX shell."""
+    rules = [rule for rule in rules if rule.name not in host_script.ENVIRONMENT_NAMES]
+    values = {**host_script.saved_rules(rules), "folder": str(folder), "undo": str(undo)}
+    return {kind: template(f"{_TEMPLATES}/{kind}.sh.j2").render(values) for kind in _KINDS}
+
+
+def _is_conda(environment: Path) -> bool:
+    return (environment / "conda-meta").is_dir()

@@ -1,0 +1,137 @@
+"""Activation of an installation, and its undo: what the user had comes back."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import run
+from tests.system.native.conftest import STATE
+from tests.system.native.project import make_project
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    from tests.system.native.project import Project
+
+# Without pip, which would come from an index.
+VENV = (
+    '#!/bin/bash\nset -euo pipefail\n"$HOST_PYTHON" -m venv --without-pip "$INSTALL_PREFIX/venv"\n'
+)
+SHOW = 'echo "${HAS_LAST-} ${SITE_WIDE-} ${VIRTUAL_ENV-}"'
+
+
+def make(folder: Path) -> Project:
+    project = make_project(folder)
+    layer = project.folder / "defs/layers/python-venv"
+    (layer / "install.sh").write_text(VENV)
+    (layer / "test.sh").unlink()
+    project.image("python-venv", "first", "last")
+    done = project.install()
+    assert done.returncode == 0, done.stderr
+    return project
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return an installation with a virtual environment."""
+    return make(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Project:
+    """Return an installation that a test changes."""
+    return make(tmp_path)
+
+
+def bash(
+    project: Project, *lines: str, before: str = "", **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Run lines; all variables and functions are then as they were before."""
+    compared = ["set -eu", STATE, before, "state before", *lines, "state after"]
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(project.folder),
+        "VIRTUAL_ENV_DISABLE_PROMPT": "1",
+        **env,
+    }
+    done = run(["bash", "-c", "\n".join(compared)], cwd=project.folder, env=env)
+    assert done.returncode == 0, done.stderr
+    old, new = ((project.folder / name).read_text() for name in ("before", "after"))
+    assert new == old
+    return done
+
+
+def version(project: Project) -> Path:
+    return (project.prefix / "current").resolve()
+
+
+@pytest.mark.parametrize("file", ["bin/activate", "venv/bin/activate"])
+@pytest.mark.parametrize("mine", ["", "of the user's $HOME"])
+def test_it_comes_and_goes(project: Project, file: str, mine: str) -> None:
+    """What the user had comes back: values, empty ones, and none."""
+    env = {"HAS_LAST": mine, "SITE_WIDE": mine} if mine else {"HAS_FIRST": ""}
+    source = f'source "{project.prefix}/current/{file}"'
+    done = bash(project, source, SHOW, "deactivate", "type -t deactivate || true", **env)
+    top = version(project)
+    assert done.stdout == f"{top}/last {mine or 'yes'} {top}/venv\n"
+
+
+@pytest.mark.parametrize("file", ["bin/activate", "venv/bin/activate"])
+def test_twice(project: Project, file: str) -> None:
+    source = f'source "{version(project)}/{file}"'
+    bash(project, source, source, "deactivate", HAS_LAST="mine")
+
+
+def test_one_in_place_of_the_other(project: Project) -> None:
+    """Of two installations in one shell, the first is left before the second comes."""
+    venv = f'source "{version(project)}/venv/bin/activate"'
+    both = f'source "{project.prefix}/current/bin/activate"'
+    bash(project, venv, both, "deactivate", HAS_LAST="mine")
+
+
+def test_values_are_given_once(project: Project) -> None:
+    """A job that has activated the installation may change a value: run scripts keep it."""
+    top = version(project)
+    lines = f'source {top}/bin/activate; HAS_LAST=changed; $WITH_CONDA; echo "$HAS_LAST"'
+    done = run(["bash", "-euc", lines], env={"PATH": "/usr/bin:/bin"})
+    assert done.stdout == "changed\n", done.stderr
+
+
+def test_another_shell(project: Project) -> None:
+    """Python's own file is for any shell, and so is what it sources."""
+    script = f"""
+        export -p >before
+        . {version(project)}/venv/bin/activate; {SHOW}; deactivate
+        export -p >after; diff before after"""
+    env = os.environ | {"HAS_LAST": "mine", "VIRTUAL_ENV_DISABLE_PROMPT": "1"}
+    done = run(["dash", "-eu", "-c", script], cwd=project.folder, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{version(project)}/last yes" in done.stdout
+
+
+def test_an_installation_that_is_gone(own: Project) -> None:
+    """The environment of another one is left without an error."""
+    kept = own.folder / "kept"
+    run(["cp", "-r", version(own) / "venv", kept])
+    lines = [
+        f"source {version(own)}/venv/bin/activate",
+        f"rm -r {own.prefix}",
+        f"source {kept}/bin/activate",
+        "echo left",
+    ]
+    done = run(["bash", "-euc", "\n".join(lines)], env={"PATH": "/usr/bin:/bin"})
+    assert done.stdout == "left\n", done.stderr
+
+
+def test_tests_that_fail_repeat_no_step(own: Project) -> None:
+    """The file of the environment changes with its step, not later."""
+    own.add("last", last="echo again", test="false")
+    assert own.install().returncode == 7
+    own.add("last", last="echo again")
+    said = own.install().stdout
+    assert "python-venv: installed before" in said
+    assert "last: installed before" in said
