@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a short name: a prefix has at most 80 characters."""
+    return tmp_path_factory.mktemp("u")
+
+
+@pytest.fixture
 def project(tmp_path: Path) -> Project:
     """Return a project whose prefix has folders above it that are not there yet."""
     project = make_project(tmp_path)

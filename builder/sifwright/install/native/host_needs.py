@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sifwright.build.checks import disk_space
 from sifwright.errors import MachineError, Problem
 from sifwright.install.native import host_script
 from sifwright.plan.model import Plan, Step
 from sifwright.plan.native import ENV_MANAGERS
 from sifwright.plan.select_layers import why_not_suitable
 from sifwright.render.templating import template
-from sifwright.system import processes
+from sifwright.system import free_space, processes
 from sifwright.system.os_errors import nearest_existing_parent
 
 # What layers call, with the names of modules that may have it.
@@ -65,9 +64,9 @@ def require_space(plan: Plan, root: Path, temporary: Path, installed: int) -> No
     unpacked = max(size if is_compiled else size // 2 for size, is_compiled in sizes)
     together = kept + unpacked if _device(root) == _device(temporary) else kept
     fix = "Free some, or name another --prefix."
-    disk_space.require_free_space(root, together, "for the installation", fix)
+    free_space.require_free_space(root, together, "for the installation", fix)
     fix = "Free some, or set TMPDIR to another folder."
-    disk_space.require_free_space(temporary, unpacked, "while a step runs", fix)
+    free_space.require_free_space(temporary, unpacked, "while a step runs", fix)
 
 
 def _declared(plan: Plan, step: Step) -> int:
