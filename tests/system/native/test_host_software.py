@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import run
+from tests.conftest import ROOT, run, sifwright
 from tests.stacks import write
-from tests.system.native.conftest import LMOD
+from tests.system.native.conftest import LMOD, STATE
 
 if TYPE_CHECKING:
     import subprocess
@@ -77,3 +78,130 @@ def test_no_compiler(project: Project, tmp_path: Path) -> None:
     assert "there is no program 'cc', which layers last need" in done.stderr
     assert "native.modules of defs/sites/local.yaml" in done.stderr
     assert "The site has module gcc/13.2" in done.stderr
+
+
+# A wrapper as Cray's `cc`: it compiles for MPI, whatever it is called with.
+WRAPPER = '#!/bin/bash\necho "$*" >>"{log}"\nexec mpicc "$@"\n'
+# The Python of the environment, without pip, which would come from an index.
+VENV = (
+    '#!/bin/bash\nset -euo pipefail\n"$HOST_PYTHON" -m venv --without-pip "$INSTALL_PREFIX/venv"\n'
+)
+LOADED = "import os; print(os.environ['LOADEDMODULES'])"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A site with modules that a user's shell finds, and a module that the user has loaded."""
+
+    project: Project
+    modules: Path
+    toolkit: Path
+
+    def facts(self, provides: list[str], environment: dict[str, str], **facts: object) -> None:
+        native = {"provides": provides, "modules": ["cmake/3"], "environment": environment}
+        native |= {"source": "this test"}
+        modules = {"init": str(LMOD), "purge": "plain", "host": ["toolkit/1"]}
+        change_site(self.project, native=native, modules=modules, **facts)
+
+    def bash(self, script: str, *words: object) -> subprocess.CompletedProcess[str]:
+        start = f"set -e; source {LMOD}; module load mine/1; {script}"
+        env = os.environ | {"MODULEPATH": str(self.modules), "LC_ALL": "C.UTF-8"}
+        return run([BASH, "-c", start, "bash", *words], env=env, cwd=self.project.folder)
+
+    def install(self, *words: str) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-m", "sifwright", *self.project.words(*words)]
+        return self.bash('exec "$@"', *program)
+
+
+@pytest.fixture
+def site(project: Project, tmp_path: Path) -> Site:
+    modules, toolkit = tmp_path / "modules", tmp_path / "toolkit"
+    (toolkit / "bin").mkdir(parents=True)
+    text = f'setenv("TOOLKIT_ROOT", "{toolkit}")\nprepend_path("PATH", "{toolkit}/bin")\n'
+    make_module(modules, "toolkit/1", text)
+    make_module(modules, "cmake/3", "")
+    make_module(modules, "mine/1", "")
+    return Site(project=project, modules=modules, toolkit=toolkit)
+
+
+@pytest.mark.smoke
+def test_a_job_has_the_modules_of_the_installation(site: Site) -> None:
+    """Both begin without the user's own; the installation has those of native.modules as well."""
+    project = site.project
+    layer = project.folder / "defs/layers/python-venv"
+    (layer / "install.sh").write_text(VENV)
+    (layer / "test.sh").unlink()
+    project.add("last", last='echo "$LOADEDMODULES $CUDA_HOME" >"$INSTALL_PREFIX/last/modules"')
+    project.image("python-venv", "last", "run-scripts")
+    site.facts([], {"CUDA_HOME": "$TOOLKIT_ROOT/cuda"})
+    done = site.install()
+    assert done.returncode == 0, done.stderr
+    during = (project.prefix / "current/last/modules").read_text().split()
+    assert during == ["toolkit/1:cmake/3", f"{site.toolkit}/cuda"]
+    words = ["--project", project.folder, "jobscript", "--site", "local", "--nodes", "1"]
+    words += ["--environment", project.prefix / "current", "--", "-c", LOADED]
+    job = sifwright(*words)
+    assert job.returncode == 0, job.stderr
+    (project.folder / "job.sh").write_text(job.stdout)
+    ran = site.bash("exec bash job.sh")
+    assert ran.stdout.split()[-1:] == ["toolkit/1"], ran.stderr
+
+
+@pytest.mark.smoke
+def test_activation_gives_the_user_s_modules_back(site: Site) -> None:
+    site.facts([], {})
+    assert site.install().returncode == 0
+    script = f"""
+        module load toolkit/1; module unload toolkit/1
+        {STATE}
+        state before
+        source {site.project.prefix}/current/bin/activate
+        echo "$LOADEDMODULES"
+        deactivate
+        state after; echo "$LOADEDMODULES"; diff before after"""
+    done = site.bash(script)
+    assert (done.returncode, done.stdout) == (0, "toolkit/1\nmine/1\n"), done.stderr
+
+
+def test_a_compiler_wrapper_of_the_site(site: Site) -> None:
+    """mpi4py is compiled by `cc -shared`, as where Cray's wrappers are."""
+    project, log = site.project, site.toolkit / "log"
+    (site.toolkit / "bin/wrapper").write_text(WRAPPER.format(log=log))
+    (site.toolkit / "bin/wrapper").chmod(0o755)
+    for name in ("mpich", "mpich-wheel", "mpi4py"):
+        shutil.copytree(ROOT / "defs/layers" / name, project.folder / "defs/layers" / name)
+    project.image("python-venv", "mpich-wheel", "mpi4py")
+    site.facts(["compilers"], {"MPICC": "wrapper -shared"})
+    done = site.install("--set", "mpi4py.optimize=0")
+    assert done.returncode == 0, done.stderr
+    assert "-shared" in log.read_text()
+    assert "MPI.c" in log.read_text()
+
+
+@pytest.mark.skipif("libcuda.so.1" in run(["/sbin/ldconfig", "-p"]).stdout, reason="a driver")
+def test_a_stub_in_place_of_the_driver(site: Site) -> None:
+    """Login nodes have no libcuda.so.1: Horovod finds the toolkit's stub, or says that none is."""
+    project, cuda = site.project, site.toolkit / "cuda"
+    for name in ("bin/nvcc", "lib64/stubs/libcuda.so"):
+        (cuda / name).parent.mkdir(parents=True)
+        (cuda / name).touch(mode=0o755)
+    shutil.copytree(ROOT / "defs/layers/horovod", project.folder / "defs/layers/horovod")
+    layer = project.folder / "defs/layers/torch"
+    layer.mkdir()
+    header = {"summary": "no torch", "native": True, "requires": ["python"], "provides": ["torch"]}
+    write(layer / "layer.yaml", header)
+    shutil.copy(ROOT / "tests/system/native/no_torch.sh", layer / "install.sh")
+    image = project.folder / "defs/images/tiny.yaml"
+    project.image("python-venv", "torch", "horovod")
+    document = json.loads(image.read_text())
+    document["layers"][-1]["options"] = {"cxx": "17", "mpi": "none"}
+    write(image, document)
+    words = ["compilers", "cuda-toolkit"]
+    facts = {"vendor": "nvidia", "mpi": {"name": "openmpi"}}
+    site.facts(words, {"CUDA_HOME": "$TOOLKIT_ROOT/cuda"}, **facts)
+    done = site.install()
+    assert done.returncode == 6, done.stderr
+    assert f"the loader takes {cuda}/lib64/stubs/libcuda.so" in done.stderr
+    (cuda / "lib64/stubs/libcuda.so").unlink()
+    done = site.install()
+    assert "there is neither a driver nor a stub of it, libcuda.so, below" in done.stderr
