@@ -1,5 +1,5 @@
 # What of the caller's environment reaches Python: docs/reference/run-scripts.md has the table.
-# Sourced by conda-python-simple.
+# Sourced by activate.sh.
 # shellcheck shell=bash
 
 # The environment is the same on all ranks, so the first one speaks for all.

@@ -135,7 +135,7 @@ bring_gpus() {
 
 # Of the bash that activates and then is the command.
 # shellcheck disable=SC2016 # not for this shell
-readonly ACTIVATED='source /runscripts/conda-python-simple; activate; exec "$@"'
+readonly ACTIVATED='source /runscripts/activate.sh; activate; exec "$@"'
 
 become() { # become COMMAND ARGUMENT...: signals and exit status are then the container's
   CONTAINERROOT=$ROOT SIFPYTORCH=$IMAGE \
