@@ -120,5 +120,5 @@ def plan_document(plan: Plan) -> dict[str, object]:
 
 
 def plan_json(plan: Plan) -> str:
-    """Return the text of plan.json, in the image and beside it."""
-    return json.dumps(plan_document(plan), indent=1) + "\n"
+    """Return the text of plan.json, in the image and beside it; run-tests.sh reads its lines."""
+    return json.dumps(plan_document(plan), indent=1, ensure_ascii=False) + "\n"

@@ -100,8 +100,9 @@ def _after_others(plan: Plan, number: int, *lines: str) -> str:
 
 
 def kept(plan: Plan) -> Iterator[LayerFile]:
-    """Yield the files that the image keeps: the layers' tests, their ERR trap, the plan."""
+    """Yield the files that the image keeps: the layers' tests, the program for them, the plan."""
     yield _file("/opt/sifwright/trap", "render/templates/trap.sh")
+    yield _file("/opt/sifwright/run-tests", "render/templates/run-tests.sh")
     for step in plan.steps:
         if step.layer.test:
             path = f"/opt/sifwright/tests/{step.layer.name}/test.sh"

@@ -66,7 +66,6 @@ def render_definition(plan: Plan, start: Mapping[str, object]) -> str:
         plan=plan,
         **start,
         steps=steps,
-        tested=[text for step, text in zip(plan.steps, steps, strict=True) if step.layer.test],
         record=_carried(build_files.kept(plan)),
         environment=[line for step in plan.steps for line in build_files.exports(step)],
         labels=list(labels(plan)),
@@ -141,7 +140,6 @@ def _step_text(step: Step) -> dict[str, object]:
         "summary": step.layer.summary,
         "id": step.id,
         "files": _carried(build_files.of_step(step)),
-        "assignments": "".join(f" {word}" for word in shell.assignments(step.options)),
         "command": " \\\n        ".join(_lines(build_files.command_words(step))),
         "exports": build_files.exports(step),
     }

@@ -1,9 +1,11 @@
 """R8: whatever a value is, it is refused or comes out of a real shell byte for byte."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +22,7 @@ from sifwright.catalog.script_rules import BUILD_ARGUMENT, refuse_text
 from sifwright.errors import CatalogError, UsageError
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
-from sifwright.render import shell
+from sifwright.render import build_files, shell
 from sifwright.render.definition import definition
 from tests.unit import deffile, hostile
 from tests.unit.broken import IMAGE, TOOL, write
@@ -76,6 +78,7 @@ def _check(plan: Plan, values: list[str], shells: Shells) -> None:
     for environment in shells.environments(f"exec {assignments}env -0"):
         assert [environment[f"OPT_O{n}"].decode() for n in range(len(values))] == values
     _check_record(post, values, shells)
+    _check_tests(plan, values)
 
 
 def _check_record(post: str, values: list[str], shells: Shells) -> None:
@@ -86,6 +89,21 @@ def _check_record(post: str, values: list[str], shells: Shells) -> None:
     script = "\n".join(f"{command}{document}" for command, document in pieces)
     options = json.loads(shells.run("dash", f"{script}\n"))["steps"][1]["options"]
     assert [options[f"o{number}"]["value"] for number in range(len(values))] == values
+
+
+def _check_tests(plan: Plan, values: list[str]) -> None:
+    """The program run-tests hands them to test.sh, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = {file.path.rpartition("/")[2]: file.data for file in build_files.kept(plan)}
+        for name in ("run-tests", "plan.json"):
+            Path(folder, name).write_bytes(kept[name])
+        test = Path(folder, "tests", "tool", "test.sh")
+        test.parent.mkdir(parents=True)
+        test.write_text("printf '%s\\0' " + " ".join(f'"$OPT_O{n}"' for n in range(len(values))))
+        words, environment = ["bash", f"{folder}/run-tests"], {"PATH": os.environ["PATH"]}
+        done = subprocess.run(words, env=environment, capture_output=True, check=True)
+    said = done.stdout.removeprefix(b"sifwright: test tool\n")
+    assert said.decode(errors="surrogateescape").split("\0")[:-1] == values
 
 
 def _filled(values: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-rocm: AMD's Ubuntu image with all of ROCm in /opt/rocm
-# step 9534b38fe40fc734a877c9369288d5bc9027ed00ba050d6bd08f6473ec409aa9
+# step 9534b38fe40f
 COPY layers/base-rocm/ /.sifwright/layers/base-rocm/
 RUN ["env", \
      "OPT_ROCM=7.1.1", \
@@ -19,7 +19,7 @@ ENV ROCM_PATH="/opt/rocm" \
     PATH="/opt/rocm/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step 325545bc964b947cccca95570334085570da0fa338c02fdf5c8fe1c3371143cb
+# step 325545bc964b
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -29,13 +29,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step b80964f2cbcbb322ab5a1e90569ca5d3d3dc2a51b7c1447210f429caf57eb76e
+# step b80964f2cbcb
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # libfabric: libfabric from source in /opt/libfabric, for Slingshot with the provider cxi
-# step f0d7abb69a61d414a3826d4e9d710e97fd07c8ae8163f5314cc1a5ef2acc8b32
+# step f0d7abb69a61
 COPY layers/libfabric/ /.sifwright/layers/libfabric/
 RUN ["env", \
      "OPT_VERSION=2.3.1", \
@@ -50,7 +50,7 @@ RUN ["env", \
 ENV PATH="/opt/libfabric/bin${PATH:+:$PATH}"
 
 # mpich: MPICH from source, binary compatible with the site's Cray MPICH so that it can be bound over it
-# step 5020d6f4225b1e9fc90b50a1ef469ff09c9d5484e6e2b6e53271c2ce93fa91ee
+# step 5020d6f4225b
 COPY layers/mpich/ /.sifwright/layers/mpich/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -60,7 +60,7 @@ ENV PATH="/opt/mpich/bin${PATH:+:$PATH}" \
     HYDRA_LAUNCHER="${HYDRA_LAUNCHER:-fork}"
 
 # pytorch-wheel: PyTorch from the upstream wheels, for CPU, CUDA or ROCm
-# step 16c93d660c794c6688082db0dbd868b106de8512adf85f67cd0027f68aa4a402
+# step 16c93d660c79
 COPY layers/pytorch-wheel/ /.sifwright/layers/pytorch-wheel/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -73,7 +73,7 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # aws-ofi-nccl: The network plugin that lets NCCL and RCCL use libfabric (aws/aws-ofi-nccl)
-# step e0a0cf05dddf069bef423abd02536f464919a53db290a77e28bd431860bf4e78
+# step e0a0cf05dddf
 COPY layers/aws-ofi-nccl/ /.sifwright/layers/aws-ofi-nccl/
 RUN ["env", \
      "OPT_GPU=amd", \
@@ -84,7 +84,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "aws-ofi-nccl"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step 7c16532f7cb3142474d583f9c32d06c89e056a15cce6c0374ddd1fe87c4f5601
+# step 7c16532f7cb3
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=0.25.0", \
@@ -102,14 +102,14 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # torchdata: torchdata, with data loaders that resume in the middle of an epoch
-# step 117778d949cddc443e5541b4f818030d4d9d8ffd7e24503b2c2e89c9aa8a35e7
+# step 117778d949cd
 COPY layers/torchdata/ /.sifwright/layers/torchdata/
 RUN ["env", \
      "OPT_VERSION=0.11.0", \
      "bash", "/.sifwright/run", "torchdata"]
 
 # apex-rocm: AMD's apex for ROCm, with its fused optimizers and layer norms
-# step 40ba6860587bafc967356795de0ba5842f9ce07bdba9c8b6e29bf55aa637472b
+# step 40ba6860587b
 COPY layers/apex-rocm/ /.sifwright/layers/apex-rocm/
 RUN ["env", \
      "OPT_VERSION=1.10.0", \
@@ -118,7 +118,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "apex-rocm"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 3507e17aefe250f17043c612fe369a2e9638abde2c9ae7f12752f3ac8bda2808
+# step 3507e17aefe2
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -127,7 +127,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # deepspeed: DeepSpeed, its kernels compiled when they are first used
-# step 533533adef4296cb7a858dd958d486313776c971cce23e0d122d69acd4b62e29
+# step 533533adef42
 COPY layers/deepspeed/ /.sifwright/layers/deepspeed/
 RUN ["env", \
      "OPT_VERSION=0.19.8", \
@@ -137,21 +137,21 @@ RUN ["env", \
      "bash", "/.sifwright/run", "deepspeed"]
 
 # accelerate: Hugging Face accelerate, and its launcher
-# step b57a67d262e73f34662366117c322e1c620ddd15cda3060882de50b226b513f4
+# step b57a67d262e7
 COPY layers/accelerate/ /.sifwright/layers/accelerate/
 RUN ["env", \
      "OPT_VERSION=1.15.0", \
      "bash", "/.sifwright/run", "accelerate"]
 
 # transformers: Hugging Face transformers, with tokenizers and safetensors
-# step 70067d5246e5d054b6481233aaf6dc6174e81e5db5dcf9c111dd1116c88da452
+# step 70067d5246e5
 COPY layers/transformers/ /.sifwright/layers/transformers/
 RUN ["env", \
      "OPT_VERSION=5.23.0", \
      "bash", "/.sifwright/run", "transformers"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 6e69d97038f3a2b2df0a4792f3d3dcc185016dfcef796af1316f32b548eb6590
+# step 8b48ac9a365e
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -164,7 +164,7 @@ LABEL org.opencontainers.image.title="pytorch-full" \
       org.opencontainers.image.description="PyTorch from the upstream wheels with MPI, mpi4py, DeepSpeed, accelerate, transformers, torchdata; apex for AMD" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="frontier" \
-      org.sifwright.plan="6e69d97038f3a2b2df0a4792f3d3dcc185016dfcef796af1316f32b548eb6590"
+      org.sifwright.plan="8b48ac9a365e825a0ea8259283a7b27ff132192ac0b285c5fa847974403d60d8"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
