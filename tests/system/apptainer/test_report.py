@@ -54,6 +54,17 @@ def test_without_a_cache(output: ImageFolder) -> None:
     assert "no longer what the steps made" in page.read_text()
 
 
+def test_the_recipe_of_the_same_plan(output: ImageFolder) -> None:
+    """The page shows the definition file that one reads, unless another plan has written it."""
+    recipe = output.folder / "recipe" / f"{PLAN['image']}.def"
+    recipe.parent.mkdir()
+    text = "Bootstrap: y\n%labels\n    org.sifwright.plan {}\n"
+    recipe.write_text(text.format("another"))
+    assert report_data.gather(output).definition == "Bootstrap: x\n"
+    recipe.write_text(text.format(PLAN["id"]))
+    assert report_data.gather(output).definition == text.format(PLAN["id"])
+
+
 def test_with_a_cache(output: ImageFolder) -> None:
     store = Store.open()
     with store.folder() as made:

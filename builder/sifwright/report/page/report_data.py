@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from sifwright.images.sif.format import DataType
 from sifwright.make_image.attest import attach
 from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS
+from sifwright.make_image.publish_image import recipe_folder
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.plan import plan_file
 from sifwright.plan.plan_file import PlanFacts
@@ -65,18 +67,28 @@ def gather(output: ImageFolder) -> Facts:
     plan = _plan(record, texts.get(plan_file.IN_IMAGE, b""), output.link)
     installed = packages.find(texts, stack.tree)
     layers, by_layer = _layers(stack, plan, installed)
-    definition = sif_file.data_of_kind(sif_file.read(output.link), DataType.DEFINITION)
     return Facts(
         plan=plan,
         record=record,
         events=timeline(record),
-        definition=definition.decode(errors="replace"),
+        definition=_definition(output, plan),
         layers=tuple(layers),
         by_layer=by_layer,
         packages=tuple(installed),
         packed=output.link.stat().st_size,
         statements=_statements(output.link),
     )
+
+
+def _definition(output: ImageFolder, plan: PlanFacts) -> str:
+    """Return the definition file of the recipe folder if it is this plan's; else the SIF's."""
+    path = output.folder / recipe_folder.FOLDER / f"{plan.image}.def"
+    with suppress(OSError):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if f"org.sifwright.plan {plan.id}\n" in text:
+            return text
+    data = sif_file.data_of_kind(sif_file.read(output.link), DataType.DEFINITION)
+    return data.decode(errors="replace")
 
 
 def _statements(path: Path) -> dict[str, int]:
