@@ -15,8 +15,8 @@ NOBODY = 65534
 NEEDED = ("bash", "sort", "env", "mktemp", "rm", "dirname")
 PACKAGES = (
     "buildah docker-registry docker.io hostname iproute2 libpmix-dev lmod mpich munge openmpi-bin"
-    " podman qemu-user-static skopeo slurm-client slurmctld slurmd squashfs-tools-ng tcl util-linux"
-    " environment-modules easybuild-4.9"
+    " podman qemu-user-static skopeo slurm-client slurmctld slurmd squashfs-tools-ng strace tcl"
+    " util-linux environment-modules easybuild-4.9"
 )
 # Two packages are looked for by paths; this machine may have them.
 PATHS = ("/usr/lib/$HOSTTYPE-linux-gnu", "/usr/share/lmod")

@@ -119,3 +119,15 @@ def test_what_was_installed_still_works(project: Project, run_cli: Cli) -> None:
     project.add("last", last="echo other")
     assert run_cli(*project.words("--set", "host.program=/nowhere")).code == 5
     assert (project.current, sorted(project.prefix.rglob("*"))) == before
+
+
+def test_steps_compile_where_the_user_wants(
+    project: Project, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.image("first", "last")
+    project.add("last", last='echo "$TMPDIR" "$HOME" >"$INSTALL_PREFIX/last/folders"')
+    monkeypatch.setenv("APPTAINER_TMPDIR", str(tmp_path / "disk"))
+    assert run_cli(*project.words()).code == 0
+    folders = (project.prefix / "current/last/folders").read_text()
+    assert folders.count(f"{tmp_path}/disk/sifwright-") == 2
+    assert list((tmp_path / "disk").iterdir()) == []

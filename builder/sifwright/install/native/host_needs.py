@@ -54,19 +54,19 @@ def require(plan: Plan, env: Mapping[str, str]) -> None:
         raise MachineError(*problems)
 
 
-def require_space(plan: Plan, root: Path, temporary: Path, installed: int) -> None:
+def require_space(plan: Plan, root: Path, scratch: Path, installed: int) -> None:
     """Raise `MachineError` if steps find too little room; `installed` bytes are there already.
 
-    What is compiled takes its room in the temporary folder, and wheels are compressed there.
+    What is compiled takes its room in the scratch folder, and wheels are compressed there.
     """
     sizes = [(_declared(plan, step), bool(step.sources)) for step in plan.steps]
     kept = max(0, sum(size for size, is_compiled in sizes if not is_compiled) - installed)
     unpacked = max(size if is_compiled else size // 2 for size, is_compiled in sizes)
-    together = kept + unpacked if _device(root) == _device(temporary) else kept
+    together = kept + unpacked if _device(root) == _device(scratch) else kept
     fix = "Free some, or name another --prefix."
     free_space.require_free_space(root, together, "for the installation", fix)
-    fix = "Free some, or set TMPDIR to another folder."
-    free_space.require_free_space(temporary, unpacked, "while a step runs", fix)
+    fix = "Free some, or set APPTAINER_TMPDIR to another folder."
+    free_space.require_free_space(scratch, unpacked, "while a step runs", fix)
 
 
 def _declared(plan: Plan, step: Step) -> int:

@@ -45,13 +45,15 @@ def step_script(plan: Plan, number: int, build: Path) -> str:
     return "\n".join(["umask 022", *lines, command, ""])
 
 
-def test_script(plan: Plan, step: Step, folder: Path) -> str:
-    """Return the script of bash that runs the test of a layer."""
+def test_script(plan: Plan, step: Step, folder: Path, scratch: Path) -> str:
+    """Return the script of bash that runs the test of a layer; HOME and TMPDIR are `scratch`."""
     test = folder / "sifwright/tests" / step.layer.name / "test.sh"
     variables = {
         "INSTALL_PREFIX": str(folder),
         "IMAGE_ROOT": str(folder),
         "SIFWRIGHT_LAYER": step.layer.name,
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
         "BASH_ENV": str(folder / "sifwright/trap"),
     }
     words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]

@@ -19,7 +19,6 @@ from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.plan.model import Plan
 from sifwright.system import cache_folder, files
 from sifwright.system.progress import Progress, Timer
-from sifwright.system.tempdirs import temporary_root
 
 _CLAIM = "install"
 
@@ -85,7 +84,7 @@ def _check_host(request: NativeRequest) -> None:
     host_needs.require(plan, install_steps.environment())
     if not folder.installed(plan.id):
         there = tree_snapshot.recorded_bytes(folder.snapshot(plan.id))
-        host_needs.require_space(plan, folder.root, temporary_root(), there)
+        host_needs.require_space(plan, folder.root, folder.scratch, there)
 
 
 def _steps(request: NativeRequest, timer: Timer) -> HostSteps:
@@ -95,7 +94,7 @@ def _steps(request: NativeRequest, timer: Timer) -> HostSteps:
         plan=plan,
         folder=request.version,
         snapshot=folder.snapshot(plan.id),
-        temporary=temporary_root(),
+        scratch=folder.scratch,
         log=log,
         watcher=OutputParser(timer=timer, fix=f"Whole log: {log}"),
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +15,16 @@ from sifwright.make_image.pack_layers.pack_files import write_files
 from sifwright.make_image.resolve_request import host_settings
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps import build_folder
-from sifwright.plan.model import Plan
+from sifwright.plan.model import Plan, Step
 from sifwright.render import build_files
 from sifwright.system import processes
-from sifwright.system.tempdirs import workspace
+from sifwright.system.tempdirs import remove
 
-# Variables of the user that would lead Python, pip or conda elsewhere.
-_OTHERS = ("PYTHON", "PIP_", "UV_", "VIRTUAL_ENV", "CONDA", "WITH_CONDA", "BASH_ENV", "OPT_")
+# Variables of the user that would lead Python, pip, conda or caches elsewhere.
+_OTHERS = (
+    *("PYTHON", "PIP_", "UV_", "VIRTUAL_ENV", "CONDA", "WITH_CONDA"),
+    *("BASH_ENV", "OPT_", "XDG_"),
+)
 _NO_PACKAGES = """#!/bin/bash
 # Refuse packages of the system: an ordinary user cannot install them.
 echo "layer '$SIFWRIGHT_LAYER' asks for packages of the system: $*." \
@@ -29,18 +34,21 @@ exit 1
 
 
 def environment() -> dict[str, str]:
-    """Return the user's variables without those that lead Python, pip or conda elsewhere."""
+    """Return the user's variables without those that lead steps elsewhere."""
     return {name: os.environ[name] for name in os.environ if not name.startswith(_OTHERS)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HostSteps:
-    """Runs the steps of a plan below `folder`. `snapshot` is the file of the finished steps."""
+    """Runs the steps of a plan below `folder`. `snapshot` is the file of the finished steps.
+
+    `scratch` is a folder for what a step or a test writes meanwhile.
+    """
 
     plan: Plan
     folder: Path
     snapshot: Path
-    temporary: Path
+    scratch: Path
     log: Path
     watcher: OutputParser
 
@@ -70,14 +78,18 @@ class HostSteps:
         """Run the tests of all layers; raises `TestError` if one fails."""
         for step in self.plan.steps:
             if step.layer.test:
-                script = host_script.test_script(self.plan, step, self.folder)
-                if self._bash(script, {}) != 0:
-                    raise TestError(self.watcher.problem("the test failed in the installation"))
+                self._test(step)
+
+    def _test(self, step: Step) -> None:
+        with _made(self.scratch):
+            script = host_script.test_script(self.plan, step, self.folder, self.scratch)
+            if self._bash(script, {}) != 0:
+                raise TestError(self.watcher.problem("the test failed in the installation"))
 
     def _run(self, number: int) -> None:
-        with workspace(self.temporary) as work_dir:
-            build = work_dir / "build"
-            build_folder.copy_settings(build, host_settings.prepare_native(work_dir))
+        with _made(self.scratch):
+            build = self.scratch / "build"
+            build_folder.copy_settings(build, host_settings.prepare_native(self.scratch))
             write_files(build, self._files(number), build_files.BUILD)
             (build / "prefix").write_text(f"{self.folder}\n", encoding="utf-8")
             (build / "bin/apt-install").write_text(_NO_PACKAGES, encoding="utf-8")
@@ -93,3 +105,14 @@ class HostSteps:
         command = ["bash", "--noprofile", "--norc", "-c", script]
         env = {**environment(), **variables}
         return processes.stream(command, log=self.log, on_line=self.watcher, env=env)
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make an empty folder that is gone afterwards. A run that was killed may have left one."""
+    remove(folder)
+    folder.mkdir(mode=0o700, parents=True)
+    try:
+        yield
+    finally:
+        remove(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -71,6 +72,17 @@ class NativeFolder:
     def private(self) -> Path:
         """Return the folder of claims, logs, states of files and temporary files."""
         return self.root / ".sifwright"
+
+    @property
+    def scratch(self) -> Path:
+        """Return the folder of the step that runs: below the root, or where the user wants it.
+
+        Its name is short, because paths of sockets in it have at most 107 letters (unix(7)).
+        """
+        if wanted := os.environ.get("APPTAINER_TMPDIR"):
+            name = hashlib.sha256(str(self.root).encode()).hexdigest()[:12]
+            return Path(wanted).absolute() / f"sifwright-{name}"
+        return self.private / "tmp"
 
     def version(self, plan_id: str) -> Path:
         """Return the folder of a plan."""

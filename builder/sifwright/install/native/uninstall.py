@@ -14,6 +14,7 @@ from sifwright.errors import UsageError
 from sifwright.install.native import tree_snapshot
 from sifwright.install.native.install import claimed, write_record
 from sifwright.install.native.native_folder import NativeFolder
+from sifwright.system.tempdirs import remove
 
 # A folder that still has something in it (rmdir(2)).
 _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
@@ -36,6 +37,7 @@ def uninstall(folder: NativeFolder) -> list[str]:
             _remove(folder.root / name)
         # Whoever is stopped from here on finds no version, and no file, that is ours.
         write_record(folder, {**record, "versions": {}, "files": [], "unfinished": []})
+    remove(folder.scratch)
     shutil.rmtree(folder.private)
     folder.record.unlink()
     for path in record.get("folders", [str(folder.root)]):
