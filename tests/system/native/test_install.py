@@ -6,11 +6,9 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -158,31 +156,6 @@ def test_an_ordinary_user(project: Project, tmp_path: Path) -> None:
     assert {path.lstat().st_uid for path in project.prefix.rglob("*")} == {NOBODY}
     done = run([*program, "uninstall", project.prefix], env=env, cwd=home)
     assert (done.returncode, listing(home)) == (0, []), done.stderr
-
-
-@pytest.mark.parametrize("moment", [0.4, 1.0, 1.6])
-def test_killed_at_any_moment(project: Project, moment: float) -> None:
-    """The version before works, and the next run finishes without repeating finished steps."""
-    assert project.install().returncode == 0
-    before = project.current
-    project.add("last", seconds=0.8, last="echo again")
-    process = subprocess.Popen(
-        [Path(sys.executable).with_name("sifwright"), *project.words()],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    time.sleep(moment)
-    os.killpg(process.pid, signal.SIGKILL)
-    printed = process.communicate(timeout=LIMIT_SECONDS)[0]
-    assert project.current.startswith("second")
-    was_in_use = project.current != before
-    done = project.install()
-    assert done.returncode == 0, done.stderr
-    if "first   " in printed and not was_in_use:
-        assert "first: installed before" in done.stdout
-    assert project.current.startswith("second")
-    assert project.current != before
 
 
 def test_new_facts_of_the_site_reach_what_is_installed(project: Project) -> None:
