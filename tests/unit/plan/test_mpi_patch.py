@@ -98,9 +98,10 @@ def _git(*words: str | Path) -> subprocess.CompletedProcess[bytes]:
 def _versions(real: Catalog) -> Iterator[tuple[str, str, bool]]:
     """Each version of torch with its commit, and whether the patch is for it."""
     pins = real.layers["pytorch-source"].sources[0].versions
-    for version, row in real.versions["torch"].items():
-        if pins[version].digest:
-            yield version, pins[version].digest, row["mpi-patch"][0] != "none"
+    rows = real.versions["torch"]
+    for version, pin in pins.items():
+        if pin.digest:
+            yield version, pin.digest, rows[version]["mpi-patch"][0] != "none"
 
 
 @pytest.fixture(scope="module")
