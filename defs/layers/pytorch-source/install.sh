@@ -56,7 +56,7 @@ find_header() {
 use_cuda() {
   TORCH_CUDA_ARCH_LIST=$(cuda-archs "${gpus[@]}")
   export USE_CUDA=1 USE_ROCM=0 TORCH_CUDA_ARCH_LIST CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
-  if compgen -G "/usr/include/cudnn*.h" >/dev/null || compgen -G "/usr/include/*/cudnn*.h" >/dev/null; then
+  if compgen -G "${CUDNN_INCLUDE_DIR:-/usr/include}/cudnn*.h" >/dev/null || compgen -G "/usr/include/*/cudnn*.h" >/dev/null; then
     export USE_CUDNN=1
   else
     export USE_CUDNN=0

@@ -1,9 +1,12 @@
 """Plans of installations on the hosts of the sites that describe their software."""
 
+from pathlib import Path
+
 import pytest
 
 from sifwright.catalog.model import Catalog
 from sifwright.errors import PlanError
+from sifwright.install.native import host_script
 from sifwright.plan.resolve import resolve
 from sifwright.plan.select_layers import IMAGES_ONLY
 
@@ -25,6 +28,19 @@ def test_layers(real: Catalog, site: str, image: str) -> None:
     rules = {rule.name: rule.value for step in plan.steps for rule in step.layer.env}
     assert rules["UV_CONSTRAINT"] == "/sw/app/sifwright/constraints.txt"
     assert "PYTHONNOUSERSITE" not in rules  # image-env of layer conda
+
+
+def test_derecho_compiles_with_the_modules_of_its_document(real: Catalog) -> None:
+    """They follow those of jobs, and the variables follow the modules that set others."""
+    plan = resolve(real, "derecho", "pytorch-source", (), prefix="/sw/app")
+    number = [step.layer.name for step in plan.steps].index("pytorch-source")
+    script = host_script.step_script(plan, number, Path("/build"))
+    last = "cuda/12.3.2 ncarcompilers cmake conda/latest cudnn/8.9.7.29-12"
+    modules, _, rest = script.partition(last)
+    assert "module load ncarenv/24.12 gcc/12.4.0" in modules
+    folder = "${NCAR_ROOT_CUDNN:?}/include"
+    for line in ('CC="mpicc"', 'CXX="mpicxx"', f'CUDNN_INCLUDE_DIR="{folder}"'):
+        assert f"export {line}\n" in rest
 
 
 def test_what_is_left_out_says_why(real: Catalog) -> None:
