@@ -36,7 +36,7 @@ class ImageState:
 
 def image_state(output: ImageFolder, plan: Callable[[], Plan], now: datetime) -> ImageState:
     """Return the state of the image in a folder; `plan` makes the plan as it is now."""
-    site, image = output.folder.parent.name, output.name
+    site, image = output.folder.parent.name, output.folder.name
     try:
         planned, why = plan(), ""
     except SifwrightError as error:

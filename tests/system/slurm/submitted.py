@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.conftest import run
 from tests.system.apptainer.steps import make_root
@@ -45,8 +45,11 @@ class Submitted:
 
     def status(self) -> dict[str, dict[str, str]]:
         """The state of each job, by its last step and image."""
-        jobs = json.loads(self.sifwright("status", "--json").stdout)
-        return {f"{job['images'][0]} {job['steps'][-1]}": job for job in jobs}
+        return {f"{job['images'][0]} {job['steps'][-1]}": job for job in self.jobs()}
+
+    def jobs(self) -> list[dict[str, Any]]:
+        jobs: list[dict[str, Any]] = json.loads(self.sifwright("status", "--json").stdout)
+        return jobs
 
     def image(self, name: str, *layers: str) -> None:
         entries = [{"layer": layer} for layer in ("base-local", *layers)]
@@ -69,8 +72,8 @@ class Submitted:
         return sorted((self.toy.folder / "build" / "jobs").iterdir())
 
     def read(self, engine: str, image: str, file: str) -> str:
-        """A file in a built image."""
-        sif = self.toy.folder / "build" / "local" / image / "image.sif"
+        """A file in a built image, SITE/IMAGE."""
+        sif = self.toy.folder / "build" / image / "image.sif"
         done = run([engine, "--quiet", "exec", "--containall", "--no-home", sif, "cat", file])
         return done.stdout or done.stderr
 

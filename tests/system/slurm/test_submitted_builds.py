@@ -74,22 +74,37 @@ def test_jobs_that_are_submitted_by_hand(project: Submitted, engine: str) -> Non
     ended = {number: project.slurm.wait(int(number)) for number in ids}
     assert {job.state for job in ended.values()} == {"COMPLETED"}, printed.stdout
     assert {project.slurm.fields(int(number))["Partition"] for number in ids} == {"short"}
-    assert "second on nid" in project.read(engine, "a", "/second")
+    assert "second on nid" in project.read(engine, "local/a", "/second")
     assert not [folder for folder in project.folders() if (folder / "settings").exists()]
 
 
-def test_a_matrix_of_images(project: Submitted, engine: str) -> None:
-    matrix = two_images(project)
-    done = project.sifwright(*matrix, "--wait")
-    assert {job["state"] for job in project.status().values()} == {"done"}, done.stdout
+def test_a_matrix_of_sites_and_values(project: Submitted, engine: str) -> None:
+    """The steps before the option run once, and each image has a folder of its own."""
+    project.toy.layer("first", "echo first on $HOSTNAME >/first\n")
+    version = {"type": "string", "default": "1", "description": "a version"}
+    header = {"options": {"version": version}}
+    project.toy.layer("tool", 'echo "$OPT_VERSION" >/tool\n', header=header)
+    project.image("a", "first", "tool")
+    sites = project.toy.folder / "defs" / "sites"
+    (sites / "other.yaml").write_text((sites / "local.yaml").read_text())
+    words = ("build", "local,other", "a", "--matrix=tool.version=1,2.0", *SHORT)
+    images = [f"{site}/a@{value}" for site in ("local", "other") for value in ("1", "2.0")]
+    project.sifwright(*words, "--directive=hold")
+    assert {name for job in project.jobs() for name in job["images"]} == set(images)
+    cancelled = project.sifwright("cancel").stdout
+    assert [image for image in images if f"({image})" in cancelled] == images
+    done = project.sifwright(*words, "--wait")
+    assert {job["state"] for job in project.jobs()} == {"done"}, done.stdout
     assert len(project.results) == 4
-    assert "second on nid" in project.read(engine, "a", "/second")
-    assert "third on nid" in project.read(engine, "b", "/third")
-    one, other = (project.read(engine, name, "/first") for name in "ab")
-    assert "first on nid" in one
-    assert one == other
+    assert [project.read(engine, image, "/tool") for image in images] == ["1\n", "2.0\n"] * 2
+    (first,) = {project.read(engine, image, "/first") for image in images}
+    assert first.startswith("first on nid")
+    built = (project.toy.folder / "build").glob("*/*/image.sif")
+    assert {str(path.parent.relative_to(project.toy.folder / "build")) for path in built} == {
+        *images
+    }
     assert not [folder for folder in project.folders() if (folder / "settings").exists()]
-    assert "no job is needed" in project.sifwright(*matrix).stdout
+    assert "no job is needed" in project.sifwright(*words).stdout
 
 
 def test_a_job_that_one_watches(project: Submitted) -> None:

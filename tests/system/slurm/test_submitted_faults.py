@@ -105,7 +105,7 @@ def test_resume_after_every_fault(own_cluster: Cluster, engine: str) -> None:
         assert not [name for name in "abf" if f"local/{name})" in again.stdout]
         assert before.items() <= project.results.items(), "a finished step ran again"
         assert len(project.results) == 8
-        assert [project.read(engine, name, f"/{name}") for name in "abcdef"] == [
+        assert [project.read(engine, f"local/{name}", f"/{name}") for name in "abcdef"] == [
             f"{name}\n" for name in "abcdef"
         ]
 
@@ -151,4 +151,4 @@ def test_a_job_that_the_controller_lost(own_cluster: Cluster, engine: str) -> No
         assert "submitted: job" in again.stdout
         (job,) = project.status().values()
         assert job["state"] == "done"
-        assert project.read(engine, "a", "/first") == "first\n"
+        assert project.read(engine, "local/a", "/first") == "first\n"

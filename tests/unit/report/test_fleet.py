@@ -71,3 +71,18 @@ def test_the_command(run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (done.code, done.err) == (0, "")
     page = (tmp_path / "build/report.html").read_text()
     assert "<td>here</td><td>small</td><td>not built</td>" in page
+
+
+def test_an_image_of_a_matrix(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is compared with the definitions and the value that its folder names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ImageFolder, "damage", lambda _self: "")
+    words = ("plan", "here", "small", "--set=tool.count=2", "--json")
+    plan = json.loads(run_cli("--project", GOOD, *words).out)
+    folder = tmp_path / "build/here/small@2"
+    folder.mkdir(parents=True)
+    (folder / "record.json").write_text(json.dumps({"plan": plan, "tested": "all"}))
+    done = run_cli("--project", GOOD, "report", "--all")
+    assert "here small@2: current (tests: all" in done.out

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
-from sifwright.cli.options import emulation, locks, submission
+from sifwright.cli.options import emulation, locks, matrix, submission
 from sifwright.cli.options.context import output_of, progress_of, resolve_plan
 from sifwright.errors import MachineError, UsageError
 from sifwright.launch.submit import jobs_place
@@ -36,6 +36,7 @@ GROUP = "build"
 def add_arguments(parser: ArgumentParser) -> None:
     shared.add_site_and_image(parser)
     shared.add_set(parser)
+    matrix.add_arguments(parser)
     shared.add_output_folder(parser)
     shared.add_progress(parser)
     shared.add_build_options(parser)
@@ -54,36 +55,29 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Build or submit the images; SITE and IMAGE may be several, with commas."""
-    matrix = list(_matrix(arguments))
+    images = list(matrix.expand(arguments))
     if arguments.submit is not None:
-        _submit(matrix)
+        _submit(images)
         return
-    for image in matrix:
+    for image in images:
         build(image)
 
 
-def _matrix(arguments: Namespace) -> Iterator[Namespace]:
-    """Yield the arguments of each image."""
-    for site in arguments.site.split(","):
-        for image in arguments.image.split(","):
-            yield Namespace(**{**vars(arguments), "site": site, "image": image})
-
-
-def _submit(matrix: Sequence[Namespace]) -> None:
+def _submit(images: Sequence[Namespace]) -> None:
     """Submit the jobs that make what the images lack."""
-    first, progress = matrix[0], progress_of(matrix[0])
+    first, progress = images[0], progress_of(images[0])
     locked = first.locked is not None or first.bundle
     alone = first.until or first.secret or first.sign or locked
     if first.no_cache or first.engine == "docker" or alone:
         words = "--no-cache, --engine docker, --until, --secret, --sign, --locked, --bundle"
         fix = f"Leave out {words}."
         raise UsageError.of("jobs hand over the steps in the step cache", where="--submit", fix=fix)
-    plans = [resolve_plan(arguments) for arguments in matrix]
+    plans = [resolve_plan(arguments) for arguments in images]
     site = submission.site_of_jobs(plans[0].site, first.submit)
-    notes = (_notes(arguments, plan) for arguments, plan in zip(matrix, plans, strict=True))
+    notes = (_notes(arguments, plan) for arguments, plan in zip(images, plans, strict=True))
     for line in dict.fromkeys(line for lines in notes for line in lines):
         progress.note(line)
-    chains = [_tasks(*pair) for pair in zip(matrix, plans, strict=True)]
+    chains = [_tasks(*pair) for pair in zip(images, plans, strict=True)]
     home = jobs_place.of_images(first.output)
     submission.submit_tasks(first, site, chains, home, progress.note)
 
@@ -182,6 +176,9 @@ def _format(arguments: Namespace) -> Literal["sif", "image"]:
     named = getattr(arguments, "format", None)
     if named == "image" and _engine(arguments) == "apptainer":
         raise UsageError.of("Apptainer makes SIFs only", fix="--format sif, or --engine docker.")
+    if named != "sif" and _engine(arguments) == "docker" and getattr(arguments, "matrix", ()):
+        message = "images of an engine have one name for all values"
+        raise UsageError.of(message, where="--matrix", fix="Make SIFs: --format sif.")
     return named or ("sif" if _engine(arguments) == "apptainer" else "image")
 
 

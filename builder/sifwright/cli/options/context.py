@@ -7,7 +7,7 @@ from pathlib import Path
 from sifwright.catalog.load import load_catalog
 from sifwright.catalog.model import Catalog
 from sifwright.catalog.project_folder import project_folder
-from sifwright.cli.options import locks
+from sifwright.cli.options import locks, matrix
 from sifwright.errors import UsageError
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.make_image.resolve_request.inspect_base import KnownBase, inspect_base
@@ -37,16 +37,18 @@ def with_image(catalog: Catalog, arguments: Namespace, *names: str) -> Catalog:
 
     `names` are those of the site and the image, unless the arguments have them.
     """
-    settings = getattr(arguments, "settings", None)
     site, image = names or (getattr(arguments, "site", ""), getattr(arguments, "image", ""))
-    if settings is None or not site:
+    if getattr(arguments, "settings", None) is None or not site:
         return catalog
     known = KnownBase(
         out=Path(getattr(arguments, "output", "") or _BUILD),
+        suffix=matrix.suffix(arguments),
         facts=partial(locks.base_facts, arguments),
         follow_tag=locks.follows_tag(arguments),
     )
-    return inspect_base(catalog, (site, image), settings, known, _progress(arguments))
+    return inspect_base(
+        catalog, (site, image), matrix.settings(arguments), known, _progress(arguments)
+    )
 
 
 def _progress(arguments: Namespace) -> Progress:
@@ -66,7 +68,8 @@ def with_extension(catalog: Catalog, arguments: Namespace, site: str, image: str
 
 
 def resolve_plan(arguments: Namespace) -> Plan:
-    return resolve(load(arguments), arguments.site, arguments.image, arguments.settings)
+    settings = matrix.settings(arguments)
+    return resolve(load(arguments), arguments.site, arguments.image, settings)
 
 
 def output_of(arguments: Namespace, plan: Plan) -> ImageFolder:
@@ -76,7 +79,8 @@ def output_of(arguments: Namespace, plan: Plan) -> ImageFolder:
         message = f"--output {arguments.output}: {standing} is no folder"
         raise UsageError.of(message, fix="Name a folder, which may be a new one.")
     image = plan.image.name
-    return ImageFolder(folder=folder / plan.site.name / image, name=image)
+    own = folder / plan.site.name / f"{image}{matrix.suffix(arguments)}"
+    return ImageFolder(folder=own, name=image)
 
 
 def built(arguments: Namespace, plan: Plan) -> ImageFolder:

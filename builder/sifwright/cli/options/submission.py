@@ -9,6 +9,7 @@ from dataclasses import replace
 from sifwright.catalog.model import Site
 from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
+from sifwright.cli.options import matrix
 from sifwright.errors import UsageError
 from sifwright.launch.job_rules import ACCOUNTS
 from sifwright.launch.submit import by_hand, jobs_place, shared_folders
@@ -60,8 +61,7 @@ def command_words(arguments: Namespace, *words: str) -> list[str]:
 
     With --verbose, the log of the job has the output of the steps.
     """
-    settings = [f"--set={text}" for text in arguments.settings]
-    settings += ["--verbose"] if arguments.verbose else []
+    settings = matrix.words(arguments) + (["--verbose"] if arguments.verbose else [])
     return ["--project", str(project_folder(arguments.project)), *words, *settings]
 
 
@@ -77,7 +77,7 @@ def way_out(arguments: Namespace, site: Site) -> Iterator[str]:
 def _command(arguments: Namespace, site: Site) -> str:
     """Return the line for a shell that submits the build, with an account if one is needed."""
     words = ["sifwright", "build", site.name, *filter(None, [arguments.image])]
-    words += [f"--set={text}" for text in arguments.settings]
+    words += matrix.words(arguments)
     words += [] if arguments.output == "build" else [f"--output={arguments.output}"]
     variable = ACCOUNTS.get(site.scheduler, "") if site.job.needs_account else ""
     before = f"{variable}=PROJECT " if variable and not os.environ.get(variable) else ""

@@ -1,5 +1,6 @@
 """The graph of jobs that make what several images lack: a step that they share runs once."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ class Task:
     """A missing step, or an image to assemble; `key` is the same for the same work.
 
     `words` are those of a command that does it and everything before it. `parent` is the key of the
-    task before, or empty. `image` is SITE/IMAGE.
+    task before, or empty. `image` is SITE/IMAGE or SITE/IMAGE@VALUE.
     """
 
     key: str
@@ -43,9 +44,9 @@ class BuildJob:
 
     @property
     def name(self) -> str:
-        """Return the name of the last step, or SITE-IMAGE."""
+        """Return the name of the last step, or SITE-IMAGE: schedulers refuse other characters."""
         last = self.tasks[-1]
-        return last.image.replace("/", "-") if last.name == IMAGE else last.name
+        return re.sub("[/@]", "-", last.image) if last.name == IMAGE else last.name
 
     @property
     def resources(self) -> Resources:

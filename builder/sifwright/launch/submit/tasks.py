@@ -24,7 +24,8 @@ def image_tasks(request: BuildRequest, words: Sequence[str]) -> list[Task]:
 
 
 def _tasks(request: BuildRequest, words: tuple[str, ...]) -> Iterator[Task]:
-    plan, parent, image = request.plan, "", _image(request.plan)
+    plan, parent = request.plan, ""
+    image = f"{plan.site.name}/{request.output.folder.name}"
     for step in plan.steps[_cached(request) :]:
         key = _key(step.id, plan.site.processor, plan.site.compression)
         layer = step.layer.name
@@ -59,14 +60,10 @@ def installation_task(plan: Plan, folder: str, words: Sequence[str]) -> Task:
         key=_key(folder, plan.id),
         name="install",
         parent="",
-        image=_image(plan),
+        image=f"{plan.site.name}/{plan.image.name}",
         words=tuple(words),
         resources=resources,
     )
-
-
-def _image(plan: Plan) -> str:
-    return f"{plan.site.name}/{plan.image.name}"
 
 
 def _key(*facts: object) -> str:

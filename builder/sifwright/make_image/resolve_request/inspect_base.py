@@ -22,12 +22,14 @@ class KnownBase:
     """The facts of the base: the folder `out` of all images, and the facts of a lock.
 
     `facts` returns these for the names of a site and an image; nothing without a lock.
-    `follow_tag`: it is what its tag names now, whatever builds into the folder have used.
+    `follow_tag`: it is what its tag names now, whatever builds into the folder have used. `suffix`
+    is the end of the name of the image's folder.
     """
 
     out: Path
     facts: Callable[[str, str], Mapping[str, str]]
     follow_tag: bool = False
+    suffix: str = ""
 
 
 def inspect_base(
@@ -56,7 +58,8 @@ def inspect_base(
         )
     if facts_of_lock := known.facts(site.name, image.name):
         return base_request.with_facts(catalog, base, facts_of_lock)
-    folder = None if known.follow_tag else known.out / site.name / image.name
+    own = known.out / site.name / f"{image.name}{known.suffix}"
+    folder = None if known.follow_tag else own
     facts = _facts(base, site, folder, progress)
     if problems := list(adapt_base.problems(facts, site, base.where)):
         raise PlanError(*problems)

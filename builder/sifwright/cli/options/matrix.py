@@ -1,0 +1,62 @@
+"""The images that one command builds: several sites, images and values of options."""
+
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from sifwright.errors import UsageError
+
+# A value names a folder.
+_AXIS = re.compile(r"(?P<option>[^=]+\.[^=]+)=(?P<values>\w[\w.+-]*(,\w[\w.+-]*)*)", re.ASCII)
+_FIX = "Example: pytorch-wheel.version=2.12.1,2.13.0; give other values with --set, one at a time."
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--matrix",
+        action="append",
+        default=[],
+        metavar="LAYER.OPTION=A,B",
+        help="an image for each value, in DIR/SITE/IMAGE@VALUE; may be repeated",
+    )
+
+
+def expand(arguments: Namespace) -> Iterator[Namespace]:
+    """Yield the arguments of each image; its `matrix` has one value for each option.
+
+    Raises `UsageError` for values that name no folder.
+    """
+    axes = _axes(arguments.matrix)
+    names = arguments.site.split(","), arguments.image.split(",")
+    for site, image, *chosen in product(*names, *axes.values()):
+        matrix = [f"{option}={value}" for option, value in zip(axes, chosen, strict=True)]
+        yield Namespace(**{**vars(arguments), "site": site, "image": image, "matrix": matrix})
+
+
+def settings(arguments: Namespace) -> list[str]:
+    """Return the values of --set and --matrix for one image; those of --matrix win."""
+    return [*arguments.settings, *getattr(arguments, "matrix", ())]
+
+
+def words(arguments: Namespace) -> list[str]:
+    """Return the options that give one image these values."""
+    chosen = [f"--matrix={text}" for text in getattr(arguments, "matrix", ())]
+    return [f"--set={text}" for text in arguments.settings] + chosen
+
+
+def suffix(arguments: Namespace) -> str:
+    """Return the end of the name of an image's folder: `@VALUE` for each option."""
+    values = (text.partition("=")[2] for text in getattr(arguments, "matrix", ()))
+    return "".join(f"@{value}" for value in values)
+
+
+def _axes(texts: Sequence[str]) -> dict[str, list[str]]:
+    axes: dict[str, list[str]] = {}
+    for text in texts:
+        match = _AXIS.fullmatch(text)
+        if match is None or match["option"] in axes:
+            message = "is given twice" if match else "not of the form layer.option=value,value"
+            raise UsageError.of(message, where=f"--matrix {text}", fix=_FIX)
+        axes[match["option"]] = list(dict.fromkeys(match["values"].split(",")))
+    return axes
