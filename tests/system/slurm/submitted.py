@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tests.conftest import run
 from tests.system.apptainer.steps import make_root
 from tests.system.apptainer.toys import Toy, make_toy
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     import subprocess
@@ -78,18 +79,34 @@ class Submitted:
         return done.stdout or done.stderr
 
 
-def make_project(cluster: Cluster, engine: str, name: str) -> Submitted:
-    """A project on the shared folder, on a base that is there as well."""
+def make_project(cluster: Cluster, engine: str, name: str, *programs: str) -> Submitted:
+    """A project on the shared folder, on a base with these programs that is there as well."""
     folder = cluster.files.shared / name
     folder.mkdir()
     base = folder / "tiny.sif"
-    made = run([engine, "build", base, make_root(folder / "root")])
+    made = run([engine, "build", base, make_root(folder / "root", *programs)])
     assert made.returncode == 0, made.stderr
     environment = {
         "SIFWRIGHT_CACHE": str(folder / "cache"),
         "https_proxy": f"http://someone:{SECRET}@proxy.invalid:1",
     }
     return Submitted(slurm=cluster, toy=make_toy(folder, base), environment=environment)
+
+
+def is_paused(cluster: Cluster) -> bool:
+    return PAUSE in {command.strip() for command in cluster.job_processes().values()}
+
+
+def wait_for_pause(project: Submitted) -> None:
+    """Wait until a step pauses; fail as soon as no job is left that could."""
+
+    def over() -> bool:
+        cluster = project.slurm
+        return is_paused(cluster) or not cluster.run("squeue", "--noheader").stdout
+
+    assert wait_for(over)
+    logs = (Path(job["log"]) for job in project.jobs())
+    assert is_paused(project.slurm), [log.read_text() for log in logs if log.exists()]
 
 
 def end_pauses(cluster: Cluster) -> None:

@@ -21,11 +21,20 @@ from tests.system.slurm.submitted import (
     Submitted,
     end_pauses,
     make_project,
+    wait_for_pause,
 )
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.system.slurm.slurm import Cluster
+
+
+# How often a command is asked for what it has to show at the first or second time.
+LOOKS = 4
+# Four in a second; between two looks are twenty seconds at most.
+DRAWINGS = 400
 
 
 @pytest.fixture
@@ -112,24 +121,38 @@ def test_a_job_that_one_watches(project: Submitted) -> None:
     project.toy.layer("slow", f"echo is slow; {PAUSE} || true\n")
     project.image("a", "slow")
     project.sifwright("build", "local", "a", *SHORT, "--verbose")
+    wait_for_pause(project)
 
     def is_slow() -> bool:
-        (job,) = project.status().values()
+        (job,) = project.jobs()
         return job["step"] == "slow" and "is slow" in job["last_line"]
 
-    assert wait_for(is_slow), project.status()
+    # The step was named before it began; its output follows at once.
+    assert any(is_slow() for _ in range(LOOKS)), project.jobs()
     program = [sys.executable, "-P", "-m", "sifwright", "status", "--watch"]
     watch = shlex.join([*program, f"--output={project.toy.folder / 'build'}"])
     screen = project.toy.folder / "screen"
     screen.touch()
-    with project.slurm.start("script", "-qefc", f"stty cols 200; {watch}", screen) as watching:
-        assert wait_for(lambda: re.search(r"running.* slow +[0-9]+ .*is slow", screen.read_text()))
+    on_terminal = ("bash", "-c", 'exec script -qefc "$0" "$1" >/dev/null')
+    with project.slurm.start(*on_terminal, f"stty cols 200; {watch}", screen) as watching:
+
+        def shows(event: Callable[[], bool]) -> str:
+            """Wait for an event on the screen, or the end of the program; return the screen."""
+            assert wait_for(lambda: watching.process.poll() is not None or event())
+            return screen.read_text()
+
+        assert re.search(
+            r"running.* slow +[0-9]+ .*is slow", shows(lambda: "job.log" in screen.read_text())
+        )
         end_pauses(project.slurm)
-        assert watching.finish().returncode == 0
-    (job,) = project.status().values()
+        project.slurm.wait(int(project.jobs()[0]["id"]))
+        drawn = screen.read_text().count("STATE")
+        ended = shows(lambda: screen.read_text().count("STATE") > drawn + DRAWINGS)
+        assert re.search("done.* base-local, slow, image", ended), ended[-2000:]
+        assert watching.process.poll() == 0
+    (job,) = project.jobs()
     assert (job["state"], job["step"]) == ("done", "")
     assert job["last_line"].startswith("try it:")
-    assert re.search(r"done.* base-local, slow, image", screen.read_text())
 
 
 @pytest.mark.parametrize(("name", "hidden"), [("step cache", "cache"), ("project", "defs")])
