@@ -19,6 +19,7 @@ from sifwright.launch.submit.job_script import render_script
 from sifwright.launch.submit.jobs_place import of_images
 from sifwright.launch.submit.schedulers import SCHEDULERS, JobState
 from sifwright.launch.submit.submission import prepare
+from sifwright.make_image.resolve_request.secrets import read_secrets
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def script(real: Catalog, tmp_path: Path, cache: Path) -> str:
     assert shared_folders.step_cache().path == cache.parent
     task = Task(key="k", name="torch", parent="", image="lumi/x", words=("no-command",))
     (job,) = build_jobs([[task]], {})
-    job_settings.write(tmp_path / "settings")
+    job_settings.write(tmp_path / "settings", {})
     return render_script(submission, job, tmp_path, tmp_path / "log")
 
 
@@ -162,7 +163,9 @@ def test_settings_reach_a_job_by_files_of_its_owner(
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     monkeypatch.setenv("TMPDIR", "/of/this/node")
     loaded, settings = mirrors.load(), tmp_path / "settings"
-    job_settings.write(settings)
+    job_settings.write(settings, {"token": b"\xff a secret"})
+    (word,) = job_settings.secret_words(settings, ["token"])
+    assert read_secrets([word.removeprefix("--secret=")]) == {"token": b"\xff a secret"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in settings.iterdir()} == {0o600}
     assert stat.S_IMODE(settings.stat().st_mode) == 0o700
     script = f"set -eu; source {settings}/environment; env -0"

@@ -67,9 +67,9 @@ def _submit(images: Sequence[Namespace]) -> None:
     """Submit the jobs that make what the images lack."""
     first, progress = images[0], progress_of(images[0])
     locked = first.locked is not None or first.bundle
-    alone = first.until or first.secret or first.sign or locked
+    alone = first.until or first.sign or locked
     if first.no_cache or first.engine == "docker" or alone:
-        words = "--no-cache, --engine docker, --until, --secret, --sign, --locked, --bundle"
+        words = "--no-cache, --engine docker, --until, --sign, --locked, --bundle"
         fix = f"Leave out {words}."
         raise UsageError.of("jobs hand over the steps in the step cache", where="--submit", fix=fix)
     plans = [resolve_plan(arguments) for arguments in images]

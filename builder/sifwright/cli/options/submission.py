@@ -20,6 +20,7 @@ from sifwright.launch.submit.shared_folders import SharedFolder
 from sifwright.launch.submit.submission import Submission, prepare
 from sifwright.launch.submit.submit import missing, submit
 from sifwright.launch.submit.wait import wait
+from sifwright.make_image.resolve_request.secrets import read_secrets
 
 _PRINT = "print"
 # Each scheduler sets its own in a job.
@@ -115,7 +116,11 @@ def submit_tasks(
     if not any(lacking):
         note("up to date: no job is needed")
         return
-    submission = replace(submission, folders=tuple(_folders(arguments, site, home)))
+    submission = replace(
+        submission,
+        folders=tuple(_folders(arguments, site, home)),
+        secrets=read_secrets(getattr(arguments, "secret", ())),
+    )
     for job in lacking.earlier:
         note(f"queued already: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
     if printing:

@@ -34,7 +34,7 @@ def write(submission: Submission, job: BuildJob) -> WrittenJob:
     written.log.parent.mkdir(parents=True, exist_ok=True)
     job_folder.make(written.folder)
     try:
-        job_settings.write(written.folder / job_folder.SETTINGS)
+        job_settings.write(written.folder / job_folder.SETTINGS, submission.secrets)
         text = render_script(submission, job, written.folder, written.log)
         written.script.write_text(text, encoding="utf-8")
     except BaseException:
@@ -47,6 +47,7 @@ def render_script(submission: Submission, job: BuildJob, folder: Path, log: Path
     """Return the text of the job script, which holds no setting of this machine."""
     filters = (("word", word), ("words", words))
     program = [sys.executable, "-P", "-m", "sifwright", *job.tasks[-1].words]
+    program += job_settings.secret_words(folder / job_folder.SETTINGS, submission.secrets)
     return template("launch/templates/build.sh.j2", *filters).render(
         mark=MARKS[submission.scheduler.name],
         directives=[str(directive) for directive in _directives(submission, job, log)],

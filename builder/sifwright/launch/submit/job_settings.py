@@ -1,4 +1,4 @@
-"""The submitting machine's settings for a job: variables, mirrors, certificates and logins.
+"""The submitting machine's settings for a job: variables, mirrors, certificates, logins, secrets.
 
 They stand in files that nobody else can read, neither in the job script nor in its environment.
 """
@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import yaml
@@ -28,11 +28,22 @@ _CARRIED = re.compile(
 _FILES = ("REGISTRY_AUTH_FILE", "NETRC")
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, secrets: Mapping[str, bytes]) -> None:
     """Write the settings into a new folder, for us alone."""
     folder.mkdir(mode=0o700)
     lines = (f"export {name}={shlex.quote(value)}\n" for name, value in _variables(folder))
-    _private(folder / ENVIRONMENT, "".join(lines))
+    _private(folder / ENVIRONMENT, "".join(lines).encode())
+    for name, content in secrets.items():
+        _private(_secret(folder, name), content)
+
+
+def secret_words(folder: Path, names: Iterable[str]) -> list[str]:
+    """Return the options that give a build these secrets of the folder."""
+    return [f"--secret=id={name},src={_secret(folder, name)}" for name in names]
+
+
+def _secret(folder: Path, name: str) -> Path:
+    return folder / f"secret-{name}"
 
 
 def _variables(folder: Path) -> Iterator[tuple[str, str]]:
@@ -62,7 +73,7 @@ def _mirrors(path: Path) -> Path:
     document: dict[str, dict[str, str]] = {"pip": dict(loaded.pip)} if loaded.pip else {}
     for rule in loaded.rules:
         document.setdefault(rule.kind, {})[rule.source] = rule.target
-    return _private(path, yaml.safe_dump(document))
+    return _private(path, yaml.safe_dump(document).encode())
 
 
 def _copied(source: Path, path: Path) -> Path:
@@ -71,7 +82,7 @@ def _copied(source: Path, path: Path) -> Path:
     return path
 
 
-def _private(path: Path, text: str) -> Path:
+def _private(path: Path, content: bytes) -> Path:
     path.touch(mode=0o600)
-    path.write_text(text, encoding="utf-8")
+    path.write_bytes(content)
     return path

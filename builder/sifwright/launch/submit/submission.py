@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sifwright.catalog.model import Site
 from sifwright.errors import UsageError
@@ -20,7 +20,8 @@ ACCOUNT_DIRECTIVES = {"slurm": "account", "pbs": "A", "flux": "bank"}
 class Submission:
     """The scheduler and the facts of its site, further directives, and where the jobs are.
 
-    A job refuses to run on a node that does not see `folders`.
+    A job refuses to run on a node that does not see `folders`. `secrets` are the contents of files
+    for steps.
     """
 
     scheduler: Scheduler
@@ -28,6 +29,7 @@ class Submission:
     directives: tuple[str, ...]
     home: JobsPlace
     folders: tuple[SharedFolder, ...] = ()
+    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def account(self) -> str:
