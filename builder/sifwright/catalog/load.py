@@ -1,6 +1,7 @@
 """Load everything below `defs/`, or report all mistakes at once."""
 
 import errno
+import gc
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -37,13 +38,12 @@ def load_catalog(defs: Path, project: Path) -> Catalog:
     problem of every file, each with its file and line.
     """
     reader = _CatalogReader(defs=defs, project=project)
-    catalog = Catalog(
-        sites=reader.yaml_folder("sites", "site", parse.site),
-        images=reader.yaml_folder("images", "image", parse.image),
-        layers=reader.layers(),
-        versions=parse.versions(reader.document(defs / "versions.yaml", "versions") or {}),
-        included=tuple(reader.included),
-    )
+    # Looking for circles among 100,000 new objects takes a tenth of the time (measured).
+    gc.disable()
+    try:
+        catalog = reader.catalog()
+    finally:
+        gc.enable()
     problems = reader.problems or list(references.broken_references(catalog, reader.location))
     if problems:
         raise CatalogError(*problems)
@@ -59,6 +59,15 @@ class _CatalogReader:
     problems: list[Problem] = field(default_factory=list)
     lines: dict[str, dict[yaml_file.Path, int]] = field(default_factory=dict)
     included: list[tuple[str, tuple[LayerFile, ...]]] = field(default_factory=list)
+
+    def catalog(self) -> Catalog:
+        return Catalog(
+            sites=self.yaml_folder("sites", "site", parse.site),
+            images=self.yaml_folder("images", "image", parse.image),
+            layers=self.layers(),
+            versions=parse.versions(self.document(self.defs / "versions.yaml", "versions") or {}),
+            included=tuple(self.included),
+        )
 
     def location(self, file: str, path: yaml_file.Path) -> str:
         """Return file and line of a value, as a message begins; `file` is below `defs`."""

@@ -13,7 +13,6 @@ from sifwright.cli.options.context import output_of, progress_of, resolve_plan
 from sifwright.errors import MachineError, UsageError
 from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.graph import Task
-from sifwright.launch.submit.tasks import image_tasks
 from sifwright.make_image.check_machine import limit_checks
 from sifwright.make_image.resolve_request.build_request import (
     BuildOptions,
@@ -65,6 +64,8 @@ def run(arguments: Namespace) -> None:
 
 def _submit(images: Sequence[Namespace]) -> None:
     """Submit the jobs that make what the images lack."""
+    from sifwright.cli.options import submit_jobs  # noqa: PLC0415  # seldom needed
+
     first, progress = images[0], progress_of(images[0])
     locked = first.locked is not None or first.bundle
     alone = first.until or first.sign or locked
@@ -79,10 +80,12 @@ def _submit(images: Sequence[Namespace]) -> None:
         progress.note(line)
     chains = [_tasks(*pair) for pair in zip(images, plans, strict=True)]
     home = jobs_place.of_images(first.output)
-    submission.submit_tasks(first, site, chains, home, progress.note)
+    submit_jobs.submit_tasks(first, site, chains, home, progress.note)
 
 
 def _tasks(arguments: Namespace, plan: Plan) -> list[Task]:
+    from sifwright.launch.submit.tasks import image_tasks  # noqa: PLC0415  # seldom needed
+
     output = output_of(arguments, plan)
     words = [
         "build",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sifwright.cli.commands.native_module import module_name, native_site
 from sifwright.cli.options import arguments as shared
-from sifwright.cli.options import submission
+from sifwright.cli.options import submission, submit_jobs
 from sifwright.cli.options.context import load, progress_of
 from sifwright.errors import UsageError
 from sifwright.install.native import host_script, render_native
@@ -83,7 +83,7 @@ def _submit(arguments: Namespace, request: NativeRequest, note: Callable[[str], 
     words = submission.command_words(arguments, *words)
     chain = [] if request.is_current else [installation_task(plan, str(root), words)]
     home = jobs_place.of_installation(str(root))
-    submission.submit_tasks(arguments, plan.site, [chain], home, note)
+    submit_jobs.submit_tasks(arguments, plan.site, [chain], home, note)
 
 
 def _module(arguments: Namespace, plan: Plan) -> str:

@@ -1,9 +1,9 @@
-"""Submission of builds and installations to the scheduler, as commands report it."""
+"""Arguments of submission to the scheduler, and the site that they mean."""
 
 import os
 import shlex
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sifwright.catalog.model import Site
@@ -11,18 +11,11 @@ from sifwright.catalog.project_folder import project_folder
 from sifwright.cli.options import arguments as shared
 from sifwright.cli.options import matrix
 from sifwright.errors import UsageError
-from sifwright.launch.job_rules import ACCOUNTS
-from sifwright.launch.submit import by_hand, jobs_place, shared_folders
-from sifwright.launch.submit.graph import BuildJob, Task
+from sifwright.launch.submit import jobs_place
 from sifwright.launch.submit.jobs_place import JobsPlace
 from sifwright.launch.submit.schedulers import SCHEDULERS
-from sifwright.launch.submit.shared_folders import SharedFolder
-from sifwright.launch.submit.submission import Submission, prepare
-from sifwright.launch.submit.submit import missing, submit
-from sifwright.launch.submit.wait import wait
-from sifwright.make_image.resolve_request.secrets import read_secrets
 
-_PRINT = "print"
+PRINT = "print"
 # Each scheduler sets its own in a job.
 _IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID")
 
@@ -30,7 +23,7 @@ _IN_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID")
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     text = "let jobs do it: slurm, pbs or flux; default: the site's; print: submit nothing"
-    names = ("", *SCHEDULERS, _PRINT)
+    names = ("", *SCHEDULERS, PRINT)
     add("--submit", nargs="?", const="", choices=names, metavar="SCHEDULER", help=text)
     add("--wait", action="store_true", help="with --submit: wait for the jobs to end")
     add(
@@ -77,6 +70,8 @@ def way_out(arguments: Namespace, site: Site) -> Iterator[str]:
 
 def _command(arguments: Namespace, site: Site) -> str:
     """Return the line for a shell that submits the build, with an account if one is needed."""
+    from sifwright.launch.job_rules import ACCOUNTS  # noqa: PLC0415  # only outside of jobs
+
     words = ["sifwright", "build", site.name, *filter(None, [arguments.image])]
     words += matrix.words(arguments)
     words += [] if arguments.output == "build" else [f"--output={arguments.output}"]
@@ -99,56 +94,3 @@ def site_of_jobs(site: Site, scheduler: str) -> Site:
         fix += f"By jobs of that machine: --submit {'|'.join(SCHEDULERS)}."
         raise UsageError.of(message, where="--submit", fix=fix)
     return replace(site, scheduler="local")
-
-
-def submit_tasks(
-    arguments: Namespace,
-    site: Site,
-    chains: Sequence[Sequence[Task]],
-    home: JobsPlace,
-    note: Callable[[str], None],
-) -> None:
-    """Submit what is missing, report it, and wait for it if that is asked."""
-    printing = arguments.submit == _PRINT
-    scheduler = "" if printing else arguments.submit
-    submission = prepare(site, scheduler, arguments.directives, home)
-    lacking = missing(submission, [chain for chain in chains if chain])
-    if not any(lacking):
-        note("up to date: no job is needed")
-        return
-    submission = replace(
-        submission,
-        folders=tuple(_folders(arguments, site, home)),
-        secrets=read_secrets(getattr(arguments, "secret", ())),
-    )
-    for job in lacking.earlier:
-        note(f"queued already: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
-    if printing:
-        _print(submission, lacking.jobs, note)
-        return
-    new = submit(submission, lacking.jobs)
-    for job in new:
-        note(f"submitted: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
-    if arguments.wait:
-        wait(home.jobs, {job.folder for job in (*new, *lacking.earlier)}, note)
-    else:
-        note(f"look at them: sifwright status {shlex.join(home.words)}")
-
-
-def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> Iterator[SharedFolder]:
-    yield shared_folders.project(project_folder(arguments.project), site.name)
-    if home.images:
-        yield shared_folders.step_cache()
-
-
-def _print(
-    submission: Submission, planned: Sequence[BuildJob], note: Callable[[str], None]
-) -> None:
-    """Write the scripts; print where they are, and the commands that submit them."""
-    written = by_hand.write(submission, planned)
-    for job, script in written:
-        steps = ", ".join(task.name for task in job.tasks)
-        note(f"written: {script}: {steps} ({', '.join(job.images)})")
-    note("nothing is submitted; by hand:")
-    for line in by_hand.commands(submission, written):
-        note(line)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from sifwright.catalog import image_name
 from sifwright.errors import BuildError, MachineError
 from sifwright.host.network import registry
-from sifwright.make_image.cache.store import Store
 from sifwright.make_image.resolve_request import first_use
 from sifwright.make_image.resolve_request.base_image import BaseImage
 from sifwright.make_image.resolve_request.epoch import source_epoch
@@ -44,6 +43,8 @@ class Inputs:
 
         The last build into this folder, else of this first step anywhere.
         """
+        from sifwright.make_image.cache.store import Store  # noqa: PLC0415  # not for up to date
+
         record, digest = first_use.read_first_use(folder), base.local_digest()
         inputs = cls(base=base, folder=folder, record=record, digest=digest)
         if base.reference is None:

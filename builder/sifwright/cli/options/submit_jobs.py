@@ -1,0 +1,71 @@
+"""Submit what is missing to the scheduler, and report it as commands do."""
+
+import shlex
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from sifwright.catalog.model import Site
+from sifwright.catalog.project_folder import project_folder
+from sifwright.cli.options.submission import PRINT
+from sifwright.launch.submit import by_hand, shared_folders
+from sifwright.launch.submit.graph import BuildJob, Task
+from sifwright.launch.submit.jobs_place import JobsPlace
+from sifwright.launch.submit.shared_folders import SharedFolder
+from sifwright.launch.submit.submission import Submission, prepare
+from sifwright.launch.submit.submit import missing, submit
+from sifwright.launch.submit.wait import wait
+from sifwright.make_image.resolve_request.secrets import read_secrets
+
+
+def submit_tasks(
+    arguments: Namespace,
+    site: Site,
+    chains: Sequence[Sequence[Task]],
+    home: JobsPlace,
+    note: Callable[[str], None],
+) -> None:
+    """Submit what is missing, report it, and wait for it if that is asked."""
+    printing = arguments.submit == PRINT
+    scheduler = "" if printing else arguments.submit
+    submission = prepare(site, scheduler, arguments.directives, home)
+    lacking = missing(submission, [chain for chain in chains if chain])
+    if not any(lacking):
+        note("up to date: no job is needed")
+        return
+    submission = replace(
+        submission,
+        folders=tuple(_folders(arguments, site, home)),
+        secrets=read_secrets(getattr(arguments, "secret", ())),
+    )
+    for job in lacking.earlier:
+        note(f"queued already: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
+    if printing:
+        _print(submission, lacking.jobs, note)
+        return
+    new = submit(submission, lacking.jobs)
+    for job in new:
+        note(f"submitted: job {job.id}: {', '.join(job.steps)} ({', '.join(job.images)})")
+    if arguments.wait:
+        wait(home.jobs, {job.folder for job in (*new, *lacking.earlier)}, note)
+    else:
+        note(f"look at them: sifwright status {shlex.join(home.words)}")
+
+
+def _folders(arguments: Namespace, site: Site, home: JobsPlace) -> Iterator[SharedFolder]:
+    yield shared_folders.project(project_folder(arguments.project), site.name)
+    if home.images:
+        yield shared_folders.step_cache()
+
+
+def _print(
+    submission: Submission, planned: Sequence[BuildJob], note: Callable[[str], None]
+) -> None:
+    """Write the scripts; print where they are, and the commands that submit them."""
+    written = by_hand.write(submission, planned)
+    for job, script in written:
+        steps = ", ".join(task.name for task in job.tasks)
+        note(f"written: {script}: {steps} ({', '.join(job.images)})")
+    note("nothing is submitted; by hand:")
+    for line in by_hand.commands(submission, written):
+        note(line)
