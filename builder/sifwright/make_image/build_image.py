@@ -4,21 +4,14 @@ The plan has been resolved. Each line of `build_image` is one of these acts, in 
 name; the engine that runs the steps is Apptainer, Docker Engine or podman.
 """
 
-from contextlib import AbstractContextManager
-from typing import Any
-
 from sifwright.errors import Interrupted
 from sifwright.host.emulation import emulate
-from sifwright.make_image.check_machine import preflight
-from sifwright.make_image.docker import docker_steps, to_sif
+from sifwright.make_image.choose_engine import choose_engine
 from sifwright.make_image.lock.installed import refuse_difference
 from sifwright.make_image.prepare import prepare_build
 from sifwright.make_image.publish_image.publish import publish
-from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.resolve_request.build_request import BuildRequest
-from sifwright.make_image.run_steps import apptainer_engine
-from sifwright.make_image.run_steps.sif_engine import open_whole_definition
-from sifwright.make_image.run_steps.step_engine import StepEngine, run_steps
+from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.make_image.test_image.check_processor import refuse_other_processor
 from sifwright.make_image.test_image.run_tests import run_tests
 from sifwright.system.progress import Progress, Timer
@@ -35,7 +28,7 @@ def build_image(request: BuildRequest, progress: Progress) -> None:
         with (
             Timer(progress) as timer,
             prepare_build(request, timer) as context,
-            open_engine(context) as engine,
+            choose_engine(context) as engine,
         ):
             artifact = run_steps(engine, len(context.plan.steps), engine.finish)
             if lock := context.options.lock:
@@ -46,21 +39,9 @@ def build_image(request: BuildRequest, progress: Progress) -> None:
                 refuse_other_processor(sif, processor)
             passed = run_tests(context, engine, artifact)
             publish(context, artifact, passed)
-            engine.name(artifact)
             is_new = True
     except KeyboardInterrupt:
         # It may also come while folders are removed.
         if is_new:
             raise Interrupted.of("stopped; the new image is in place") from None
         raise
-
-
-def open_engine(context: BuildContext) -> AbstractContextManager[StepEngine[Any]]:
-    if context.docker:
-        if context.apptainer:
-            return to_sif.open_engine(context, context.docker, context.apptainer)
-        return docker_steps.open_engine(context, context.docker)
-    apptainer = context.apptainer or preflight.engine()
-    if why_not := preflight.why_not_stepwise(apptainer, context.plan):
-        return open_whole_definition(context, apptainer, why_not)
-    return apptainer_engine.open_engine(context, apptainer)

@@ -11,11 +11,11 @@ from sifwright.catalog import image_name
 from sifwright.errors import MachineError
 from sifwright.images.sif.copy_data import Range
 from sifwright.make_image.check_machine import preflight
+from sifwright.make_image.choose_engine import choose_stepwise
 from sifwright.make_image.downloads.fetch import open_store
 from sifwright.make_image.lock import collect, debian, find_wheels, git_packs, installed
 from sifwright.make_image.lock.debian import Listing
 from sifwright.make_image.lock_format.lock_file import Deb, Lock, LockedSource, Rpm, Unlocked, Wheel
-from sifwright.make_image.open_shell import open_stepwise
 from sifwright.make_image.pack_layers.pack import SQUASHFS
 from sifwright.make_image.prepare import prepare_build
 from sifwright.make_image.run_steps.step_engine import run_steps
@@ -49,7 +49,7 @@ def make_lock(request: BuildRequest, progress: Progress) -> Lock:
     with (
         Timer(progress) as timer,
         prepare_build(request, timer) as context,
-        open_stepwise(context, count - 1) as engine,
+        choose_stepwise(context, count - 1) as engine,
     ):
         results = run_steps(engine, count, list)
         timer.start("look up packages")

@@ -1,17 +1,12 @@
 """Builds that end before the image: a shell in the state before a layer, or its results alone."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from sifwright.catalog.schema import did_you_mean
-from sifwright.errors import MachineError, UsageError
-from sifwright.make_image.check_machine import preflight
+from sifwright.errors import UsageError
+from sifwright.make_image.choose_engine import choose_stepwise
 from sifwright.make_image.prepare import prepare_build
-from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.resolve_request.build_request import BuildRequest
-from sifwright.make_image.run_steps import apptainer_engine
-from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
 from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
 from sifwright.system import processes
@@ -35,7 +30,7 @@ def open_shell(request: BuildRequest, progress: Progress) -> int:
     with (
         Timer(progress) as timer,
         prepare_build(request, timer) as context,
-        open_stepwise(context, number) as engine,
+        choose_stepwise(context, number) as engine,
     ):
         command = run_steps(engine, number, engine.shell)
         timer.finish("done")
@@ -54,7 +49,7 @@ def build_steps(request: BuildRequest, layer: str, progress: Progress) -> None:
     with (
         Timer(progress) as timer,
         prepare_build(replace(request, options=options), timer) as context,
-        open_stepwise(context, last) as engine,
+        choose_stepwise(context, last) as engine,
     ):
         run_steps(engine, last + 1, list)
 
@@ -65,14 +60,3 @@ def _number(plan: Plan, layer: str, where: str = "") -> int:
         message = f"image '{plan.image.name}' has no layer '{layer}'"
         raise UsageError.of(message, where=where, fix=did_you_mean(layer, names))
     return names.index(layer)
-
-
-@contextmanager
-def open_stepwise(context: BuildContext, number: int) -> Iterator[ApptainerSteps]:
-    """Yield the engine for the steps up to this number; raises `MachineError` if there is none."""
-    apptainer = context.apptainer or preflight.engine()
-    if why_not := preflight.why_not_stepwise(apptainer, context.plan):
-        fix = "Mend that, or use another machine; 'sifwright build' needs none of it."
-        raise MachineError.of(f"no step can be entered here: {why_not}", fix=fix)
-    with apptainer_engine.open_engine(context, apptainer, before=number) as engine:
-        yield engine

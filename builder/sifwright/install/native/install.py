@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sifwright.errors import MachineError
+from sifwright.errors import MachineError, TestError
 from sifwright.install.native import host_needs, install_steps, tree_snapshot
 from sifwright.install.native.install_steps import HostSteps
 from sifwright.install.native.native_folder import NativeFolder
 from sifwright.make_image.cache import claims
 from sifwright.make_image.resolve_request.output_parser import OutputParser
+from sifwright.make_image.run_steps.step_engine import run_steps
 from sifwright.plan.model import Plan
 from sifwright.system import cache_folder, files
 from sifwright.system.progress import Progress, Timer
@@ -105,9 +106,10 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
     record = folder.read()
     unfinished = {*record.get("unfinished", ()), request.version.name}
     write_record(folder, {**record, "unfinished": sorted(unfinished)})
-    steps.run_missing()
+    run_steps(steps, len(plan.steps), list)
     _complete(request, steps)
-    steps.test()
+    if steps.test(request.version, None) != 0:
+        raise TestError(steps.watcher.problem("the test failed in the installation"))
     steps.watcher.timer.finish("done")
     tree_snapshot.write_names(request.version, folder.names(plan.id))
     record = folder.read()
@@ -125,7 +127,7 @@ def _install_version(request: NativeRequest, steps: HostSteps) -> None:
 
 
 def _complete(request: NativeRequest, steps: HostSteps) -> None:
-    steps.finish()
+    steps.finish([step.id for step in request.plan.steps])
     _write(Path(request.venv_hook[0]), request.venv_hook[1], mode=0o755)
 
 

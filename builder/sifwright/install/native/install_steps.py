@@ -1,15 +1,15 @@
-"""Run the missing steps of an installation on the host, and the tests of its layers."""
+"""The engine of an installation: it runs steps and tests on this host, in a prefix."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sifwright.catalog.model import LayerFile
-from sifwright.errors import BuildError, TestError
+from sifwright.errors import BuildError
 from sifwright.install.native import environment_hooks, host_script, tree_snapshot
 from sifwright.make_image.pack_layers.pack_files import write_files
 from sifwright.make_image.resolve_request import host_settings
@@ -38,9 +38,9 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in os.environ if not name.startswith(_OTHERS)}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class HostSteps:
-    """Runs the steps of a plan below `folder`. `snapshot` is the file of the finished steps.
+    """A `StepEngine` that installs in `folder`; `snapshot` is the file of the finished steps.
 
     `scratch` is a folder for what a step or a test writes meanwhile.
     """
@@ -51,21 +51,23 @@ class HostSteps:
     scratch: Path
     log: Path
     watcher: OutputParser
+    _finished: list[str] = field(default_factory=list, init=False)
 
-    def run_missing(self) -> None:
-        """Run the steps that are not finished; raises `BuildError` if one fails."""
-        finished = tree_snapshot.resume(self.folder, self.snapshot)
-        self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        for number, step in enumerate(self.plan.steps):
-            if step.id in finished[number : number + 1]:
-                self.watcher.progress.note(f"{step.layer.name}: installed before")
-                continue
-            self._run(number)
-            environment_hooks.call_hooks(self.plan)
-            steps = [done.id for done in self.plan.steps[: number + 1]]
-            tree_snapshot.write_snapshot(self.folder, self.snapshot, steps)
+    def run(self, number: int, below: Sequence[str]) -> str:
+        """Run a step unless it is finished, and return its id; raises `BuildError` if it fails."""
+        if not below:
+            self._finished = tree_snapshot.resume(self.folder, self.snapshot)
+            self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        step = self.plan.steps[number]
+        if step.id in self._finished[number : number + 1]:
+            self.watcher.progress.note(f"{step.layer.name}: installed before")
+            return step.id
+        self._run(number)
+        environment_hooks.call_hooks(self.plan)
+        tree_snapshot.write_snapshot(self.folder, self.snapshot, [*below, step.id])
+        return step.id
 
-    def finish(self) -> None:
+    def finish(self, _results: Sequence[str]) -> Path:
         """Write the plan, the tests and the activation script into the folder."""
         kept = "/opt/sifwright"
         write_files(self.folder / "sifwright", build_files.kept(self.plan), kept)
@@ -73,18 +75,20 @@ class HostSteps:
         activation = host_script.activation(self.plan, self.folder)
         (self.folder / "bin/activate").write_text(activation, encoding="utf-8")
         environment_hooks.write_hooks(self.plan, self.folder)
+        return self.folder
 
-    def test(self) -> None:
-        """Run the tests of all layers; raises `TestError` if one fails."""
+    def test(self, product: Path, layers: Sequence[str] | None) -> int:
+        """Run the tests of these layers, or of all, until one fails; return the exit status."""
         for step in self.plan.steps:
-            if step.layer.test:
-                self._test(step)
+            if step.layer.test and (layers is None or step.layer.name in layers):
+                if status := self._test(step, product):
+                    return status
+        return 0
 
-    def _test(self, step: Step) -> None:
+    def _test(self, step: Step, product: Path) -> int:
         with _made(self.scratch):
-            script = host_script.test_script(self.plan, step, self.folder, self.scratch)
-            if self._bash(script, {}) != 0:
-                raise TestError(self.watcher.problem("the test failed in the installation"))
+            script = host_script.test_script(self.plan, step, product, self.scratch)
+            return self._bash(script, {})
 
     def _run(self, number: int) -> None:
         with _made(self.scratch):

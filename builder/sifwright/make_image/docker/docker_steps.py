@@ -143,12 +143,12 @@ class DockerSteps:
             reference = reference.at(self.build.context.inputs.digest)
         return str(reference)
 
-    def test(self, artifact: Artifact, layers: Sequence[str] | None) -> int:
+    def test(self, product: Artifact, layers: Sequence[str] | None) -> int:
         """Run the tests as the image's own user, in a tree that is read-only like a SIF's."""
         script = singularity_metadata.section(self.build.context.definition, "test")
         config = oci_config.image_config(self.plan, {})
         container = Container(
-            image=str(artifact.facts["image_id"]),
+            image=str(product.facts["image_id"]),
             entrypoint=("/bin/sh", "-c"),
             command=(script,),
             user=config.user,
@@ -159,10 +159,6 @@ class DockerSteps:
         with open_container(self.build.engine, container) as identity:
             _, status = self.build.follow(identity)
         return status
-
-    def name(self, artifact: Artifact) -> None:
-        repository, _, tag = self.build.context.output.tag.rpartition(":")
-        self.build.engine.tag(str(artifact.facts["image_id"]), repository, tag)
 
 
 @contextmanager

@@ -46,8 +46,11 @@ def publish(context: BuildContext, artifact: Artifact, passed: Mapping[str, str]
         pins = first_use.text(context.inputs.record, [*context.inputs.used, *artifact.used])
         (staging / first_use.FILE).write_text(pins, encoding="utf-8")
         files.publish(staging / first_use.FILE, output.pins_folder / first_use.FILE)
-        if output.tag:
+        if context.docker and output.tag:
             publish_texts(output, staging, record)
+            # From now on, the record belongs to the image of this name.
+            repository, _, tag = output.tag.rpartition(":")
+            context.docker.tag(str(artifact.facts["image_id"]), repository, tag)
         else:
             contents = recipe.definition_files(context.plan, context.published)
             recipe_folder.fill(staging / recipe_folder.FOLDER, contents)

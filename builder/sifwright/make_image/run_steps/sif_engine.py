@@ -22,7 +22,7 @@ from sifwright.system import processes, user_namespace
 
 @dataclass(kw_only=True)
 class SifEngine:
-    """The part of a `StepEngine` that is the same for all engines that make a SIF."""
+    """The part of an `ImageEngine` that is the same for all engines that make a SIF."""
 
     context: BuildContext
     apptainer: Apptainer
@@ -47,32 +47,32 @@ class SifEngine:
         parts = sif_file.partitions(self.sif)
         return installed.of_squashfs([sif_file.place(self.sif, part) for part in parts])
 
-    def test(self, _artifact: Artifact, layers: Sequence[str] | None) -> int:
+    def test(self, _product: Artifact, layers: Sequence[str] | None) -> int:
         log, watcher = self.context.log, self.context.watcher
         return run_in_sif(self.apptainer, self.sif, layers, log, watcher)
-
-    def name(self, _artifact: Artifact) -> None:
-        """Do nothing: the link image.sif is the name of a SIF."""
 
 
 class WholeDefinition(SifEngine):
     """Builds all steps at once by the engine's own `build`, without a cache."""
 
-    def run(self, number: int, below: Sequence[None]) -> None:
-        """Do nothing: all steps run in `finish`."""
-
-    def finish(self, _results: Sequence[None]) -> Artifact:
+    def run(self, number: int, below: Sequence[str]) -> str:
+        """Run all steps with the first one; return the compression of the SIF for each."""
+        if below:
+            return below[-1]
         plan, watcher = self.context.plan, self.context.watcher
         compression = self.apptainer.compression(plan.site.compression)
         if compression != plan.site.compression:
             name = f"{self.apptainer.product} {self.apptainer.version}"
             watcher.progress.note(f"{name} compresses with gzip only")
-        watcher.timer.start(plan.steps[0].layer.name)
+        watcher.timer.start(plan.steps[number].layer.name)
         self._build(compression)
+        return compression
+
+    def finish(self, results: Sequence[str]) -> Artifact:
         digests = fingerprint.measure(self.sif)
         # The results of single steps are unknown, so no test of an earlier image counts here.
-        keys = {step.layer.name: digests.fingerprint for step in plan.steps}
-        return self.artifact(keys, watcher.used, digests, compression)
+        keys = {step.layer.name: digests.fingerprint for step in self.context.plan.steps}
+        return self.artifact(keys, self.context.watcher.used, digests, results[-1])
 
     def _build(self, compression: str) -> None:
         context = self.context

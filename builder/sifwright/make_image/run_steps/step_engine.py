@@ -1,15 +1,18 @@
-"""The interface of the engines that run steps, and what they make."""
+"""The interface of what runs steps: on a base, one by one, then finish and test.
+
+`ImageEngine` makes an image. An installation on the host (`install/native`) is a `StepEngine`, too.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sifwright.images.contents.inventory import Inventory
 from sifwright.plan.source_digest import SourceDigest
 
 Result = TypeVar("Result")
-Finished = TypeVar("Finished")
+Product = TypeVar("Product")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,11 +33,8 @@ class DamagedResultError(Exception):
     """A cached result was damaged and has been dropped: its step runs again."""
 
 
-class StepEngine(Protocol[Result]):
-    """Runs the steps of one plan and makes an image of their results.
-
-    It is opened as a context; at its end, everything that only this build needed is removed.
-    """
+class StepEngine(Protocol[Result, Product]):
+    """Runs the steps of one plan, and makes an image or an installation of their results."""
 
     def run(self, number: int, below: Sequence[Result]) -> Result:
         """Return the result of a step on the results below it, cached or made now.
@@ -42,22 +42,26 @@ class StepEngine(Protocol[Result]):
         The first step begins with the base image. Raises `BuildError` if the step fails.
         """
 
-    def finish(self, results: Sequence[Result]) -> Artifact:
-        """Assemble the results of all steps to an image."""
+    def finish(self, results: Sequence[Result]) -> Product:
+        """Make one thing of the results of all steps."""
+
+    def test(self, product: Product, layers: Sequence[str] | None) -> int:
+        """Run the tests of these layers, or of all; return the exit status."""
+
+
+class ImageEngine(StepEngine[Result, Artifact], Protocol[Result]):
+    """Makes an image of the results.
+
+    It is opened as a context; at its end, everything that only this build needed is removed.
+    """
 
     def installed(self, artifact: Artifact) -> Inventory:
         """Return what is installed in the image; raises `BuildError` if that cannot be read."""
 
-    def test(self, artifact: Artifact, layers: Sequence[str] | None) -> int:
-        """Run the tests of these layers, or of all; return the exit status."""
-
-    def name(self, artifact: Artifact) -> None:
-        """Give the published image its name."""
-
 
 def run_steps(
-    engine: StepEngine[Result], count: int, finish: Callable[[Sequence[Result]], Finished]
-) -> Finished:
+    engine: StepEngine[Result, Any], count: int, finish: Callable[[Sequence[Result]], Product]
+) -> Product:
     """Run the first steps, and finish with their results; begin again if one was damaged."""
     while True:
         results: list[Result] = []

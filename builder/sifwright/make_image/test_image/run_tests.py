@@ -9,12 +9,14 @@ from sifwright.make_image.resolve_request.build_context import LOG, BuildContext
 from sifwright.make_image.resolve_request.image_folder import ImageFolder
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.make_image.run_steps.sif_tests import run_in_sif
-from sifwright.make_image.run_steps.step_engine import Artifact, StepEngine
+from sifwright.make_image.run_steps.step_engine import Artifact, ImageEngine
 from sifwright.system.progress import Progress, Timer
 from sifwright.system.tempdirs import temporary_root, workspace
 
 
-def run_tests(context: BuildContext, engine: StepEngine[Any], artifact: Artifact) -> dict[str, str]:
+def run_tests(
+    context: BuildContext, engine: ImageEngine[Any], artifact: Artifact
+) -> dict[str, str]:
     """Run the tests that are asked for; return the digests of all tests, by layer.
 
     Raises `TestError` if one fails.
