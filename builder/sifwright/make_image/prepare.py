@@ -1,7 +1,8 @@
 """Check the machine before a build, and prepare the folders and settings that it uses."""
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from sifwright.catalog.model import Site
 from sifwright.errors import MachineError, UsageError
 from sifwright.host.engines import docker
 from sifwright.host.engines.docker import Docker
+from sifwright.make_image.cache import pruning
 from sifwright.make_image.check_machine import preflight
-from sifwright.make_image.docker.docker_build import remove_stale_containers
+from sifwright.make_image.docker import docker_build
 from sifwright.make_image.resolve_request import host_settings
 from sifwright.make_image.resolve_request.build_context import BuildContext
 from sifwright.make_image.resolve_request.build_request import BuildRequest
@@ -19,12 +21,11 @@ from sifwright.make_image.resolve_request.inputs import Inputs
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.render import oci_config
 from sifwright.render.definition import require_header
-from sifwright.system import cache_folder, files
+from sifwright.system import cache_folder, files, tempdirs
 from sifwright.system.progress import Progress, Timer
 from sifwright.system.tempdirs import (
     TEMPORARY_FIX,
     name_folder_in_errors,
-    remove_stale,
     temporary_root,
     workspace,
 )
@@ -46,7 +47,7 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
         oci_config.start(request.plan)  # raises `PlanError` for a plan that no such engine builds
         engine = _docker(request.plan.site, timer.progress)
     # Before free space is measured.
-    remove_stale(output.folder, temporary_root(), cache_folder.root())
+    remove_stale(output.folder, engine)
     apptainer = preflight.check_build(request, header, timer.progress.note)
     inputs = request.recorded_inputs.asked(timer.progress.note)
     # The first folder is on the file system of the output, so that publishing is a rename.
@@ -74,6 +75,21 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
                 files.publish(context.log, output.log)
 
 
+def remove_stale(folder: Path, engine: Docker | None) -> None:
+    """Remove what killed builds left: folders, claims, leases and containers.
+
+    `folder` is that of the image. The checks of the machine report a cache that cannot be used.
+    """
+    tempdirs.remove_stale(folder, temporary_root(), cache_folder.root())
+    for root in (cache_folder.root(), cache_folder.downloads()):
+        if os.access(root / cache_folder.CLAIMS, os.W_OK):
+            with suppress(MachineError):
+                cache_folder.look(root)
+                pruning.remove_stale(root)
+    if engine:
+        docker_build.remove_stale(engine)
+
+
 def _require_secrets(request: BuildRequest) -> None:
     """Raise `UsageError` for a secret that a layer needs and that was not given."""
     for step in request.plan.steps:
@@ -95,7 +111,6 @@ def _docker(site: Site, progress: Progress) -> Docker:
             fix=f"Build on a machine with {site.processor} processors.",
         )
     progress.note(f"with {engine} at {engine.address}")
-    remove_stale_containers(engine)
     return engine
 
 

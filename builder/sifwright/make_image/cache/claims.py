@@ -86,7 +86,7 @@ def is_claimed(root: Path, key: str) -> bool:
     return not _is_free(root, root / CLAIMS / key)
 
 
-def discard_stale(root: Path) -> None:
+def remove_stale(root: Path) -> None:
     """Remove stale claims, and files of claims that killed processes were making."""
     for path in (root / CLAIMS).iterdir():
         _is_free(root, path)

@@ -52,7 +52,7 @@ def find(root: Path, token: str) -> HolderFile | None:
     return liveness.read_holder(root / LEASES / token)
 
 
-def discard_stale(root: Path) -> None:
+def remove_stale(root: Path) -> None:
     """Remove the leases of builds that were killed."""
     for path in (root / LEASES).iterdir():
         seen = liveness.read_holder(path)

@@ -1,4 +1,4 @@
-"""Make room in the cache, and reclaim what killed builds left."""
+"""Make room in the cache, and remove what killed builds left."""
 
 import errno
 from collections.abc import Sequence
@@ -53,12 +53,12 @@ def prune(stores: Sequence[Store], keep_bytes: int, *, dry_run: bool = False) ->
 def remove_stale(root: Path) -> None:
     """Remove the folders, claims and leases of builds that were killed."""
     with cache_folder.translate_errors(root):
-        claims.discard_stale(root)
+        claims.remove_stale(root)
         for path in (root / ENTRIES).glob(".*"):
             if _is_abandoned(root, path):
                 tempdirs.remove(path)
         # After the folders, whose state the leases tell.
-        leases.discard_stale(root)
+        leases.remove_stale(root)
 
 
 def _is_abandoned(root: Path, folder: Path) -> bool:

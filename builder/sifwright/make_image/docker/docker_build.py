@@ -184,7 +184,7 @@ def open_container(engine: Docker, container: Container) -> Iterator[str]:
         engine.remove(identity)
 
 
-def remove_stale_containers(engine: Docker) -> None:
+def remove_stale(engine: Docker) -> None:
     """Remove the containers of builds that were killed on this machine.
 
     Builds in other containers count as running.

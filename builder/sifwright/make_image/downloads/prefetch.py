@@ -17,7 +17,6 @@ from urllib.parse import quote
 from sifwright.catalog import mirrors
 from sifwright.errors import MachineError
 from sifwright.host.network import http, pip_settings, upstream
-from sifwright.make_image.cache import pruning
 from sifwright.make_image.cache.leases import lease
 from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.downloads import resolve_wheels
@@ -78,7 +77,6 @@ def fetching(
         yield None
         return
     store = open_store(note)
-    pruning.remove_stale(store.root)
     ahead = Prefetcher(plan=plan, numbers=numbers, store=store, work_dir=work_dir, log=log)
     with ahead.at_work():
         yield ahead

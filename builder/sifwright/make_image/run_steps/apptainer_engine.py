@@ -9,7 +9,6 @@ from sifwright.host.engines.apptainer import Apptainer
 from sifwright.images.sif.fingerprint import Digests
 from sifwright.images.sif.write_sif import PartitionError
 from sifwright.make_image.assemble_sif.assemble import assemble
-from sifwright.make_image.cache import pruning
 from sifwright.make_image.cache.store import CacheEntry, Store
 from sifwright.make_image.downloads import prefetch
 from sifwright.make_image.downloads.prefetch import Prefetcher
@@ -92,10 +91,7 @@ def open_engine(
 def _open_store(context: BuildContext) -> Iterator[Store]:
     """Yield the user's cache; without it, one that is removed afterwards."""
     if context.options.cached:
-        store = Store.open(note=context.watcher.progress.note)
-        if not store.is_read_only:
-            pruning.remove_stale(store.root)
-        yield store
+        yield Store.open(note=context.watcher.progress.note)
         return
     with workspace(temporary_root()) as root:
         cache_folder.make(root)
