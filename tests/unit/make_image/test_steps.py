@@ -18,11 +18,11 @@ from sifwright.make_image.pack_layers.pack import LISTING, SQUASHFS, PackedLayer
 from sifwright.make_image.resolve_request.base_image import base_image_of
 from sifwright.make_image.resolve_request.inputs import Inputs
 from sifwright.make_image.resolve_request.output_parser import OutputParser
-from sifwright.make_image.run_steps import apptainer_engine, step_lookup
+from sifwright.make_image.run_steps import apptainer_engine, step_life
 from sifwright.make_image.run_steps.apptainer_engine import ApptainerSteps
 from sifwright.make_image.run_steps.step_engine import Artifact, run_steps
 from sifwright.make_image.run_steps.step_keys import CachedSteps, step_key
-from sifwright.make_image.run_steps.step_lookup import StepResults
+from sifwright.make_image.run_steps.step_life import StepResults
 from sifwright.plan.resolve import resolve
 from sifwright.render.singularity_metadata import LABELS
 from sifwright.system import digest_cache
@@ -98,7 +98,7 @@ def plan(project: Path, base: Path) -> Plan:
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     monkeypatch.setenv("SIFWRIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SIFWRIGHT_IDS", "many")
-    monkeypatch.setattr(step_lookup, "pack", pack)
+    monkeypatch.setattr(step_life, "pack", pack)
     monkeypatch.setattr(apptainer_engine, "assemble", lambda *_: DIGESTS)
     return Ground(tmp_path)
 
@@ -185,7 +185,7 @@ def test_what_is_damaged_each_time_ends_the_build(
 
     monkeypatch.setattr(Store, "put", put)
     # Each step takes hours.
-    monkeypatch.setattr(step_lookup, "_MOMENT", 0.0)
+    monkeypatch.setattr(step_life, "_MOMENT", 0.0)
     with pytest.raises(BuildError, match=r"what layer 'base' made was damaged twice") as caught:
         assembled(made_by(plan, ground, "flat"))
     assert ground.ran == [0, 1, 0, 1]

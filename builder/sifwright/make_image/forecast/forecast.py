@@ -48,7 +48,7 @@ class StepForecast:
 
     `seconds` and `bytes` (of the packed layer) are those of the same layer's last result; None if
     there is none. `capabilities`: that has files with some, so later steps run in a tree (see
-    step_lookup.py). `unpacked`, `packed` and `downloads` are the bytes that it should take while
+    step_life.py). `unpacked`, `packed` and `downloads` are the bytes that it should take while
     it runs, as a result in the cache and as wheels there: by that result, else by what the layer
     says of itself. `files` counts its files and folders. `archives` is the time of the
     newest archive that a cached result's packages of Debian or Ubuntu came from, or empty.

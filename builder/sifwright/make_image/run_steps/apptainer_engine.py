@@ -17,7 +17,7 @@ from sifwright.make_image.run_steps.run_in_apptainer import Sandbox
 from sifwright.make_image.run_steps.sif_engine import SifEngine
 from sifwright.make_image.run_steps.step_engine import Artifact, DamagedResultError
 from sifwright.make_image.run_steps.step_keys import CachedSteps
-from sifwright.make_image.run_steps.step_lookup import StepResults
+from sifwright.make_image.run_steps.step_life import StepResults
 from sifwright.system import cache_folder
 from sifwright.system.tempdirs import temporary_root, workspace
 

@@ -3,7 +3,7 @@
 An ordinary user's overlay of squashfs files goes through FUSE, which takes twice as long. So the
 steps of a build from scratch run one after the other in one tree. Comparing the tree with its
 earlier state gives the changes of each. On cached results a step runs on an overlay. If an overlay
-would be wrong (step_lookup.py decides), or there is one id only, the results are unpacked to a
+would be wrong (step_life.py decides), or there is one id only, the results are unpacked to a
 tree first.
 """
 

@@ -1,7 +1,19 @@
-"""Look up the result of each step in the cache, or run the step and keep its result.
+"""The life of a step: its result is looked up in the cache, or the step runs and it is kept.
 
-A step's result is a squashfs file of what it changed. It is cached under a key of all that decides
-it (step_keys.py), so that a build runs only what is not there yet.
+The states of a step, and what leads to each:
+
+    leased   `result` reserves the key, so that no prune removes the entry
+    cached   the entry is there: nothing runs
+    waiting  another build has the claim of the key (`_make_or_wait`)
+    running  we have it: the step runs in a tree or on an overlay (`Sandbox.run`),
+             while the results below are read and checked (`_being_checked`)
+    packed   what it changed is a squashfs file (`_pack`); if an overlay may be wrong
+             there, the step runs again in a tree (`_run_and_pack`)
+    stored   the entry is put under its key, with its facts (`_make`)
+    damaged  a result below is not what was stored: it is dropped (`drop_damaged`),
+             and the first step is looked up again (`run_steps` in step_engine.py)
+
+The key covers all that decides the result (step_keys.py).
 """
 
 import time
