@@ -7,7 +7,7 @@ WORKDIR /
 COPY runner/ /.sifwright/
 
 # base-cuda: NVIDIA's Ubuntu image with the CUDA toolkit and cuDNN
-# step 6abf4ded600649f590e4308159c62f43c8241c3eef89747447e2dc64063a2616
+# step 6abf4ded6006
 COPY layers/base-cuda/ /.sifwright/layers/base-cuda/
 RUN ["env", \
      "OPT_CUDA=12.6.3", \
@@ -19,7 +19,7 @@ ENV CUDA_HOME="/usr/local/cuda" \
     PATH="/usr/local/cuda/bin${PATH:+:$PATH}"
 
 # python-venv: The distribution's Python with a virtual environment in /opt/venv
-# step bc09c0901327a7140b91f67fb9f88ec659b3b785dd81274ed476b7a47f22f186
+# step bc09c0901327
 COPY layers/python-venv/ /.sifwright/layers/python-venv/
 RUN ["env", \
      "OPT_PIP=26.3", \
@@ -29,13 +29,13 @@ ENV VIRTUAL_ENV="/opt/venv" \
     WITH_CONDA="source /opt/venv/bin/activate"
 
 # build-tools: Compilers and what sources are built with: gcc, make, CMake, autotools, git, curl
-# step 879186b57161ffe0b75c7f2973781af08d71d79dcabc4ad98499865ee2b9d350
+# step 879186b57161
 COPY layers/build-tools/ /.sifwright/layers/build-tools/
 RUN ["env", \
      "bash", "/.sifwright/run", "build-tools"]
 
 # openmpi: Open MPI from source, over UCX where the nodes have InfiniBand
-# step 34a470ab4a0c4e1b62cffc2aec336b464c95e6ab87d91ac2a6718b3af467d6c6
+# step 34a470ab4a0c
 COPY layers/openmpi/ /.sifwright/layers/openmpi/
 RUN ["env", \
      "OPT_VERSION=5.0.10", \
@@ -49,7 +49,7 @@ ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}" \
     OMPI_MCA_ras="${OMPI_MCA_ras:-^slurm}"
 
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 6ba03a719cf751b9197b36a8fc84d6334785db79116176ddc9c0e49071f870c5
+# step 6ba03a719cf7
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -68,7 +68,7 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 45ec3d0378ba021e3c600653d8793e9736e9e2d681870797173cc1d51bbc84b6
+# step 45ec3d0378ba
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -78,7 +78,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 65fbaf990ffd576ea65e90d892a933e0325756abeb2ce89f62b4380d085e2fe9
+# step 65fbaf990ffd
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -87,7 +87,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step bfd7b9f464afe2320a7fbb3919912bc96ce10201ca02437a62f1586dc9ad8207
+# step bfd7b9f464af
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -105,7 +105,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step d3e0bfedf0a27f03789067d03f15b14c926a5888f0c91c77e8c61b29b133360d
+# step 08e445fa69fb
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -118,7 +118,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="d3e0bfedf0a27f03789067d03f15b14c926a5888f0c91c77e8c61b29b133360d"
+      org.sifwright.plan="08e445fa69fb827a6a05ba5d0a9e8aefbfdf4d7f8b814e09ada919d258e31cf8"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp

@@ -27,7 +27,8 @@ def test_plan(real: Catalog, prefix: str) -> None:
 
 def test_recipe(real: Catalog) -> None:
     text = planned_definition(resolve(real, "local", "pytorch", NIGHTLY[:1]))
-    assert f"OPT_VERSION={VERSION} OPT_VARIANT=cpu OPT_INDEX={URL}/nightly" in text
+    assert f"OPT_VERSION={VERSION} OPT_VARIANT=cpu" in text
+    assert f"OPT_INDEX={URL}/nightly" in text
     text = planned_definition(resolve(real, "local", "pytorch", ()))
     assert f"OPT_INDEX={URL} " in text
     assert "nightly" not in text

@@ -80,9 +80,9 @@ class HostSteps:
     def test(self, product: Path, layers: Sequence[str] | None) -> int:
         """Run the tests of these layers, or of all, until one fails; return the exit status."""
         for step in self.plan.steps:
-            if step.layer.test and (layers is None or step.layer.name in layers):
-                if status := self._test(step, product):
-                    return status
+            wanted = step.layer.test and (layers is None or step.layer.name in layers)
+            if wanted and (status := self._test(step, product)):
+                return status
         return 0
 
     def _test(self, step: Step, product: Path) -> int:
