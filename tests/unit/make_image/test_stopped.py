@@ -30,14 +30,14 @@ def request_(monkeypatch: pytest.MonkeyPatch) -> Any:
         yield SimpleNamespace(plan=SimpleNamespace(steps=()), options=SimpleNamespace(lock=None))
 
     @contextmanager
-    def open_engine(_: object) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(name=lambda _: None, finish=None)
+    def choose_engine(_: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(finish=None)
         raise KeyboardInterrupt
 
     for name in ("run_steps", "run_tests", "publish"):
         monkeypatch.setattr(module, name, lambda *_: None)
     monkeypatch.setattr(module, "prepare_build", prepare)
-    monkeypatch.setattr(module, "open_engine", open_engine)
+    monkeypatch.setattr(module, "choose_engine", choose_engine)
     return None
 
 
