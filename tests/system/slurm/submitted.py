@@ -36,20 +36,25 @@ class Submitted:
     environment: dict[str, str]
 
     def sifwright(
-        self, *words: str, check: bool = True, env: dict[str, str] | None = None
+        self,
+        *words: str,
+        check: bool = True,
+        env: dict[str, str] | None = None,
+        output: str = "build",
     ) -> subprocess.CompletedProcess[str]:
         program = [sys.executable, "-P", "-m", "sifwright", "--project", str(self.toy.folder)]
-        output = f"--output={self.toy.folder / 'build'}"
+        place = f"--output={self.toy.folder / output}"
         return self.slurm.run(
-            *program, *words, output, env=self.environment | (env or {}), timeout=240, check=check
+            *program, *words, place, env=self.environment | (env or {}), timeout=240, check=check
         )
 
     def status(self) -> dict[str, dict[str, str]]:
         """The state of each job, by its last step and image."""
         return {f"{job['images'][0]} {job['steps'][-1]}": job for job in self.jobs()}
 
-    def jobs(self) -> list[dict[str, Any]]:
-        jobs: list[dict[str, Any]] = json.loads(self.sifwright("status", "--json").stdout)
+    def jobs(self, output: str = "build") -> list[dict[str, Any]]:
+        shown = self.sifwright("status", "--json", output=output).stdout
+        jobs: list[dict[str, Any]] = json.loads(shown)
         return jobs
 
     def image(self, name: str, *layers: str) -> None:
@@ -93,20 +98,21 @@ def make_project(cluster: Cluster, engine: str, name: str, *programs: str) -> Su
     return Submitted(slurm=cluster, toy=make_toy(folder, base), environment=environment)
 
 
-def is_paused(cluster: Cluster) -> bool:
-    return PAUSE in {command.strip() for command in cluster.job_processes().values()}
+def pauses(cluster: Cluster) -> int:
+    """How many steps pause now."""
+    return [command.strip() for command in cluster.job_processes().values()].count(PAUSE)
 
 
 def wait_for_pause(project: Submitted) -> None:
     """Wait until a step pauses; fail as soon as no job is left that could."""
 
-    def over() -> bool:
+    def over() -> object:
         cluster = project.slurm
-        return is_paused(cluster) or not cluster.run("squeue", "--noheader").stdout
+        return pauses(cluster) or not cluster.run("squeue", "--noheader").stdout
 
     assert wait_for(over)
     logs = (Path(job["log"]) for job in project.jobs())
-    assert is_paused(project.slurm), [log.read_text() for log in logs if log.exists()]
+    assert pauses(project.slurm), [log.read_text() for log in logs if log.exists()]
 
 
 def end_pauses(cluster: Cluster) -> None:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.system.slurm.layout import NODES
 from tests.system.slurm.slurm import Cluster, command_of
-from tests.system.slurm.submitted import PAUSE, SHORT, end_pauses, make_project, power_off
+from tests.system.slurm.submitted import (
+    PAUSE,
+    SHORT,
+    end_pauses,
+    make_project,
+    pauses,
+    power_off,
+)
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -108,6 +117,55 @@ def test_resume_after_every_fault(own_cluster: Cluster, engine: str) -> None:
         assert [project.read(engine, f"local/{name}", f"/{name}") for name in "abcdef"] == [
             f"{name}\n" for name in "abcdef"
         ]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_step_that_two_nodes_need_at_once(
+    own_cluster: Cluster, engine: str, *, dies: bool
+) -> None:
+    """Two folders of images and one cache: one node makes the step while the other one waits.
+
+    If that node goes down, the other one makes it.
+    """
+    project = make_project(own_cluster, engine, "claims")
+    project.toy.layer("first", f"{PAUSE} || true; echo $HOSTNAME >/first\n")
+    project.image("a", "first")
+
+    def log(node: str) -> str:
+        (job,) = project.jobs(node)
+        assert job["state"] in {"queued", "running"}, job
+        path = Path(job["log"])
+        return path.read_text() if path.exists() else ""
+
+    def submit(node: str) -> str:
+        words = ("build", "local", "a", *SHORT, "--verbose", f"--directive=nodelist={node}")
+        project.sifwright(*words, output=node)
+        return str(project.jobs(node)[0]["id"])
+
+    maker, other, *_ = NODES
+    submit(maker)
+    assert wait_for(lambda: log(maker) and pauses(own_cluster))
+    second = submit(other)
+    waits = re.compile(f"waiting for layer 'first', which is built by process [0-9]+ on {maker}")
+    assert wait_for(lambda: waits.search(log(other)) or pauses(own_cluster) > 1)
+    assert waits.search(log(other)), log(other)
+    if dies:
+        power_off(own_cluster, maker)
+        assert not pauses(own_cluster)
+        # A minute after the last sign of the node that is down.
+        assert wait_for(lambda: log(other) and pauses(own_cluster))
+    end_pauses(own_cluster)
+    assert own_cluster.wait(int(second)).state == "COMPLETED"
+    places = [other] if dies else [maker, other]
+    if not dies:
+        own_cluster.wait(int(project.jobs(maker)[0]["id"]))
+    folders = [project.toy.folder / place / "local" / "a" for place in places]
+    assert len(project.results) == 2
+    begun = "".join((folder / "build.log").read_text() for folder in folders)
+    assert len(re.findall("^sifwright: begin first", begun, re.MULTILINE)) == 1
+    for folder in folders:
+        image = f"../{folder.parent.parent.name}/local/a"
+        assert project.read(engine, image, "/first") == f"{places[0]}\n"
 
 
 def test_limits_of_the_scheduler(own_cluster: Cluster, engine: str) -> None:
