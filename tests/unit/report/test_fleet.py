@@ -79,10 +79,10 @@ def test_an_image_of_a_matrix(
     """It is compared with the definitions and the value that its folder names."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ImageFolder, "damage", lambda _self: "")
-    words = ("plan", "here", "small", "--set=tool.count=2", "--json")
+    words = ("plan", "here", "small", "--set=tool.count=5", "--json")
     plan = json.loads(run_cli("--project", GOOD, *words).out)
-    folder = tmp_path / "build/here/small@2"
+    folder = tmp_path / "build/here/small@5"
     folder.mkdir(parents=True)
     (folder / "record.json").write_text(json.dumps({"plan": plan, "tested": "all"}))
     done = run_cli("--project", GOOD, "report", "--all")
-    assert "here small@2: current (tests: all" in done.out
+    assert "here small@5: current (tests: all" in done.out
