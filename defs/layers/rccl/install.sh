@@ -4,14 +4,16 @@ set -euo pipefail
 
 readonly prefix=/opt/rccl
 
-# Its sources are CUDA's until this program has turned them into HIP's; Debian has no package of it.
-if ! command -v hipify-perl >/dev/null && [[ ! -x /opt/rocm/bin/hipify-perl ]]; then
-  echo "no hipify-perl: RCCL is built on a base with AMD's own ROCm (base-rocm)" >&2
+export PATH=/opt/rocm/bin:$PATH ROCM_PATH=/opt/rocm
+# Its sources are CUDA's until this program has turned them into HIP's.
+if ! command -v hipify-perl >/dev/null; then
+  echo "there is no hipify-perl in /opt/rocm/bin: the image's ROCm is not whole" >&2
   exit 1
 fi
-export PATH=/opt/rocm/bin:$PATH ROCM_PATH=/opt/rocm
 
 fetch-source rccl source
+# Up to 6.0 its own list of GPUs (13 of them) takes the place of what CMake is told, and each costs as much.
+sed -i "/^set(DEFAULT_GPUS/,/)/c set(DEFAULT_GPUS ${OPT_ARCH// /;})" source/CMakeLists.txt
 cmake -S source -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" \
   -DCMAKE_CXX_COMPILER=/opt/rocm/bin/hipcc -DCMAKE_PREFIX_PATH=/opt/rocm -DBUILD_TESTS=OFF \
   -DAMDGPU_TARGETS="${OPT_ARCH// /;}" -DGPU_TARGETS="${OPT_ARCH// /;}"
