@@ -8,7 +8,8 @@ if [[ ${VERSION_CODENAME:-} != "$OPT_RELEASE" ]]; then
   exit 1
 fi
 
-apt-install hipcc libamdhip64-dev libhsa-runtime-dev librccl-dev rocminfo
+# hipify-perl: what AMD writes in CUDA (rccl-tests) is translated when it is built.
+apt-install hipcc hipify-perl libamdhip64-dev libhsa-runtime-dev librccl-dev rocminfo
 
 # Everything that is to be found below a ROCm prefix, as links. The system's folders themselves would
 # not do: `-isystem /usr/include` hides the C++ library's own headers from it.
@@ -17,7 +18,7 @@ mkdir -p "$prefix"/{bin,include,lib/cmake,.info}
 for name in hip hsa rccl; do
   ln -s /usr/include/"$name" "$prefix"/include/
 done
-for name in rocminfo rocm_agent_enumerator; do
+for name in hipify-perl rocminfo rocm_agent_enumerator; do
   [[ ! -e /usr/bin/$name ]] || ln -s /usr/bin/"$name" "$prefix"/bin/
 done
 # Debian's hipcc would look for its clang and its device library below ROCM_PATH, where they are not.
