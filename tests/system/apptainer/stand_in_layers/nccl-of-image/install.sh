@@ -1,0 +1,5 @@
+#!/bin/bash
+# Look for it.
+set -euo pipefail
+
+[[ -f /usr/include/nccl.h ]]

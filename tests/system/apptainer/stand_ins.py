@@ -1,0 +1,118 @@
+"""Stand-ins of the vendors' images: Debian, with a real toolkit where the vendor's image has it.
+
+They are kept in a registry on loopback. A rule of the mirrors file leads the vendor's name there,
+and others lead Debian's archives, as the image names them, to those of this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sifwright.catalog import mirrors
+from sifwright.catalog.load import load_catalog
+from sifwright.host.network import debian_archive
+from tests.conftest import ROOT, sifwright
+from tests.system.apptainer.trees import unpack
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Mapping
+
+__all__ = ["StandIn", "lead"]
+
+LAYERS = Path(__file__).parent / "stand_in_layers"
+ARCHIVE = "http://archive.example/debian"
+# What Apptainer and the program add to a tree, and no vendor does.
+OURS = (
+    *(".singularity.d", ".exec", ".run", ".shell", ".test", "environment", "singularity"),
+    "opt/sifwright",
+)
+
+
+def _keep(tree: Path) -> None:
+    """Add nothing: the layers brought all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandIn:
+    """A row of a table of images at a site; `below` are the layers that it is made of.
+
+    `above` are the layers of the image that is built on it. `complete` adds to the tree.
+    """
+
+    site: str
+    table: str
+    row: str
+    above: Mapping[str, Mapping[str, str]]
+    below: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    complete: Callable[[Path], None] = _keep
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The vendor's name of the image."""
+        (name,) = load_catalog(ROOT / "defs", ROOT).versions[self.table][self.row]["image"]
+        return name
+
+    def make_project(self, folder: Path) -> Path:
+        """The real definitions and runscripts, and two images: below and above."""
+        shutil.copytree(ROOT / "defs", folder / "defs")
+        shutil.copytree(LAYERS, folder / "defs" / "layers", dirs_exist_ok=True)
+        shutil.copytree(ROOT / "runscripts", folder / "runscripts")
+        _shrink(folder / "defs" / "layers" / next(iter(self.above)) / "layer.yaml")
+        debian = {"suite": "trixie", "image-mirror": ARCHIVE}
+        _write_image(folder, "below", {"base-debian": debian, **self.below})
+        _write_image(folder, "above", self.above)
+        return folder
+
+    def make_tree(self, engine: str, project: Path, folder: Path) -> Path:
+        """Build what is below, and keep only what a vendor's image has."""
+        done = self.build(project, "below", folder, "--layout", "flat")
+        assert done.returncode == 0, done.stdout + done.stderr
+        tree = unpack(engine, folder / self.site / "below" / "image.sif", folder)
+        for name in OURS:
+            place = tree / name
+            if place.is_symlink() or place.is_file():
+                place.unlink()
+            elif place.is_dir():
+                shutil.rmtree(place)
+        self.complete(tree)
+        return tree
+
+    def build(
+        self, project: Path, image: str, folder: Path, *more: str
+    ) -> subprocess.CompletedProcess[str]:
+        words = ["--project", project, "build", self.site, image, "--output", folder, *more]
+        return sifwright(*words, timeout=7000)  # the tests of the layers are in it
+
+
+def _shrink(header: Path) -> None:
+    """AMD's image has 28 GB, and a build asks for twice that. Its stand-in has 2."""
+    text = re.sub("^disk_mb: .*", "disk_mb: 3000", header.read_text(), flags=re.MULTILINE)
+    header.write_text(text)
+
+
+def _write_image(project: Path, name: str, layers: Mapping[str, Mapping[str, str]]) -> None:
+    slots = [{"layer": layer, "options": dict(options)} for layer, options in layers.items()]
+    text = json.dumps({"description": "a test of a vendor's image", "layers": slots})
+    (project / "defs" / "images" / f"{name}.yaml").write_text(text)
+
+
+def lead(file: Path, registry: str) -> Path:
+    """Write a mirrors file: this machine's own, and the rules for the image and its archives."""
+    given = mirrors.load()
+    rules: dict[str, dict[str, str]] = {}
+    for rule in given.rules:
+        rules.setdefault(rule.kind, {})[rule.source] = rule.target
+    debian = debian_archive.address("debian")
+    security = debian_archive.address("debian-security") or debian_archive.beside(debian)
+    rules.setdefault("apt", {}).update({ARCHIVE: debian, f"{ARCHIVE}-security": security})
+    rules.setdefault("oci", {})["docker.io"] = f"http://{registry}"
+    pip = {"pip": dict(given.pip)} if given.pip else {}
+    file.write_text(json.dumps({**rules, **pip}))
+    return file
