@@ -87,6 +87,7 @@ def _claims(
 ) -> Iterator[Built]:
     """Yield what the header of a layer says of such a test, for processors of this kind."""
     header = yaml.safe_load((ROOT / "defs/layers" / name / "layer.yaml").read_text())
+    assert header["built"] != "never", f"mark builds: layer '{name}' says 'built: never'"
     for build in header["built"]:
         if (build["by"], build["depth"], build["vendor"]) == (by, depth, vendor):
             one = Built(name, vendor, build["processor"], build["base"], build.get("variant", ""))

@@ -12,7 +12,8 @@ pip check
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# The run time and NCCL are torch's; the driver's library is linked, and there on nodes with GPUs only.
+# The run time is torch's, and NCCL is, unless layer nccl brings another. The driver's library is linked, and there
+# on nodes with GPUs only.
 cat >"$folder/versions.cu" <<'CODE'
 #include <cstdlib>
 #include <iostream>
@@ -40,11 +41,13 @@ import torch
 from torch._inductor.cpp_builder import CppBuilder, CppTorchDeviceOptions
 from torch.utils import cpp_extension
 
-nccl = torch.cuda.nccl.version()
+cuda, nccl = os.environ["versions"].split()
 major, minor = map(int, torch.version.cuda.split("."))
-wanted = f"{1000 * major + 10 * minor} {10000 * nccl[0] + 100 * nccl[1] + nccl[2]}"
-if os.environ["versions"] != wanted:
-    sys.exit(f"CUDA and NCCL are '{os.environ['versions']}', those of torch '{wanted}'")
+if cuda != str(1000 * major + 10 * minor):
+    sys.exit(f"CUDA is {cuda}, that of torch {torch.version.cuda}")
+major, minor, patch = torch.cuda.nccl.version()
+if nccl != str(10000 * major + 100 * minor + patch) and not os.path.isdir("/opt/nccl"):
+    sys.exit(f"NCCL is {nccl}, that of torch {major}.{minor}.{patch}")
 if cpp_extension.CUDA_HOME != "/usr/local/cuda":
     sys.exit(f"torch finds a toolkit at {cpp_extension.CUDA_HOME}")
 

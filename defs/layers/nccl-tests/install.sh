@@ -12,9 +12,16 @@ done
 
 nccl=/usr/local/cuda
 [[ ! -d /opt/nccl ]] || nccl=/opt/nccl
+if [[ ! -f $nccl/include/nccl.h && ! -f /usr/include/nccl.h ]]; then
+  echo "there is no nccl.h in the image: add layer nccl" >&2
+  exit 1
+fi
 options=(CUDA_HOME=/usr/local/cuda NVCC_GENCODE="${gencode[*]}" NCCL_HOME="$nccl")
 for mpi in /opt/mpich /opt/openmpi; do
-  [[ ! -d $mpi ]] || options+=(MPI=1 MPI_HOME="$mpi")
+  if [[ ! -d $mpi ]]; then continue; fi
+  options+=(MPI=1 MPI_HOME="$mpi")
+  # The loader finds it by the programs alone, as with the compilers of MPI, which this Makefile does not use.
+  export NVCC_APPEND_FLAGS="-Xlinker -rpath=$mpi/lib"
 done
 
 fetch-source nccl-tests source

@@ -16,7 +16,10 @@ rccl=/opt/rocm
 [[ ! -d /opt/rccl ]] || rccl=/opt/rccl
 options=(ROCM_PATH=/opt/rocm NCCL_HOME="$rccl")
 for mpi in /opt/mpich /opt/openmpi; do
-  [[ ! -d $mpi ]] || options+=(MPI=1 MPI_HOME="$mpi")
+  if [[ ! -d $mpi ]]; then continue; fi
+  options+=(MPI=1 MPI_HOME="$mpi")
+  # The loader finds it by the programs alone, as with the compilers of MPI, which this Makefile does not use.
+  export HIPCC_LINK_FLAGS_APPEND="-Wl,-rpath,$mpi/lib"
 done
 # hipcc compiles for the GPUs it finds; there are none while an image is built.
 export HCC_AMDGPU_TARGET=${OPT_ARCH// /,}

@@ -31,8 +31,13 @@ for name in amdhip64 hiprtc hsa-runtime64 rccl amd_comgr; do
     [[ ! -e $file ]] || ln -s "$file" "$prefix"/lib/
   done
 done
+# Files for CMake look for others beside themselves: through a link, for example, amd_comgr's looks in /opt/lib.
 for name in hip hip-lang hsa-runtime64 rccl amd_comgr AMDDeviceLibs; do
-  [[ ! -e $system/cmake/$name ]] || ln -s "$system"/cmake/"$name" "$prefix"/lib/cmake/
+  [[ -d $system/cmake/$name ]] || continue
+  mkdir "$prefix/lib/cmake/$name"
+  for file in "$system/cmake/$name"/*[cC]onfig*.cmake; do
+    echo "include($file)" >"$prefix/lib/cmake/$name/${file##*/}"
+  done
 done
 # Where build systems look for the version of ROCm.
 dpkg-query --show --showformat '${Version}' libamdhip64-dev | sed 's/[-+].*//' >"$prefix"/.info/version

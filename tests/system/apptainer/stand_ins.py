@@ -21,7 +21,7 @@ from tests.system.apptainer.trees import unpack
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["StandIn", "lead"]
 
@@ -40,16 +40,18 @@ def _keep(tree: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class StandIn:
-    """A row of a table of images at a site; `below` are the layers that it is made of.
+    """A row of a table of images, for layer `base` at a site; `below` is what it is made of.
 
-    `above` are the layers of the image that is built on it. `complete` adds to the tree.
+    `images` are the layers that are built on it, above Python and compilers. `complete` adds to
+    its tree.
     """
 
     site: str
     table: str
     row: str
-    above: Mapping[str, Mapping[str, str]]
-    below: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    base: str
+    images: Mapping[str, Sequence[str]]
+    below: Sequence[str] = ()
     complete: Callable[[Path], None] = _keep
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -60,14 +62,16 @@ class StandIn:
         return name
 
     def make_project(self, folder: Path) -> Path:
-        """The real definitions and runscripts, and two images: below and above."""
+        """The real definitions and runscripts, with the stand-in and the images on it."""
         shutil.copytree(ROOT / "defs", folder / "defs")
         shutil.copytree(LAYERS, folder / "defs" / "layers", dirs_exist_ok=True)
         shutil.copytree(ROOT / "runscripts", folder / "runscripts")
-        _shrink(folder / "defs" / "layers" / next(iter(self.above)) / "layer.yaml")
+        _shrink(folder / "defs" / "layers" / self.base / "layer.yaml")
         debian = {"suite": "trixie", "image-mirror": ARCHIVE}
-        _write_image(folder, "below", {"base-debian": debian, **self.below})
-        _write_image(folder, "above", self.above)
+        _write_image(folder, "below", {"base-debian": debian}, self.below)
+        vendors = {self.base: {self.base.removeprefix("base-"): self.row}}
+        for name, layers in self.images.items():
+            _write_image(folder, name, vendors, ("python-venv", "build-tools", *layers))
         return folder
 
     def make_tree(self, engine: str, project: Path, folder: Path) -> Path:
@@ -97,8 +101,13 @@ def _shrink(header: Path) -> None:
     header.write_text(text)
 
 
-def _write_image(project: Path, name: str, layers: Mapping[str, Mapping[str, str]]) -> None:
-    slots = [{"layer": layer, "options": dict(options)} for layer, options in layers.items()]
+def _write_image(
+    project: Path, name: str, base: Mapping[str, Mapping[str, str]], others: Sequence[str]
+) -> None:
+    slots: list[dict[str, object]] = [
+        {"layer": layer, "options": dict(options)} for layer, options in base.items()
+    ]
+    slots += ({"layer": layer} for layer in others)
     text = json.dumps({"description": "a test of a vendor's image", "layers": slots})
     (project / "defs" / "images" / f"{name}.yaml").write_text(text)
 

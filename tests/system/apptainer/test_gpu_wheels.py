@@ -22,8 +22,9 @@ from tests.system.fabric.images import SOURCES, missing_sources, prove
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.slow, pytest.mark.build]
-SECONDS = 7000
+# On two cores NCCL alone takes an hour.
+SECONDS = 14_000
+pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.timeout(SECONDS + 400)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,13 @@ CHOICES = {
         sources=SOURCES,
     ),
     "cu121": Choice(site="cirrus-epcc", image="pytorch", variant="cu121"),
+    "nccl": Choice(
+        site="slurm-generic",
+        image="nccl",
+        variant="cu130",
+        settings=("pytorch-wheel.variant=cu130", "nccl.arch=sm_80", "nccl-tests.arch=sm_80"),
+        sources=("NVIDIA/nccl", "NVIDIA/nccl-tests"),
+    ),
 }
 MARKS = {
     "cu130": (
@@ -101,12 +109,20 @@ MARKS = {
             variant="cu121",
         ),
     ),
+    "nccl": (
+        pytest.mark.builds(
+            "nccl", "nccl-tests", by="make test-slow", depth="compiled", vendor="nvidia"
+        ),
+        pytest.mark.builds("openmpi-wheel", by="make test-slow", depth="imported", vendor="nvidia"),
+    ),
 }
-# An image of none of ours: where a site's registry is out of reach, Debian has CUDA, too.
-CUDA_DEBIAN = (
-    *("base-debian", "python-venv", "build-tools", "cuda-debian", "libfabric", "pytorch-wheel"),
-    *("aws-ofi-nccl", "torch-extras", "run-scripts"),
-)
+BEGIN = ("base-debian", "python-venv", "build-tools")
+END = ("torch-extras", "run-scripts")
+# Images that are none of ours.
+LAYERS = {
+    "cuda-debian": ("cuda-debian", "libfabric", "pytorch-wheel", "aws-ofi-nccl"),
+    "nccl": ("pytorch-wheel", "cuda-wheels", "openmpi-wheel", "nccl", "nccl-tests"),
+}
 FACTS = """
 import json, torch, torchvision
 archs = [one for one in torch._C._cuda_getArchFlags().split() if one.startswith("sm_")]
@@ -120,9 +136,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheels")
     shutil.copytree(ROOT / "defs", folder / "defs")
     shutil.copytree(ROOT / "runscripts", folder / "runscripts")
-    layers = [{"layer": layer} for layer in CUDA_DEBIAN]
-    text = json.dumps({"description": "wheels for GPUs, on Debian alone", "layers": layers})
-    (folder / "defs" / "images" / "cuda-debian.yaml").write_text(text)
+    for name, middle in LAYERS.items():
+        layers = [{"layer": layer} for layer in (*BEGIN, *middle, *END)]
+        text = json.dumps({"description": "wheels for GPUs, on Debian alone", "layers": layers})
+        (folder / "defs" / "images" / f"{name}.yaml").write_text(text)
     return folder
 
 

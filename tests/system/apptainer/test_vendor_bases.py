@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,7 @@ from tests.system.docker.daemons import registry
 from tests.system.fabric.images import missing_sources
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.build]
@@ -34,46 +36,43 @@ CUDA = StandIn(
     site="perlmutter",
     table="cuda-images",
     row=wheel_toolkit.CUDA,
+    base="base-cuda",
+    images={"tests": ("nccl-of-image", "nccl-tests")},
     complete=wheel_toolkit.add_toolkit,
     environment=wheel_toolkit.ENVIRONMENT,
-    above={
-        "base-cuda": {"cuda": wheel_toolkit.CUDA},
-        "python-venv": {},
-        "build-tools": {},
-        "nccl-of-image": {},
-        "nccl-tests": {},
-    },
 )
 ROCM = StandIn(
     site="lumi",
     table="rocm-images",
     row="5.7.1",
-    below={"rocm-debian": {}, "stand-in-rocm": {}},
+    base="base-rocm",
+    images={"tests": ("rccl-tests",), "own-rccl": ("rccl", "rccl-tests")},
+    below=("rocm-debian", "stand-in-rocm"),
     complete=number,
     environment={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-    above={
-        "base-rocm": {"rocm": "5.7.1"},
-        "python-venv": {},
-        "build-tools": {},
-        "rccl-tests": {},
-    },
 )
 
 
-def build(engine: str, stand_in: StandIn, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    """Put the stand-in into a registry under the vendor's name, and build on it."""
+@contextmanager
+def offered(engine: str, stand_in: StandIn, folder: Path) -> Iterator[Path]:
+    """Put the stand-in into a registry under the vendor's name; yields the project."""
     project = stand_in.make_project(folder / "project")
     tree = stand_in.make_tree(engine, project, folder)
-    with registry(_new(folder / "registry")) as address:
+    with registry(_new(folder / "registry")) as address, pytest.MonkeyPatch.context() as patch:
         layout = Layout(folder=folder / "oci", environment=stand_in.environment).write(tree)
         layout.copy(f"docker://{address}/{stand_in.name}", "--preserve-digests")  # packs nothing
         for used in (tree, layout.folder):
             shutil.rmtree(used)
         patch.setenv("SIFWRIGHT_MIRRORS", str(lead(folder / "mirrors.yaml", address)))
         patch.setenv("APPTAINER_CACHEDIR", str(folder / "cache"))
-        done = stand_in.build(project, "above", folder)
+        yield project
+
+
+def build(stand_in: StandIn, name: str, project: Path, folder: Path) -> Path:
+    """Build an image on it; the tests of its layers run in it."""
+    done = stand_in.build(project, name, folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    made = folder / stand_in.site / "above"
+    made = folder / stand_in.site / name
     (base, *_) = json.loads((made / "record.json").read_text())["sources"]
     assert base["ref"] == f"docker.io/{stand_in.name}"
     return made / "image.sif"
@@ -84,12 +83,19 @@ def _new(folder: Path) -> Path:
     return folder
 
 
-def test_nvidias(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.builds(
+    "base-cuda",
+    "python-venv",
+    "build-tools",
+    by="make test-slow",
+    depth="compiled",
+    vendor="nvidia",
+)
+def test_nvidias(engine: str, tmp_path: Path) -> None:
     """Its libcuda for newer drivers is gone, and what is compiled takes its NCCL."""
-    require("docker-registry", "skopeo")
-    if missing := missing_sources(["NVIDIA/nccl-tests"]):
-        pytest.skip(f"SIFWRIGHT_MIRRORS names no copy of {missing}")
-    image = build(engine, CUDA, tmp_path, monkeypatch)
+    need("NVIDIA/nccl-tests")
+    with offered(engine, CUDA, tmp_path) as project:
+        image = build(CUDA, "tests", project, tmp_path)
     known = ask(engine, image, "/sbin/ldconfig", "-p")
     assert "libcudart.so.13" in known
     assert "libcuda.so" not in known
@@ -99,14 +105,34 @@ def test_nvidias(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert ".sm_80.cubin" in code
 
 
-def test_amds(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its compiler makes code for the site's GPU, with its own RCCL."""
+@pytest.mark.builds(
+    "base-rocm",
+    "python-venv",
+    "build-tools",
+    "rccl",
+    "rccl-tests",
+    by="make test-slow",
+    depth="compiled",
+    vendor="amd",
+)
+def test_amds(engine: str, tmp_path: Path) -> None:
+    """What is compiled takes its RCCL, or the one that is compiled before."""
+    need("ROCm/rccl-tests", "ROCm/rccl")
+    needs = {}
+    with offered(engine, ROCM, tmp_path) as project:
+        for name in ROCM.images:
+            image = build(ROCM, name, project, tmp_path)
+            needs[name] = ask(engine, image, "ldd", "/opt/rccl-tests/bin/all_reduce_perf")
+            image.unlink()
+    assert "librccl.so.1 => /opt/rocm-5.7.1/lib/" in needs["tests"]
+    assert "librccl.so.1 => /opt/rccl/lib/" in needs["own-rccl"]
+
+
+def need(*sources: str) -> None:
+    """Skip without the programs and the copies of sources."""
     require("docker-registry", "skopeo")
-    if missing := missing_sources(["ROCm/rccl-tests"]):
+    if missing := missing_sources(sources):
         pytest.skip(f"SIFWRIGHT_MIRRORS names no copy of {missing}")
-    image = build(engine, ROCM, tmp_path, monkeypatch)
-    needs = ask(engine, image, "ldd", "/opt/rccl-tests/bin/all_reduce_perf")
-    assert "librccl.so.1 => /opt/rocm/lib/" in needs
 
 
 def ask(engine: str, image: Path, *command: str) -> str:

@@ -2,7 +2,7 @@
 # Move /opt/rocm to the folder of its release, and add the parts that AMD's image has.
 set -euo pipefail
 
-apt-install hipify-perl librocm-smi-dev rocm-smi rocm-cmake
+apt-install hipify-perl liboam-dev librocm-smi-dev rocm-smi rocm-cmake
 
 release=$(</opt/rocm/.info/version)
 readonly prefix=/opt/rocm-$release system=/usr/lib/x86_64-linux-gnu llvm=/usr/lib/llvm-17
@@ -22,7 +22,8 @@ ln -s /usr/share/{hip,rocm,rocmcmakebuildtools} "$prefix/share/"
 
 ln -s /usr/include/rocm_smi "$prefix/include/"
 ln -s "$system"/librocm_smi64.so* "$prefix/lib/"
-ln -s "$system/cmake/rocm_smi" "$prefix/lib/cmake/"
+mkdir "$prefix/lib/cmake/rocm_smi"
+echo "include($system/cmake/rocm_smi/rocm_smi-config.cmake)" >"$prefix/lib/cmake/rocm_smi/rocm_smi-config.cmake"
 
 # As AMD's image names them; nothing of AMD's archive is in this one.
 echo "$prefix/lib" >/etc/ld.so.conf.d/10-rocm-opencl.conf
