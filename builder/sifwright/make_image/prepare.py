@@ -58,6 +58,7 @@ def prepare_build(request: BuildRequest, timer: Timer) -> Iterator[BuildContext]
             output=output,
             options=options,
             expected=request.expected,
+            planned=request.planned,
             header={**header, **inputs.header},
             published=inputs.published({**header, **inputs.header}),
             inputs=inputs,

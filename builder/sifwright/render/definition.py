@@ -87,6 +87,20 @@ def planned_definition(plan: Plan) -> str:
     return definition(plan, AS_PLANNED)
 
 
+def with_machine(planned: str, plan: Plan, machine: Mapping[str, str]) -> str:
+    """Return what `definition` renders, from the text of `planned_definition`: another header.
+
+    Raises the errors of `definition`.
+    """
+    before, after = (_header_text(plan, values) for values in (AS_PLANNED, machine))
+    return planned.replace(before, after, 1)
+
+
+def _header_text(plan: Plan, machine: Mapping[str, str]) -> str:
+    lines = (f"{keyword}: {value}\n" for keyword, value in _header(plan.steps[0], machine))
+    return "".join(lines)
+
+
 def base_definition(plan: Plan, machine: Mapping[str, str]) -> str:
     """Render the first step alone, as a definition file that later steps go on from."""
     steps = [_step_text(plan.steps[0])]

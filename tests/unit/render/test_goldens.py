@@ -12,7 +12,12 @@ from sifwright.plan.model import Plan
 from sifwright.plan.plan_file import plan_json
 from sifwright.plan.resolve import resolve
 from sifwright.render import oci_config
-from sifwright.render.definition import definition, folder_definition
+from sifwright.render.definition import (
+    definition,
+    folder_definition,
+    planned_definition,
+    with_machine,
+)
 from sifwright.render.dockerfile import dockerfile
 from tests.catalogs import REAL
 from tests.unit import golden
@@ -54,6 +59,14 @@ def texts(plan: Plan) -> dict[str, str]:
         "Dockerfile": dockerfile(plan, str(registry.parse(oci_config.start(plan).name))),
         "plan.json": plan_json(plan),
     }
+
+
+@pytest.mark.parametrize("pair", SAMPLE)
+def test_the_machine_changes_the_header_only(pair: tuple[str, str]) -> None:
+    plan = PLANS[pair]
+    assert isinstance(plan, Plan)
+    planned = planned_definition(plan)
+    assert with_machine(planned, plan, MACHINE) == definition(plan, MACHINE)
 
 
 def test_texts() -> None:

@@ -14,7 +14,7 @@ from sifwright.make_image.resolve_request.host_settings import Settings
 from sifwright.make_image.resolve_request.inputs import Inputs
 from sifwright.make_image.resolve_request.output_parser import OutputParser
 from sifwright.render import build_files
-from sifwright.render.definition import definition
+from sifwright.render.definition import with_machine
 from sifwright.system import ids, processes
 
 LOG = "build.log"
@@ -46,7 +46,7 @@ class BuildContext(BuildRequest):
 
     @cached_property
     def definition(self) -> str:
-        return definition(self.plan, self.published)
+        return with_machine(self.planned, self.plan, self.published)
 
     @cached_property
     def kept(self) -> tuple[LayerFile, ...]:

@@ -52,7 +52,8 @@ class BuildOptions:
 class BuildRequest:
     """A plan with its base, a folder, and options.
 
-    `expected` are entries of the record of such an image.
+    `expected` are entries of the record of such an image, `planned` is its definition file
+    without the machine's values.
     """
 
     plan: Plan
@@ -60,6 +61,7 @@ class BuildRequest:
     output: ImageFolder
     options: BuildOptions
     expected: Mapping[str, str | int]
+    planned: str
 
     @property
     def is_current(self) -> bool:
@@ -76,9 +78,9 @@ class BuildRequest:
 
 
 def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> BuildRequest:
-    base = base_image_of(plan)
+    base, planned = base_image_of(plan), planned_definition(plan)
     expected: dict[str, str | int] = {
-        "definition_sha256": hashlib.sha256(planned_definition(plan).encode()).hexdigest(),
+        "definition_sha256": hashlib.sha256(planned.encode()).hexdigest(),
         "site_compression": plan.site.compression,
         "layout": options.layout,
         "epoch": options.epoch,
@@ -95,4 +97,5 @@ def request_build(plan: Plan, output: ImageFolder, options: BuildOptions) -> Bui
         output=output,
         options=options,
         expected=expected,
+        planned=planned,
     )

@@ -16,7 +16,7 @@ from sifwright.make_image.run_steps import build_folder
 from sifwright.make_image.run_steps.sif_tests import run_in_sif
 from sifwright.make_image.run_steps.step_engine import Artifact
 from sifwright.plan.source_digest import SourceDigest
-from sifwright.render.definition import definition as render_definition
+from sifwright.render.definition import with_machine
 from sifwright.system import processes, user_namespace
 
 
@@ -77,7 +77,8 @@ class WholeDefinition(SifEngine):
     def _build(self, compression: str) -> None:
         context = self.context
         definition = context.work_dir / f"{context.plan.image.name}.def"
-        definition.write_text(render_definition(context.plan, context.header), encoding="utf-8")
+        text = with_machine(context.planned, context.plan, context.header)
+        definition.write_text(text, encoding="utf-8")
         binds = [*build_folder.make_step_tmp(context.work_dir), *context.settings.definition_binds]
         build = self.apptainer.build_command
         command = build(definition, self.sif, compression=compression, binds=binds)
