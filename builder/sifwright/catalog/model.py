@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sifwright.catalog.layer_builds import LayerBuild, Resources
 from sifwright.catalog.site import (
     SITE_FACTS,
     ComputeNode,
@@ -152,33 +153,6 @@ class Requirement:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Resources:
-    """The share of a node that a step takes in a job: cores, memory in GB, and hours."""
-
-    cores: int = 4
-    memory_gb: int = 8
-    hours: float = 0.5
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LayerBuild:
-    """A build of a layer by a test: `by` names the make target, `depth` how far it was tried.
-
-    `vendor`, `processor` and `base` are those of the site and the first layer, `variant` the value
-    of the layer's option of that name. `date` is YYYY-MM-DD.
-    """
-
-    by: str
-    vendor: str
-    processor: str
-    base: str
-    depth: str
-    date: str
-    what: str
-    variant: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Layer:
     """A reusable piece of an image: a header (layer.yaml), a script, a test, files and sources.
 
@@ -205,7 +179,7 @@ class Layer:
     programs: tuple[str, ...] = ()
     downloads: tuple[Download, ...] = ()
     disk_mb: int = 0
-    resources: Resources = Resources()
+    resources: Resources = field(default_factory=Resources)
     env: tuple[EnvRule, ...] = ()
     files: tuple[LayerFile, ...] = ()
     patches: str = ""

@@ -6,7 +6,7 @@ Most keys have the name of a field, but for dashes, and need no line here: see `
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sifwright.catalog import model, site_environment
+from sifwright.catalog import layer_builds, model, site_environment
 from sifwright.catalog.site import Builds, GpuLibraries, HostMpi, HostSoftware, LocalDisk
 
 # Keys of a site that are mappings of several fields.
@@ -69,7 +69,7 @@ def layer(
         programs=tuple(data.get("programs", ())),
         secrets=tuple(data.get("secrets", ())),
         disk_mb=data.get("disk_mb", 0),
-        resources=model.Resources(**data.get("resources", {})),
+        resources=layer_builds.Resources(**data.get("resources", {})),
         patches=data.get("patches", ""),
         native=data.get("native", False),
     )
@@ -98,11 +98,11 @@ def _suits(data: dict[str, Any], key: str = "for") -> dict[str, tuple[str, ...]]
     return {name: tuple(values) for name, values in data.get(key, {}).items()}
 
 
-def _built(value: str | list[dict[str, str]] | None) -> tuple[model.LayerBuild, ...] | None:
+def _built(value: str | list[dict[str, str]] | None) -> tuple[layer_builds.LayerBuild, ...] | None:
     """Read the builds by tests; `never` has none, and other projects need not say it."""
     if value is None:
         return None
-    return tuple(model.LayerBuild(**item) for item in value if isinstance(item, dict))
+    return tuple(layer_builds.LayerBuild(**item) for item in value if isinstance(item, dict))
 
 
 def _option(name: str, data: dict[str, Any]) -> model.Option:

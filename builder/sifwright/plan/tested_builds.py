@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from sifwright.catalog.model import Layer, LayerBuild
+from sifwright.catalog.layer_builds import LayerBuild
+from sifwright.catalog.model import Layer
 from sifwright.plan.model import Plan, Step
 
 _DEPTHS = ("compiled", "imported", "ran on CPUs", "ran on GPUs")

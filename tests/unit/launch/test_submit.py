@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sifwright.catalog.model import Catalog, Resources
+from sifwright.catalog.layer_builds import Resources
+from sifwright.catalog.model import Catalog
 from sifwright.errors import MachineError
 from sifwright.launch.submit.by_hand import commands
 from sifwright.launch.submit.graph import BuildJob, Task, build_jobs

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sifwright.catalog.model import Resources
+from sifwright.catalog.layer_builds import Resources
 
 SMALL = Resources()
 # The name of the task that assembles, tests and publishes.

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sifwright.catalog.model import Resources
+from sifwright.catalog.layer_builds import Resources
 from sifwright.errors import MachineError
 from sifwright.system import processes
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 
-from sifwright.catalog.model import Resources
+from sifwright.catalog.layer_builds import Resources
 from sifwright.launch.submit.graph import IMAGE, Task
 from sifwright.make_image.cache.store import Store
 from sifwright.make_image.resolve_request.build_request import BuildRequest

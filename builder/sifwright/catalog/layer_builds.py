@@ -1,0 +1,30 @@
+"""The builds of a layer by tests, and what its step takes of a node."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resources:
+    """The share of a node that a step takes in a job: cores, memory in GB, and hours."""
+
+    cores: int = 4
+    memory_gb: int = 8
+    hours: float = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerBuild:
+    """A build of a layer by a test: `by` names the make target, `depth` how far it was tried.
+
+    `vendor`, `processor` and `base` are those of the site and the first layer, `variant` the value
+    of the layer's option of that name. `date` is YYYY-MM-DD.
+    """
+
+    by: str
+    vendor: str
+    processor: str
+    base: str
+    depth: str
+    date: str
+    what: str
+    variant: str = ""
