@@ -62,9 +62,25 @@ def write_project(folder: Path) -> None:
     site |= {"options": options, "launch": {"srun": {"pmi": ["pmi2", "pmix"]}}}
     del site["mpi"], site["job"]["gpu-directive"]
     (folder / "defs/sites/nodes.yaml").write_text(yaml.safe_dump(site))
-    entries = [{"layer": name} for name in ("base-debian", *LAYERS)]
-    image = {"description": "over MPICH", "layers": entries}
-    (folder / "defs/images/mpich.yaml").write_text(yaml.safe_dump(image))
+    for name, added in (("mpich", ()), ("horovod", ("horovod",))):
+        entries = [{"layer": layer} for layer in ("base-debian", *LAYERS, *added)]
+        image = {"description": "over MPICH", "layers": entries}
+        (folder / f"defs/images/{name}.yaml").write_text(yaml.safe_dump(image))
+
+
+def install(cluster: Cluster, project: Path, image: str) -> Path:
+    """Install an image's layers as an ordinary user; return the prefix below this user's home."""
+    home = project.parent / image
+    home.mkdir()
+    os.chown(home, NOBODY, NOBODY)
+    words = ["install", "nodes", image, "--prefix", home / "prefix", "--set", "mpi4py.optimize=0"]
+    program = [*AS_ORDINARY_USER, sys.executable, "-m", "sifwright"]
+    # A PATH of this user. A Python below /root is found by some programs only: stat(2) heeds the
+    # right to read everything, and access(2) does not.
+    env = os.environ | {"HOME": str(home), "PATH": cluster.environment["PATH"]}
+    done = run([*program, "--project", project, *words], env=env, cwd=home, timeout=1800)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return home / "prefix"
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +88,7 @@ def installed(cluster: Cluster) -> tuple[Path, Path]:
     """The project and the prefix, in the cluster's shared folder."""
     folder = cluster.files.shared / "native"
     write_project(folder / "project")
-    home = folder / "home"
-    home.mkdir()
-    os.chown(home, NOBODY, NOBODY)
-    words = ["install", "nodes", "--prefix", home / "prefix", "--set", "mpi4py.optimize=0"]
-    program = [*AS_ORDINARY_USER, sys.executable, "-m", "sifwright"]
-    # A PATH of this user. A Python below /root is found by some programs only: stat(2) heeds the
-    # right to read everything, and access(2) does not.
-    env = os.environ | {"HOME": str(home), "PATH": cluster.environment["PATH"]}
-    command = [*program, "--project", folder / "project", *words]
-    done = run(command, env=env, cwd=home, timeout=900)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "project", home / "prefix"
+    return folder / "project", install(cluster, folder / "project", "mpich")
 
 
 @pytest.fixture
@@ -101,6 +106,25 @@ def test_digits_in_the_image_and_in_the_installation(native: Native, image: Path
         assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
         outputs.append(re.findall(r"loss (\d\.\d+)|accuracy (\S+)", job.output))
     assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
+def test_digits_by_another_launcher(native: Native, launcher: str) -> None:
+    """By mpirun of the installation, and by --nproc-per-node."""
+    job = native.job(("--launcher", launcher, *native.installed), "train_digits.py", "--epochs", 5)
+    assert job.state == "COMPLETED", job.errors
+    assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
+
+
+@pytest.mark.slow
+def test_digits_with_horovod(native: Native, cluster: Cluster) -> None:
+    """Compiled for the host, on two nodes; its test compares the boxes of --check-build."""
+    prefix = install(cluster, native.project, "horovod")
+    for launcher in ("srun", "mpirun"):
+        where = ("--launcher", launcher, "--environment", prefix / "current")
+        job = native.job(where, "train_digits_horovod.py", "--epochs", 5)
+        assert job.state == "COMPLETED", job.errors
+        assert re.search(r"test accuracy 0\.9\d+ \(\d+/\d+\) on 4 ranks", job.output), job.output
 
 
 @pytest.mark.parametrize("launcher", ["srun", "mpirun"])

@@ -48,8 +48,17 @@ ENV PATH="/opt/openmpi/bin${PATH:+:$PATH}" \
     OMPI_MCA_plm="${OMPI_MCA_plm:-^slurm}" \
     OMPI_MCA_ras="${OMPI_MCA_ras:-^slurm}"
 
+# nccl: NCCL from source in /opt/nccl, for PyTorch from source and for tests (NVIDIA/nccl)
+# step 65e911f7f431
+COPY layers/nccl/ /.sifwright/layers/nccl/
+RUN ["env", \
+     "OPT_VERSION=2.27.5", \
+     "OPT_ARCH=sm_80", \
+     "SOURCE_NCCL=git https://github.com/NVIDIA/nccl.git v2.27.5-1 3ea7eedf3b9b94f1d9f99f4e55536dfcbd23c1ca false", \
+     "bash", "/.sifwright/run", "nccl"]
+
 # pytorch-source: PyTorch built from its source, for the site's GPUs and MPI
-# step 6ba03a719cf7
+# step caefe3523482
 COPY layers/pytorch-source/ /.sifwright/layers/pytorch-source/
 RUN ["env", \
      "OPT_VERSION=2.10.0", \
@@ -68,7 +77,7 @@ ENV PIP_CONSTRAINT="/opt/sifwright/constraints.txt" \
     UV_BUILD_CONSTRAINT="/opt/sifwright/constraints.txt"
 
 # torchvision-source: torchvision built from its source, beside a torch that was
-# step 45ec3d0378ba
+# step 1b7c180cc40e
 COPY layers/torchvision-source/ /.sifwright/layers/torchvision-source/
 RUN ["env", \
      "OPT_VERSION=0.25.0", \
@@ -78,7 +87,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torchvision-source"]
 
 # mpi4py: mpi4py, compiled against the image's MPI
-# step 65fbaf990ffd
+# step 4bc42cbf54e8
 COPY layers/mpi4py/ /.sifwright/layers/mpi4py/
 RUN ["env", \
      "OPT_VERSION=4.1.2", \
@@ -87,7 +96,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "mpi4py"]
 
 # torch-extras: What training scripts commonly import beside torch; an empty version leaves a package out
-# step bfd7b9f464af
+# step 7e286aa64760
 COPY layers/torch-extras/ /.sifwright/layers/torch-extras/
 RUN ["env", \
      "OPT_VISION=", \
@@ -105,7 +114,7 @@ RUN ["env", \
      "bash", "/.sifwright/run", "torch-extras"]
 
 # run-scripts: conda-python-simple, conda-python-distributed and get-master in /runscripts
-# step 08e445fa69fb
+# step 6b98c2817158
 COPY layers/run-scripts/ /.sifwright/layers/run-scripts/
 RUN ["env", \
      "bash", "/.sifwright/run", "run-scripts"]
@@ -118,7 +127,7 @@ LABEL org.opencontainers.image.title="pytorch-source" \
       org.opencontainers.image.description="PyTorch and torchvision built from source for the site's GPUs, with the MPI backend" \
       org.sifwright.version="0.1.0" \
       org.sifwright.site="leonardo" \
-      org.sifwright.plan="08e445fa69fb827a6a05ba5d0a9e8aefbfdf4d7f8b814e09ada919d258e31cf8"
+      org.sifwright.plan="6b98c2817158eaa5ad7e5bdcc7142890cdf75de8d3f3b78828e1b2250e441ea3"
 # Any user id works: docker run --user "$(id -u):$(id -g)"
 ENV HOME="/tmp"
 WORKDIR /tmp
