@@ -17,6 +17,7 @@ import sifwright.make_image.attest.sbom  # noqa: F401  # another user may not be
 from sifwright.catalog.model import LayerFile
 from sifwright.images.sif import sif_file
 from sifwright.make_image.assemble_sif.assemble import assemble
+from sifwright.render import build_files
 from sifwright.render.definition import definition
 from tests.unit.conftest import MACHINE
 from tests.unit.render.test_goldens import PLANS, SAMPLE
@@ -75,7 +76,9 @@ def _results(store: Store, plan: Plan) -> list[CacheEntry]:
 @dataclass(frozen=True, kw_only=True)
 class _Build:
     plan: Plan
-    definition: str  # another user may not be able to read the checkout
+    # Another user may not be able to read the checkout.
+    definition: str
+    kept: tuple[LayerFile, ...]
     results: list[CacheEntry]
     layout: Layout
 
@@ -88,6 +91,7 @@ def _assembled(build: _Build, folder: Path) -> str:
     task = SimpleNamespace(
         plan=build.plan,
         definition=build.definition,
+        kept=build.kept,
         options=SimpleNamespace(layout=build.layout, epoch=0),
         staging=made,
         log=folder / "log",
@@ -123,8 +127,8 @@ def test_images_of_sites(folder: Path, layout: Layout) -> None:
         results = _results(store, plan)
         for one in results:
             one.folder.chmod(0o755)
-        text = definition(plan, MACHINE)
-        build = _Build(plan=plan, definition=text, results=results, layout=layout)
+        text, kept = definition(plan, MACHINE), tuple(build_files.kept(plan))
+        build = _Build(plan=plan, definition=text, kept=kept, results=results, layout=layout)
         os.umask(0o077)
         digest = _assembled(build, folder / "here")
         os.umask(0o022)
