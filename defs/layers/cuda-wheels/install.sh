@@ -1,5 +1,5 @@
 #!/bin/bash
-# Install NVIDIA's compiler beside the CUDA libraries of torch, and make one toolkit of both at /usr/local/cuda.
+# Install NVIDIA's compiler beside the CUDA libraries of torch, and make one toolkit of both.
 set -euo pipefail
 
 # The release that torch requires is there already; this adds its other parts. cuobjdump is a package since CUDA 13.2
@@ -7,8 +7,8 @@ set -euo pipefail
 pip install "cuda-toolkit[cccl,crt,cudart,nvcc,nvml,nvvm,profiler]==$OPT_CUDA.*" "nvidia-cuda-cuobjdump==${OPT_CUDA%%.*}.*"
 
 packages=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia
-readonly packages toolkit=$packages/cu${OPT_CUDA%%.*}
-ln -sfn "$toolkit" /usr/local/cuda
+readonly packages toolkit=$packages/cu${OPT_CUDA%%.*} prefix=$INSTALL_PREFIX/cuda
+ln -sfn "$toolkit" "$prefix"
 ln -sfn lib "$toolkit/lib64" # where nvcc and torch look
 for part in cudnn nccl; do
   ln -sfn "$packages/$part"/include/* "$toolkit/include/"
@@ -18,8 +18,12 @@ done
 for library in "$toolkit"/lib/lib*.so.*; do
   ln -sf "${library##*/}" "${library%%.so.*}.so"
 done
-echo /usr/local/cuda/lib64 >/etc/ld.so.conf.d/cuda.conf
-ldconfig
+# An image has it at the usual place, too, and programs find its libraries without a variable.
+if [[ -z $IMAGE_ROOT ]]; then
+  ln -sfn "$prefix" /usr/local/cuda
+  echo "$prefix/lib64" >/etc/ld.so.conf.d/cuda.conf
+  ldconfig
+fi
 
 # The driver's libraries are on nodes with GPUs only. NVIDIA's other packages bring stubs of them to link with.
 make_stub() { # make_stub LIBRARY HEADER PREFIX ANSWER
@@ -38,4 +42,4 @@ make_stub libnvidia-ml nvml.h nvml 12 # NVML_ERROR_LIBRARY_NOT_FOUND
 
 # A host compiler too new for it is refused by its headers.
 echo 'int main() {}' >empty.cu
-/usr/local/cuda/bin/nvcc -o empty empty.cu
+"$prefix/bin/nvcc" -o empty empty.cu

@@ -4,7 +4,7 @@ set -euo pipefail
 
 die() { echo "$1" >&2; exit 1; }
 
-readonly prefix=/usr/local/cuda
+readonly prefix=$CUDA_HOME
 [[ $(nvcc --version) == *"release $OPT_CUDA,"* ]] || die "nvcc is not that of CUDA $OPT_CUDA: $(nvcc --version)"
 pip check
 [[ -z $(find "$prefix/" -xtype l) ]] || die "links that lead nowhere: $(find "$prefix/" -xtype l)"
@@ -25,7 +25,10 @@ int main() {
   std::cout << cuda << " " << nccl << std::endl;
 }
 CODE
-nvcc -cudart shared -I"$prefix/include" -L"$prefix/lib64" -o "$folder/versions" "$folder/versions.cu" -lnccl
+# The loader of a host does not know the toolkit.
+rpath=()
+[[ -z ${IMAGE_ROOT-} ]] || rpath=(-Xlinker "-rpath=$prefix/lib64")
+nvcc -cudart shared -I"$prefix/include" -L"$prefix/lib64" "${rpath[@]}" -o "$folder/versions" "$folder/versions.cu" -lnccl
 printf '%s\n' '#include <cuda.h>' 'int main() { return cuInit(0); }' >"$folder/driver.cu"
 nvcc -o "$folder/driver" "$folder/driver.cu" -lcuda
 
@@ -48,7 +51,8 @@ if cuda != str(1000 * major + 10 * minor):
 major, minor, patch = torch.cuda.nccl.version()
 if nccl != str(10000 * major + 100 * minor + patch) and not os.path.isdir("/opt/nccl"):
     sys.exit(f"NCCL is {nccl}, that of torch {major}.{minor}.{patch}")
-if cpp_extension.CUDA_HOME != "/usr/local/cuda":
+home = os.environ["CUDA_HOME"]
+if cpp_extension.CUDA_HOME != home:
     sys.exit(f"torch finds a toolkit at {cpp_extension.CUDA_HOME}")
 
 # A kernel in an extension of torch, for the newest GPU that torch itself has code for.
@@ -70,7 +74,7 @@ with open(folder / "model.cpp", "w", encoding="utf-8") as file:
 options = CppTorchDeviceOptions(device_type="cuda", aot_mode=True)
 CppBuilder("model", str(folder / "model.cpp"), options, str(folder)).build()
 # The stub of the driver answers: nothing is loaded.
-ctypes.CDLL("/usr/local/cuda/lib64/stubs/libcuda.so", ctypes.RTLD_GLOBAL)
+ctypes.CDLL(f"{home}/lib64/stubs/libcuda.so", ctypes.RTLD_GLOBAL)
 if ctypes.CDLL(folder / "model.so").load() == 0:
     sys.exit("the driver loaded a module that is not there")
 PYTHON

@@ -1,0 +1,53 @@
+"""PyTorch for CUDA on a host without a toolkit: the toolkit comes as Python packages.
+
+The layers' tests compile kernels with it, and Horovod with NCCL, for GPUs that this machine lacks.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT, run, sifwright
+from tests.stacks import write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECONDS = 7200
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS + 60)]
+LAYERS = ("base-debian", "python-venv", "pytorch-wheel", "cuda-wheels", "mpich-wheel", "horovod")
+OPTIONS = {
+    "host": {"python": f"{sys.version_info.major}.{sys.version_info.minor}"},
+    "pytorch-wheel": {"version": "2.13.0", "variant": "cu130"},
+    "horovod": {"arch": "sm_80"},
+}
+SAYS = """
+import os, torch, horovod.torch as hvd
+print(torch.version.cuda, hvd.nccl_built() > 0, hvd.cuda_built(), os.environ["CUDA_HOME"])
+"""
+
+
+def test_kernels_and_horovod_are_compiled(tmp_path: Path) -> None:
+    project, prefix = tmp_path / "project", tmp_path / "prefix"
+    for folder in ("defs", "runscripts"):
+        shutil.copytree(ROOT / folder, project / folder, symlinks=True)
+    site = yaml.safe_load((ROOT / "defs/sites/slurm-generic.yaml").read_text())
+    site |= {"modules": {}, "options": OPTIONS}
+    site["native"]["provides"] = ["compilers"]
+    del site["mpi"]
+    write(project / "defs/sites/plain.yaml", site)
+    image = {"description": "a test", "layers": [{"layer": name} for name in LAYERS]}
+    write(project / "defs/images/cuda.yaml", image)
+    place = ("--project", project, "install", "plain", "cuda", "--prefix", prefix)
+    done = sifwright(*place, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "says.py").write_text(SAYS)
+    script = f"source {prefix}/current/bin/activate; python {tmp_path}/says.py"
+    said = run(["bash", "-c", script]).stdout.split()
+    assert said[:3] == ["13.0", "True", "True"]
+    assert said[3] == str((prefix / "current").resolve() / "cuda")
