@@ -97,7 +97,7 @@ def by_buildah(settings: Settings) -> Result:
         buildah.write_context()
         buildah.convert()
         settings.note("sifwright and buildah in turn …")
-        figures = _in_turn(settings, buildah)
+        figures = _in_turn(buildah)
         return Result(figures=figures, details={"buildah": storage.facts()})
 
 
@@ -117,11 +117,11 @@ def _add_base(project: Project, storage: Storage, work_dir: Path) -> None:
     storage.add_base(base)
 
 
-def _in_turn(settings: Settings, buildah: _Buildah) -> list[Figure]:
+def _in_turn(buildah: _Buildah) -> list[Figure]:
     project = buildah.project
     project.build()
     edits, no_ops = [], []
-    for _ in range(settings.runs(3)):
+    for _ in range(3):
         no_ops.append(project.build(*CHANGED).usage)
         buildah.no_ops.append(buildah.build())
         project.edit(LAST)

@@ -28,7 +28,7 @@ _GOALS = {NOTHING: NO_OP, "nothing changed, flat": NO_OP, LAYERED: EDIT}
 def edits(settings: Settings, project: Project, image: str, last: str) -> dict[str, list[Build]]:
     """Build both layouts with nothing changed, and after edits of the file `last`."""
     builds: dict[str, list[Build]] = {}
-    for layout, rounds in zip(LAYOUTS, (settings.runs(3), 1), strict=True):
+    for layout, rounds in zip(LAYOUTS, (3, 1), strict=True):
         settings.note(f"sifwright, {layout}: the image, then {rounds} x no-op and edit …")
         project.build(image=image, layout=layout)
         no_op, edit = (builds.setdefault(f"{kind}, {layout}", []) for kind in _WHAT)

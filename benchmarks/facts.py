@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sifwright.host.engines import apptainer
 
-__all__ = ["machine", "megabytes_peak", "processor_seconds"]
+__all__ = ["machine", "processor_seconds"]
 
 
 def machine() -> dict[str, object]:
@@ -24,11 +24,6 @@ def machine() -> dict[str, object]:
         "engine": f"{engine.product} {engine.version}" if engine else "none",
         "python": platform.python_version(),
     }
-
-
-def megabytes_peak() -> float:
-    """Return the peak memory of this process; unlike ru_maxrss, without its parent's."""
-    return int(_match(r"^VmHWM:\s*(\d+)", "/proc/self/status") or 0) / 1e3
 
 
 def processor_seconds() -> float:

@@ -28,13 +28,9 @@ class Settings:
 
     project: Path
     folder: Path
-    quick: bool
     pairs: int
     size: float
     note: Callable[[str], None]
-
-    def runs(self, usual: int) -> int:
-        return max(3, usual // 4) if self.quick else usual
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,12 +63,6 @@ class Figure:
             "samples": [_rounded(value) for value in self.samples],
             "sides": {key: [_rounded(value) for value in row] for key, row in self.sides.items()},
         }
-
-    @classmethod
-    def of(cls, document: Mapping[str, object]) -> Figure:
-        """Return the figure that `document` was made of."""
-        facts = {key: value for key, value in document.items() if key not in {"median", "reached"}}
-        return cls(**facts)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

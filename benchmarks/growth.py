@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import statistics
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -119,26 +118,21 @@ def by_layers(settings: Settings) -> Result:
 
 
 def _grown(settings: Settings, toys: Synthetic, images: Mapping[float, str], unit: str) -> Result:
-    """Build all images layered; the details have the seconds of each."""
+    """Build all images layered."""
     rows: dict[str, dict[str, list[Build]]] = {NO_OP: {}, EDIT: {}}
     for size, image in images.items():
         settings.note(f"sifwright, {size:g} {unit} …")
         toys.project.build(image=image)
         for row in rows.values():
             row[f"{size:g} {unit}"] = []
-        for _ in range(settings.runs(3)):
+        for _ in range(3):
             rows[NO_OP][f"{size:g} {unit}"].append(toys.project.build(*CHANGED, image=image))
             toys.project.edit(toys.last)
             rows[EDIT][f"{size:g} {unit}"].append(toys.project.build(*CHANGED, image=image))
     sizes = list(images)
     figures = [_growth(f"growth by {unit}, {kind}", row, sizes) for kind, row in rows.items()]
     used = {size: [run.usage for run in runs] for size, runs in rows[EDIT].items()}
-    details = {
-        "sizes": sizes,
-        "unit": unit,
-        "seconds": {kind: _medians(row) for kind, row in rows.items()},
-    }
-    return Result(figures=[*figures, *resources(f"growth by {unit}", used, {})], details=details)
+    return Result(figures=[*figures, *resources(f"growth by {unit}", used, {})])
 
 
 def _growth(name: str, row: Mapping[str, Sequence[Build]], sizes: Sequence[float]) -> Figure:
@@ -154,10 +148,6 @@ def _growth(name: str, row: Mapping[str, Sequence[Build]], sizes: Sequence[float
         goal=LINEAR,
         sides=sides,
     )
-
-
-def _medians(row: Mapping[str, Sequence[Build]]) -> list[float]:
-    return [statistics.median(run.seconds for run in runs) for runs in row.values()]
 
 
 def _need_disk(settings: Settings, size: float) -> None:

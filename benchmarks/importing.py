@@ -63,8 +63,8 @@ def import_torch(settings: Settings) -> Result:
     figures = []
     for command in sides[VENV].commands():
         commands = {name: side.commands()[command] for name, side in sides.items()}
-        warm = _in_turn(commands, settings.runs(9), lambda: None)
-        cold = _in_turn(commands, settings.runs(3), lambda: _drop_caches(sides.values()))
+        warm = _in_turn(commands, 9, lambda: None)
+        cold = _in_turn(commands, 3, lambda: _drop_caches(sides.values()))
         figures += _figures(command, "warm", warm) + _figures(command, "cold", cold)
     return Result(figures=figures, details={"cold means": _how_cold()})
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import subprocess
+import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from figures import Figure, Result, Skipped, ratio
-from slurm_launch import started_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ for ((i = 0; i < 400000; i++)); do :; done
 for ((i = 0; i < 40; i++)); do head -c 100000 /dev/urandom >/{name}-$i; done
 """
 TICK = os.sysconf("SC_CLK_TCK")
+NEW_NETWORK = ["unshare", "--net", "true"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,12 +49,31 @@ def six_images(settings: Settings) -> Result:
     engine = shutil.which("apptainer") or ""
     if not engine:
         raise Skipped("not installed: apptainer")
-    with started_cluster() as cluster:
+    with _started_cluster() as cluster:
         costs: dict[str, _Cost] = {}
         for name, way in {MATRIX: _matrix, CACHED: _cached, ALONE: _alone}.items():
             settings.note(f"six images: {name}")
             costs[name] = _measured(cluster, engine, f"six-{len(costs)}", way)
     return Result(figures=list(_figures(costs)), details={"steps that ran": _steps(costs)})
+
+
+@contextmanager
+def _started_cluster() -> Iterator[Cluster]:
+    """Run the cluster of the tests; raises `Skipped` where there can be none."""
+    sys.path.append(str(Path(__file__).parents[1]))
+    from tests.system.slurm.conftest import PROGRAMS  # noqa: PLC0415  # the tests are not on sys.path
+    from tests.system.slurm.slurm import Cluster, absent  # noqa: PLC0415
+
+    if missing := absent(PROGRAMS):
+        raise Skipped(f"not installed: {', '.join(missing)}")
+    if os.geteuid() != 0 or subprocess.run(NEW_NETWORK, check=False).returncode:
+        raise Skipped("the cluster needs root, and its right to make network namespaces")
+    cluster = Cluster()
+    try:
+        cluster.wait_until_up()
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 def _steps(costs: dict[str, _Cost]) -> dict[str, int]:

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""Measure sifwright; write build/bench/results.json and a plot of it, and print a table.
+"""Measure sifwright; write build/bench/results.json, and print a table.
 
     make bench
-    .venv/bin/python benchmarks/run.py --quick              without building an image
     make bench ONLY=build,rebuild
     .venv/bin/python benchmarks/run.py --only build --pairs 3
-    .venv/bin/python benchmarks/run.py --only launch        in the image that `make sif` built
     .venv/bin/python benchmarks/run.py --only tree --size 1 a tree of 1 GB instead of 5
 
 With --only, the other results that this machine has in results.json stay.
@@ -29,16 +27,12 @@ from typing import Any
 from by_buildah import by_buildah
 from cold import build
 from facts import machine
-from figures import Figure, Result, Settings, Skipped
+from figures import Result, Settings, Skipped
 from growth import by_layers, by_size, tree
 from importing import import_torch
-from launching import eight_ranks, engine_lines, wrapper
 from matrix import six_images
-from planning import cli_start, plan_render, render_1000
-from plot import plot, plot_growth
 from rebuild import rebuild, second_site
 from rich.console import Console
-from slurm_launch import first_all_reduce
 from table import table
 
 from sifwright.system.tempdirs import remove_stale
@@ -46,9 +40,6 @@ from sifwright.system.tempdirs import remove_stale
 PROJECT = Path(__file__).resolve().parent.parent
 FOLDER = PROJECT / "build" / "bench"
 BENCHMARKS = {
-    "plan-render": plan_render,
-    "cli-start": cli_start,
-    "render-1000": render_1000,
     "build": build,
     "rebuild": rebuild,
     "second-site": second_site,
@@ -58,17 +49,7 @@ BENCHMARKS = {
     "tree": tree,
     "growth-size": by_size,
     "growth-layers": by_layers,
-    "launch-wrapper": wrapper,
-    "launch-lines": engine_lines,
-    "launch-slurm": first_all_reduce,
-    "launch-8-ranks": eight_ranks,
 }
-# They build images.
-SLOW = [
-    *("build", "rebuild", "second-site", "buildah", "matrix", "import-torch"),
-    *("tree", "growth-size", "growth-layers"),
-]
-GROUPS = {"launch": [name for name in BENCHMARKS if name.startswith("launch-")], "builds": SLOW}
 
 
 def main() -> None:
@@ -77,7 +58,6 @@ def main() -> None:
     settings = Settings(
         project=PROJECT,
         folder=FOLDER,
-        quick=arguments.quick,
         pairs=max(1, arguments.pairs),
         size=arguments.size,
         note=console.print,
@@ -86,35 +66,25 @@ def main() -> None:
     # What a run that was killed has left.
     remove_stale(FOLDER)
     results = _earlier()
-    names = _names(arguments)
+    names = arguments.only or list(BENCHMARKS)
     for name in names:
         console.print(f"{name} …")
         results["benchmarks"][name] = _run(name, settings)
         (FOLDER / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    plot(_figures(results), results["machine"], FOLDER / "results")
-    plot_growth(results["benchmarks"], FOLDER / "growth")
     # A pipe has no width of its own.
     wide = Console() if sys.stdout.isatty() else Console(width=170)
     wide.print(table({name: results["benchmarks"][name] for name in names}))
-    console.print(f"written: {FOLDER.relative_to(PROJECT)}/results.json, and .png and .svg of it")
-
-
-def _names(arguments: argparse.Namespace) -> list[str]:
-    if arguments.only:
-        return [name for chosen in arguments.only for name in chosen]
-    return [name for name in BENCHMARKS if not (arguments.quick and name in SLOW)]
+    console.print(f"written: {FOLDER.relative_to(PROJECT)}/results.json")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument(
         "--only",
-        action="append",
         type=_benchmarks,
         metavar="NAME[,NAME]",
-        help=", ".join([*BENCHMARKS, *GROUPS]),
+        help=", ".join(BENCHMARKS),
     )
-    parser.add_argument("--quick", action="store_true", help="fewer runs, and build no image")
     parser.add_argument("--pairs", type=int, default=1, help="builds of each kind (1)")
     parser.add_argument(
         "--size", type=float, default=5, help="GB of the synthetic tree; it grows to twice that (5)"
@@ -123,8 +93,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _benchmarks(text: str) -> list[str]:
-    """Return the benchmarks that a list names, groups resolved."""
-    names = [name for word in text.split(",") for name in GROUPS.get(word, [word])]
+    names = text.split(",")
     if unknown := [name for name in names if name not in BENCHMARKS]:
         raise argparse.ArgumentTypeError(f"no benchmark '{unknown[0]}'")
     return names
@@ -151,13 +120,6 @@ def _run(name: str, settings: Settings) -> dict[str, Any]:
         return {**facts, "skipped": str(reason), "figures": []}
     figures = [figure.document() for figure in result.figures]
     return {**facts, "figures": figures, "details": dict(result.details)}
-
-
-def _figures(results: dict[str, Any]) -> list[Figure]:
-    stored = results["benchmarks"]
-    return [
-        Figure.of(row) for name in BENCHMARKS if name in stored for row in stored[name]["figures"]
-    ]
 
 
 if __name__ == "__main__":

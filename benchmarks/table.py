@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from figures import Figure
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -21,20 +20,20 @@ def table(benchmarks: Mapping[str, Any]) -> Table:
     for name, benchmark in benchmarks.items():
         if "skipped" in benchmark:
             rows.add_row(name, "skipped", "", "", benchmark["skipped"])
-        for document in benchmark["figures"]:
-            rows.add_row(*_row(Figure.of(document)))
+        for figure in benchmark["figures"]:
+            rows.add_row(*_row(figure))
     return rows
 
 
-def _row(figure: Figure) -> tuple[str, ...]:
-    sides = (f"{name} {statistics.median(row):.4g}" for name, row in figure.sides.items())
-    unit = "" if figure.unit == "ratio" else f" {figure.unit}"
+def _row(figure: Mapping[str, Any]) -> tuple[str, ...]:
+    sides = (f"{name} {statistics.median(row):.4g}" for name, row in figure["sides"].items())
+    unit = "" if figure["unit"] == "ratio" else f" {figure['unit']}"
     return (
-        figure.name,
-        f"{figure.median:.4g}{unit}",
-        f"≤ {figure.goal:g}{unit}" if figure.goal is not None else "",
-        _STATES[figure.reached],
-        figure.what,
+        figure["name"],
+        f"{figure['median']:.4g}{unit}",
+        f"≤ {figure['goal']:g}{unit}" if figure["goal"] is not None else "",
+        _STATES[figure["reached"]],
+        figure["what"],
         " · ".join(sides),
-        str(len(figure.samples)),
+        str(len(figure["samples"])),
     )
