@@ -91,3 +91,13 @@ class Plan:
     @property
     def has_run_scripts(self) -> bool:
         return any("run-scripts" in step.layer.provides for step in self.steps)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the variables that layers set, without the actions of their rules."""
+        return {rule.name: rule.value for step in self.steps for rule in step.layer.env}
+
+    def declared_bytes(self, step: Step) -> int:
+        """Return the bytes that a layer and its facts name; see schemas/layer.json."""
+        facts = (self.facts.get(name, "") for name in step.layer.facts if name.endswith("-mb"))
+        return (step.layer.disk_mb + sum(int(text) for text in facts if text.isdecimal())) * 10**6

@@ -155,7 +155,7 @@ def _build_steps(request: BuildRequest, layer: str, progress: Progress) -> None:
 
 
 def _options(arguments: Namespace, plan: Plan) -> BuildOptions:
-    lock = locks.lock_of(arguments, plan)
+    lock = locks.lock_of(arguments, plan.site.name, plan.image.name)
     return BuildOptions(
         layout=arguments.layout or plan.site.layout,
         force=arguments.force,

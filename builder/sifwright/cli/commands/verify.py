@@ -83,7 +83,7 @@ def _rebuilt(arguments: Namespace, sif: Path, record: Mapping[str, Any]) -> Chec
         arguments.locked = ""
     plan, progress = resolve_plan(arguments), progress_of(arguments)
     rebuild.refuse_other_plan(plan, planned)
-    lock = locks.lock_of(arguments, plan)
+    lock = locks.lock_of(arguments, plan.site.name, plan.image.name)
     rebuild.refuse_other_lock(record, lock)
     secrets = read_secrets(arguments.secret)
     options = replace(rebuild.options_of(record), lock=lock, secrets=secrets)

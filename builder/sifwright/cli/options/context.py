@@ -14,6 +14,7 @@ from sifwright.make_image.resolve_request.inspect_base import KnownBase, inspect
 from sifwright.plan.model import Plan
 from sifwright.plan.resolve import resolve
 from sifwright.recipe_import.requirements.saved_extension import with_known
+from sifwright.system.os_errors import nearest_existing_parent
 from sifwright.system.progress import JsonProgress, Progress, QuietProgress, TextProgress
 from sifwright.system.step_file import with_step_file
 from sifwright.system.terminal import console
@@ -74,7 +75,7 @@ def resolve_plan(arguments: Namespace) -> Plan:
 
 def output_of(arguments: Namespace, plan: Plan) -> ImageFolder:
     folder = Path(arguments.output)
-    standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    standing = nearest_existing_parent(folder)
     if not standing.is_dir():
         message = f"--output {arguments.output}: {standing} is no folder"
         raise UsageError.of(message, fix="Name a folder, which may be a new one.")

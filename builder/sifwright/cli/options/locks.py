@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sifwright.catalog.project_folder import project_folder
 from sifwright.errors import UsageError
 from sifwright.make_image.resolve_request.build_request import BuildRequest
-from sifwright.plan.model import Plan
 from sifwright.system.progress import Progress
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def lock_of(arguments: Namespace, plan: Plan) -> "Lock | None":
+def lock_of(arguments: Namespace, site: str, image: str) -> "Lock | None":
     """Return the lock that the arguments name; the command `extend` has none."""
     named, bundled = getattr(arguments, "locked", None), getattr(arguments, "bundle", None)
     if named is None and not bundled:
@@ -47,8 +46,7 @@ def lock_of(arguments: Namespace, plan: Plan) -> "Lock | None":
         return None
     from sifwright.make_image.lock import locked_build  # noqa: PLC0415  # takes 0.2 s to load
 
-    names = plan.site.name, plan.image.name
-    default = locked_build.default_path(project_folder(arguments.project), *names)
+    default = locked_build.default_path(project_folder(arguments.project), site, image)
     file = None if named is None else Path(named) if named else default
     return locked_build.lock_of(Path(bundled) if bundled else None, file)
 
@@ -63,16 +61,8 @@ def base_facts(arguments: Namespace, site: str, image: str) -> Mapping[str, str]
 
     The image may be on no network, and its tag may name another one now.
     """
-    named, bundled = getattr(arguments, "locked", None), getattr(arguments, "bundle", None)
-    if named is None and not bundled:
-        return {}
-    from sifwright.make_image.lock import bundle, locked_build  # noqa: PLC0415  # 0.2 s
-    from sifwright.make_image.lock_format import lock_file  # noqa: PLC0415  # 0.2 s
-
-    if bundled:
-        return bundle.lock_of(Path(bundled)).facts
-    default = locked_build.default_path(project_folder(arguments.project), site, image)
-    return lock_file.read(Path(named) if named else default).facts
+    lock = lock_of(arguments, site, image)
+    return lock.facts if lock else {}
 
 
 def with_files(

@@ -59,7 +59,7 @@ def require_space(plan: Plan, root: Path, scratch: Path, installed: int) -> None
 
     What is compiled takes its room in the scratch folder, and wheels are compressed there.
     """
-    sizes = [(_declared(plan, step), bool(step.sources)) for step in plan.steps]
+    sizes = [(plan.declared_bytes(step), bool(step.sources)) for step in plan.steps]
     kept = max(0, sum(size for size, is_compiled in sizes if not is_compiled) - installed)
     unpacked = max(size if is_compiled else size // 2 for size, is_compiled in sizes)
     together = kept + unpacked if _device(root) == _device(scratch) else kept
@@ -69,12 +69,6 @@ def require_space(plan: Plan, root: Path, scratch: Path, installed: int) -> None
     free_space.require_free_space(scratch, unpacked, "while a step runs", fix)
 
 
-def _declared(plan: Plan, step: Step) -> int:
-    """Return the bytes that the layer and its facts name."""
-    facts = (plan.facts.get(name, "") for name in step.layer.facts if name.endswith("-mb"))
-    return (step.layer.disk_mb + sum(int(text) for text in facts if text.isdecimal())) * 10**6
-
-
 def _device(folder: Path) -> int:
     return nearest_existing_parent(folder).stat().st_dev
 
@@ -82,7 +76,6 @@ def _device(folder: Path) -> int:
 def _script(plan: Plan) -> str:
     """Return the script of bash that prints what the host lacks."""
     site, software = plan.site, plan.site.native
-    variables = {rule.name: rule.value for step in plan.steps for rule in step.layer.env}
     names = {step.layer.name for step in plan.steps}
     values = {
         "lacks": _LACKS,
@@ -93,8 +86,8 @@ def _script(plan: Plan) -> str:
             (name, value, _VARIABLE.findall(value))
             for name, value in (software.environment if software else {}).items()
         ],
-        "python": variables.get("HOST_PYTHON", "python3"),
-        "version": variables.get("HOST_PYTHON_VERSION", ""),
+        "python": plan.variables.get("HOST_PYTHON", "python3"),
+        "version": plan.variables.get("HOST_PYTHON_VERSION", ""),
         "makes_venv": ENV_MANAGERS["venv"] in names,
         "makes_conda": ENV_MANAGERS["conda"] in names,
         "programs": list(_programs(plan)),
@@ -126,17 +119,13 @@ def _problem(plan: Plan, kind: str, name: str, detail: str, alternatives: str) -
     """Return the problem of one thing that is missing; modules that may have it are named."""
     message, fix = _MESSAGES[kind]
     file = f"defs/sites/{plan.site.name}.yaml"
-    words = {"name": name, "detail": detail, "file": file, "python": _wanted_python(plan)}
+    words = {"name": name, "detail": detail, "file": file}
+    words["python"] = plan.variables.get("HOST_PYTHON_VERSION", "")
     words["layers"] = ", ".join(_users(plan, detail))
     words["key"] = "modules.host" if name in plan.site.modules.host else "native.modules"
     modules = "".join(f" The site has module {module}." for module in alternatives.split())
     where = f"site '{plan.site.name}'"
     return Problem(where=where, what=message.format(**words), fix=fix.format(**words) + modules)
-
-
-def _wanted_python(plan: Plan) -> str:
-    rules = (rule for step in plan.steps for rule in step.layer.env)
-    return next((rule.value for rule in rules if rule.name == "HOST_PYTHON_VERSION"), "")
 
 
 # By the first word of the script's lines: what is missing, and what to do.

@@ -6,7 +6,6 @@ They stand in files that nobody else can read, neither in the job script nor in 
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -53,10 +52,10 @@ def _variables(folder: Path) -> Iterator[tuple[str, str]]:
     if os.environ.get(mirrors.VARIABLE):
         yield mirrors.VARIABLE, str(_mirrors(folder / "mirrors.yaml"))
     if bundle := pip_settings.ca_bundle():
-        copy = str(_copied(Path(bundle), folder / "ca.crt"))
+        copy = str(_private(folder / "ca.crt", Path(bundle).read_bytes()))
         yield from ((name, copy) for name in pip_settings.CA_VARIABLES)
     for name, path in _named_files():
-        yield name, str(_copied(path, folder / name.lower()))
+        yield name, str(_private(folder / name.lower(), path.read_bytes()))
 
 
 def _named_files() -> Iterator[tuple[str, Path]]:
@@ -74,12 +73,6 @@ def _mirrors(path: Path) -> Path:
     for rule in loaded.rules:
         document.setdefault(rule.kind, {})[rule.source] = rule.target
     return _private(path, yaml.safe_dump(document).encode())
-
-
-def _copied(source: Path, path: Path) -> Path:
-    path.touch(mode=0o600)
-    shutil.copyfile(source, path)
-    return path
 
 
 def _private(path: Path, content: bytes) -> Path:

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -46,37 +47,37 @@ class JobState(NamedTuple):
     reason: str = ""
 
 
-class Scheduler:
+class Scheduler(ABC):
     """The commands of a scheduler."""
 
     name: str
 
+    @abstractmethod
     def submit(self, script: str, after: str) -> list[str]:
         """Return the command that submits a script, to start after a job has succeeded."""
-        raise NotImplementedError
 
     def job_id(self, output: str) -> str:
         """Return the id in the output of that command, which may name a federated cluster."""
         return output.strip().partition(";")[0]
 
+    @abstractmethod
     def resources(self, wanted: Resources) -> list[tuple[str, str]]:
         """Return the directives, by name and value, of one node's share."""
-        raise NotImplementedError
 
     def output(self, log: str) -> list[tuple[str, str]]:
         """Return the directives that send output and errors to a file."""
         return [("output", log)]
 
+    @abstractmethod
     def states(self, ids: Sequence[str]) -> dict[str, JobState]:
         """Ask for the states of jobs; jobs that the scheduler does not know are left out.
 
         Raises `MachineError` if the scheduler does not answer.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def cancel(self, ids: Sequence[str]) -> list[str]:
         """Return the command that cancels jobs."""
-        raise NotImplementedError
 
 
 class Slurm(Scheduler):

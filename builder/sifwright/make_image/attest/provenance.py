@@ -11,7 +11,7 @@ from sifwright.host.network.http import redact_url
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from sifwright.plan.model import Plan
+    from sifwright.plan.model import Plan, StepSource
     from sifwright.plan.source_digest import SourceDigest
 
 _HOME = "urn:sifwright"
@@ -54,14 +54,20 @@ def provenance(plan: Plan, used: Iterable[SourceDigest], subjects: Mapping[str, 
 
 def _dependencies(plan: Plan, used: list[SourceDigest]) -> Iterator[dict[str, object]]:
     """Yield the base image and all sources; packages are in the SBOM."""
-    digests = {(item.layer, item.source): item.digest for item in used}
     for item in used:
         if item.source == "From":
             yield _dependency(f"docker://{item.ref}", item.digest, item.layer)
+    for layer, source, digest in sources(plan, used):
+        yield _dependency(redact_url(source.url), digest, layer)
+
+
+def sources(plan: Plan, used: Iterable[SourceDigest]) -> Iterator[tuple[str, StepSource, str]]:
+    """Yield what each layer fetches: the layer, the source, and its commit or sha256."""
+    digests = {(item.layer, item.source): item.digest for item in used}
     for step in plan.steps:
         for source in step.sources:
             digest = source.digest or digests.get((step.layer.name, source.name), "")
-            yield _dependency(redact_url(source.url), digest, step.layer.name)
+            yield step.layer.name, source, digest
 
 
 def _dependency(uri: str, digest: str, layer: str) -> dict[str, object]:

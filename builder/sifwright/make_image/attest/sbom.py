@@ -17,6 +17,7 @@ from packageurl import PackageURL
 from packaging.utils import canonicalize_name
 
 from sifwright.make_image.attest.properties import PLACE, RECORD
+from sifwright.make_image.attest.provenance import sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -108,20 +109,17 @@ def _distro(system: Mapping[str, str]) -> str:
 
 def _sources(plan: Plan, used: Iterable[SourceDigest]) -> Iterator[Component]:
     """Yield what layers fetched and compiled, with the commit or sha256 of it."""
-    digests = {(item.layer, item.source): item.digest for item in used}
-    for step in plan.steps:
-        for source in step.sources:
-            digest = source.digest or digests.get((step.layer.name, source.name), "")
-            is_sha256 = len(digest) == _SHA256_DIGITS
-            key = "download_url" if is_sha256 else "vcs_url"
-            address = source.url if is_sha256 or not digest else f"git+{source.url}@{digest}"
-            purl = PackageURL("generic", None, source.name, source.version, {key: address})
-            yield Component(
-                type=ComponentType.LIBRARY,
-                name=source.name,
-                version=source.version,
-                purl=purl,
-                bom_ref=f"{purl}#{step.layer.name}",
-                hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)] if is_sha256 else [],
-                properties=[Property(name="sifwright:layer", value=step.layer.name)],
-            )
+    for layer, source, digest in sources(plan, used):
+        is_sha256 = len(digest) == _SHA256_DIGITS
+        key = "download_url" if is_sha256 else "vcs_url"
+        address = source.url if is_sha256 or not digest else f"git+{source.url}@{digest}"
+        purl = PackageURL("generic", None, source.name, source.version, {key: address})
+        yield Component(
+            type=ComponentType.LIBRARY,
+            name=source.name,
+            version=source.version,
+            purl=purl,
+            bom_ref=f"{purl}#{layer}",
+            hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)] if is_sha256 else [],
+            properties=[Property(name="sifwright:layer", value=layer)],
+        )

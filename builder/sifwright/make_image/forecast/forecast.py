@@ -99,9 +99,7 @@ def document(forecast_of_steps: Sequence[StepForecast]) -> dict[str, object]:
 def _outlook(
     plan: Plan, step: Step, entry: CacheEntry | None, why: CacheMissReason | None
 ) -> StepForecast:
-    # What the layer and its facts name; see schemas/layer.json.
-    facts = (plan.facts.get(name, "") for name in step.layer.facts if name.endswith("-mb"))
-    declared = (step.layer.disk_mb + sum(int(text) for text in facts if text.isdecimal())) * 10**6
+    declared = plan.declared_bytes(step)
     unpacked, packed, archives = declared, declared // 2, []
     if entry:
         packed, unpacked = entry.bytes, entry.unpacked
