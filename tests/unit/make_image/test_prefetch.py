@@ -360,6 +360,7 @@ def test_what_a_killed_build_began_is_fetched_anew(
     del index.answers[TOY]
     assert leftovers(open_store().root) != []
     assert fetched(installs(plan, "toy==1.0"), tmp_path) == [TOY]
+    pruning.remove_stale(open_store().root)
     assert leftovers(open_store().root) == []
 
 
