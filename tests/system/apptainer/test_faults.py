@@ -222,17 +222,22 @@ def _assert_said_first(toy: Toy, failed: subprocess.CompletedProcess[str], *text
     assert not toy.output.exists()
 
 
-def test_a_missing_program_of_a_layer_is_said_first(toy: Toy) -> None:
-    toy.layer("needs", "true\n", header={"programs": ["no-such-program"]})
-    toy.image("needs")
-    said = "'no-such-program' is missing; layer 'needs' needs it"
-    _assert_said_first(toy, toy.build(), said)
-
-
-def test_too_little_disk_space_is_said_first(toy: Toy) -> None:
-    toy.layer("huge", "true\n", header={"disk_mb": 10**9})
-    toy.image("huge")
-    _assert_said_first(toy, toy.build(), "GB are needed", "TMPDIR", "SIFWRIGHT_CACHE")
+def test_all_that_is_missing_is_said_first(toy: Toy) -> None:
+    option = {"type": "string", "description": "mirror", "default": "http://127.0.0.1:9/debian"}
+    packages = {"what": "Debian packages", "option": "mirror", "url": "dists/x/Release"}
+    downloads = [packages, {"what": "a package", "pip": "pip==0.0.4242"}]
+    header = {"options": {"mirror": option}, "downloads": downloads, "disk_mb": 10**9}
+    toy.layer("wants", "true\n", header={**header, "programs": ["no-such-program"]})
+    toy.image("wants")
+    _assert_said_first(
+        toy,
+        toy.build(),
+        "'no-such-program' is missing; layer 'wants' needs it",
+        *("GB are needed", "TMPDIR", "SIFWRIGHT_CACHE"),
+        "Debian packages cannot be reached at http://127.0.0.1:9/debian/dists/x/Release",
+        "--set wants.mirror=",
+        "pip finds no wheel of pip==0.0.4242",
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
@@ -259,20 +264,3 @@ def test_a_disk_that_is_too_small_keeps_the_old_image(
         assert not [path for path in place.iterdir() if path.name.startswith(".")]
     finally:
         run(["umount", small])
-
-
-def test_a_wheel_that_does_not_exist_is_said_first(toy: Toy) -> None:
-    download = {"what": "a package", "pip": "pip==0.0.4242"}
-    toy.layer("wants", "true\n", header={"downloads": [download]})
-    toy.image("wants")
-    _assert_said_first(toy, toy.build(), "pip finds no wheel of pip==0.0.4242")
-
-
-def test_a_mirror_out_of_reach_is_said_first(toy: Toy) -> None:
-    option = {"type": "string", "description": "mirror", "default": "http://127.0.0.1:9/debian"}
-    download = {"what": "Debian packages", "option": "mirror", "url": "dists/x/Release"}
-    header = {"options": {"mirror": option}, "downloads": [download]}
-    toy.layer("wants", "true\n", header=header)
-    toy.image("wants")
-    unreachable = "Debian packages cannot be reached at http://127.0.0.1:9/debian/dists/x/Release"
-    _assert_said_first(toy, toy.build(), unreachable, "--set wants.mirror=")

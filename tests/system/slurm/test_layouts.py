@@ -83,15 +83,6 @@ def test_batch_script_is_one_process(slurm: Cluster, container: list[str]) -> No
     assert [one["WORLD_SIZE"] for one in reports(job.output)] == ["1"]
 
 
-def test_preset_values_win(slurm: Cluster, container: list[str]) -> None:
-    preset = {"MASTER_PORT": "23456", "OMP_NUM_THREADS": "3"}
-    command = [*container, "conda-python-distributed", "report.py"]
-    layout = ["--nodelist=nid001,nid002", "--ntasks-per-node=1"]
-    done = slurm.srun(*layout, *command, env=preset, cwd=slurm.programs)
-    found = [{name: one[name] for name in preset} for one in reports(done.stdout)]
-    assert found == [preset] * 2, done.stderr
-
-
 def test_launch_that_lost_its_environment(slurm: Cluster, container: list[str]) -> None:
     """Every rank would train alone, and say nothing."""
     # An image's settings of Open MPI are no variables of a launch.

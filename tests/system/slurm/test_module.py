@@ -136,18 +136,6 @@ def test_a_loaded_module_survives_the_purge_of_the_site(
     assert [line.split()[-1] for line in ranks] == [str(sif)] * 2
 
 
-def test_a_module_without_an_image_ends_the_job_with_the_reason(
-    slurm: Cluster, project: Path
-) -> None:
-    modules = project / "modules"
-    modules.mkdir()
-    (modules / "cuda.lua").write_text('setenv("CUDA_HOME", "/opt/cuda")\n')
-    text = _script(project, "--module", "cuda", "--module-path", modules)
-    job = slurm.sbatch(text, "--export=NONE", timeout=PATIENCE)
-    assert (job.state, job.exit_code, job.output) == ("FAILED", "66:0", "")
-    assert "job: no image: SIF is not set by the modules cuda\n" in job.errors
-
-
 def test_packages_are_not_packed_while_a_job_may_use_them(
     slurm: Cluster, installed: EasyBuild
 ) -> None:
