@@ -82,14 +82,11 @@ def _damage(folder: NativeFolder, version: InstalledVersion) -> str:
     files = tree_snapshot.changed(version.folder, version.snapshot)
     if files:
         return f"files that are gone or have changed: {len(files)}, as {files[0]}"
-    modules = [name for name in version.entry["modulefiles"] if not _is_module(folder, name)]
+    listed = version.entry["modulefiles"]
+    modules = [name for name in listed if not (folder.modulefiles / name).is_file()]
     if modules:
         return f"modulefile {modules[0]} is gone: run 'sifwright install' again"
     return _python_damage(version)
-
-
-def _is_module(folder: NativeFolder, name: str) -> bool:
-    return (folder.modulefiles / name).is_file()
 
 
 def _python_damage(version: InstalledVersion) -> str:

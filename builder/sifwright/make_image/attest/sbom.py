@@ -95,16 +95,13 @@ def _purl(package: Package, system: Mapping[str, str]) -> PackageURL:
     if package.kind == "python":
         return PackageURL("pypi", None, canonicalize_name(package.name), package.version)
     distribution = system.get("ID", "")
-    qualifiers = {"arch": package.architecture, "distro": _distro(system)}
+    distro = "-".join(filter(None, (distribution, system.get("VERSION_ID"))))
+    qualifiers = {"arch": package.architecture, "distro": distro}
     version = package.version
     if package.kind == "rpm" and ":" in version:
         qualifiers["epoch"], _, version = version.partition(":")
     kept = {name: value for name, value in qualifiers.items() if value}
     return PackageURL(_TYPES[package.kind], distribution, package.name, version, kept)
-
-
-def _distro(system: Mapping[str, str]) -> str:
-    return "-".join(filter(None, (system.get("ID"), system.get("VERSION_ID"))))
 
 
 def _sources(plan: Plan, used: Iterable[SourceDigest]) -> Iterator[Component]:

@@ -99,7 +99,8 @@ def _expected(
     """Return what a member has to be; None for one that no build reads."""
     if not member.isfile():
         raise _refusal(path, f"{member.name} is no plain file")
-    if member.name == LOCK or _is_audit(member.name):
+    first, *others = member.name.split("/")
+    if member.name == LOCK or (first == AUDIT and others and ".." not in others):
         return None
     if match := _BLOB.fullmatch(member.name):
         blobs.add(f"sha256:{match[1]}")
@@ -113,10 +114,6 @@ def _copy(content: IO[bytes], target: Path) -> None:
     target.parent.mkdir(exist_ok=True)
     with target.open("xb") as sink:
         shutil.copyfileobj(content, sink)
-
-
-def _is_audit(name: str) -> bool:
-    return name.startswith(f"{AUDIT}/") and ".." not in name.split("/")
 
 
 def _finish_image(path: Path, lock: Lock, folder: Path, blobs: set[str]) -> None:

@@ -107,11 +107,6 @@ def _wheels(lock: Lock, plan: Plan, names: Collection[str]) -> tuple[Wheel, ...]
     }
     kept = {wheel.name: wheel for wheel in lock.wheels}
     # What stays at its version stays that file.
-    same = {
-        name: kept[name] for name in kept.keys() & new.keys() if _is_same(kept[name], new[name])
-    }
+    both = kept.keys() & new.keys()
+    same = {name: kept[name] for name in both if kept[name].version == new[name].version}
     return tuple(wheel for _, wheel in sorted((kept | new | same).items()))
-
-
-def _is_same(old: Wheel, new: Wheel) -> bool:
-    return old.version == new.version

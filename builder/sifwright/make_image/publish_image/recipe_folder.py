@@ -36,7 +36,7 @@ def text(plan: Plan, form: str) -> str:
     """Return the `definition` or the `dockerfile` of the folder as planned; ask no registry."""
     if form == "definition":
         return folder_definition(plan, host_settings.values(base_image_of(plan)))
-    return dockerfile.dockerfile(plan, _planned_base(plan))
+    return dockerfile.dockerfile(plan, _local(plan) or str(_located(plan)))
 
 
 def write(
@@ -75,10 +75,6 @@ def _header(plan: Plan, record: Path) -> dict[str, str]:
     inputs = Inputs.recorded(base_image_of(plan), record)
     known = inputs.header if inputs.base.reference and inputs.digest else {}
     return {**host_settings.values(inputs.base), **known}
-
-
-def _planned_base(plan: Plan) -> str:
-    return _local(plan) or str(_located(plan))
 
 
 def _located(plan: Plan) -> Reference:

@@ -56,7 +56,11 @@ def _entries(data: Mapping[str, Any], path: Path, platform: str) -> list[Mapping
     """Return the packages of the environment, as the list at the end of the file has them."""
     platforms = data["environments"]["default"]["packages"]
     # From format 7 on, a platform may have a name of its own.
-    aliases = {str(item["name"]) for item in data.get("platforms", ()) if _subdir(item) == platform}
+    aliases = {
+        str(item["name"])
+        for item in data.get("platforms", ())
+        if str(item.get("subdir", item["name"])) == platform
+    }
     name = next((name for name in platforms if name in {platform, *aliases}), None)
     if name is None:
         others = f", only for {', '.join(sorted(platforms))}" if platforms else ""
@@ -73,10 +77,6 @@ def _of_format_6(item: Mapping[str, Any]) -> Mapping[str, Any]:
     if "kind" not in item:
         return item
     return {**item, item["kind"]: item["url"] if "url" in item else item["path"]}
-
-
-def _subdir(item: Mapping[str, Any]) -> str:
-    return str(item.get("subdir", item["name"]))
 
 
 def _key(item: Mapping[str, Any]) -> tuple[str, str]:
