@@ -33,11 +33,8 @@ GROUP = "build"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser)
-    shared.add_set(parser)
+    shared.add_plan(parser)
     matrix.add_arguments(parser)
-    shared.add_output_folder(parser)
-    shared.add_progress(parser)
     shared.add_build_options(parser)
     text = "what runs the steps: apptainer, or Docker Engine or podman's service (docker)"
     parser.add_argument("--engine", choices=("apptainer", "docker"), default="apptainer", help=text)

@@ -14,8 +14,7 @@ GROUP = "build"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser)
-    shared.add_set(parser)
+    shared.add_plan(parser)
     parser.add_argument("-o", dest="target", required=True, metavar="FILE", help="the new bundle")
     shared.add_progress(parser)
     text = "the lock; default: locks/pylock.SITE-IMAGE.toml"

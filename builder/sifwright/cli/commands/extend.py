@@ -34,8 +34,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--name", default="", metavar="NAME", help="of the image that this makes (IMAGE-extended)")
     add("--dry-run", action="store_true", help="show the plan only, as 'sifwright plan' does")
     shared.add_set(parser)
-    shared.add_output_folder(parser)
-    shared.add_progress(parser)
     shared.add_build_options(parser)
 
 

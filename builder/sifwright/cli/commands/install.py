@@ -24,8 +24,7 @@ GROUP = "install"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser)
-    shared.add_set(parser)
+    shared.add_plan(parser)
     shared.add_progress(parser)
     add = parser.add_argument
     text = "folder of the installation and its versions"

@@ -87,14 +87,7 @@ def _scheduler(parser: ArgumentParser) -> None:
     add("--constraint", default="", metavar="FEATURES", help=text)
     text = "file for output and errors, with the scheduler's patterns, as in %%x-%%j.out"
     add("--job-output", default="", metavar="FILE", help=text)
-    add(
-        "--directive",
-        dest="directives",
-        action="append",
-        default=[],
-        metavar="NAME[=VALUE]",
-        help="a further option of the scheduler, as in mem=480G; may be repeated",
-    )
+    shared.add_directive(parser, "a further option of the scheduler, as in mem=480G")
 
 
 def run(arguments: Namespace) -> None:

@@ -14,8 +14,7 @@ GROUP = "describe"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser)
-    shared.add_set(parser)
+    shared.add_plan(parser)
     shared.add_json(parser)
 
 

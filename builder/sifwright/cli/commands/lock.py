@@ -19,8 +19,7 @@ GROUP = "build"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser)
-    shared.add_set(parser)
+    shared.add_plan(parser)
     shared.add_output_folder(parser)
     shared.add_progress(parser)
     shared.add_secret(parser)

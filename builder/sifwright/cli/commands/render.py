@@ -21,8 +21,7 @@ GROUP = "build"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.add_site_and_image(parser)
-    shared.add_set(parser)
+    shared.add_plan(parser)
     parser.add_argument(
         "--format",
         choices=("definition", "dockerfile", "proot"),

@@ -24,6 +24,12 @@ def add_set(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that name a plan."""
+    add_site_and_image(parser)
+    add_set(parser)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -38,6 +44,17 @@ def add_output_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", default="", metavar="FILE", help=text)
 
 
+def add_directive(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument(
+        "--directive",
+        dest="directives",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help=f"{text}; may be repeated",
+    )
+
+
 def add_progress(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--quiet", action="store_true", help="print errors only")
@@ -47,6 +64,8 @@ def add_progress(parser: argparse.ArgumentParser) -> None:
 
 def add_build_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that build an image."""
+    add_output_folder(parser)
+    add_progress(parser)
     add = parser.add_argument
     add("--force", action="store_true", help="build even if it is up to date")
     text = "run the tests of all layers, or of layers that have not passed as they are now"
@@ -60,8 +79,7 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
 
 def add_installation(parser: argparse.ArgumentParser, writes: str = "") -> None:
     """Add the arguments that say which image a module starts, where it is, and what is written."""
-    add_site_and_image(parser)
-    add_set(parser)
+    add_plan(parser)
     add_output_folder(parser, f"reads DIR/SITE/IMAGE/image.sif{writes}")
     add = parser.add_argument
     text = "a SIF that sifwright has not built, in place of IMAGE, --set and --date"

@@ -26,14 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     names = ("", *SCHEDULERS, PRINT)
     add("--submit", nargs="?", const="", choices=names, metavar="SCHEDULER", help=text)
     add("--wait", action="store_true", help="with --submit: wait for the jobs to end")
-    add(
-        "--directive",
-        dest="directives",
-        action="append",
-        default=[],
-        metavar="NAME[=VALUE]",
-        help="with --submit: an option of the scheduler, as in partition=cpu; may be repeated",
-    )
+    text = "with --submit: an option of the scheduler, as in partition=cpu"
+    shared.add_directive(parser, text)
 
 
 def add_place(parser: ArgumentParser) -> None:
